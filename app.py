@@ -26,8 +26,8 @@ from pages.parts.shared import (
 )
 
 if __name__ == "__main__":
-    # Streamlit would fetch a Material icon for the browser tab from the network. A data address also works before
-    # login, when the server refuses files.
+    # Streamlit would fetch a Material icon for the browser tab from the network. A data address
+    # also works before login, when the server refuses files.
     icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
@@ -64,7 +64,8 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     atomic_files.keep_private()
-    # `streamlit run` imports this file to find the app, and runs the same file as the script of every visitor.
+    # `streamlit run` imports this file to find the app, and runs the same file as the script of
+    # every visitor.
     lasting_files.install()
     app = st.App(
         Path(__file__).resolve(),

@@ -1,4 +1,6 @@
-"""Build steps beyond pyproject.toml: the folder `core` is the package `exam_workbench`, and the app is inside it."""
+"""Build steps beyond pyproject.toml: the folder `core` is the package `exam_workbench`, and the app
+is inside it.
+"""
 
 from __future__ import annotations
 

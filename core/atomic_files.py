@@ -1,8 +1,9 @@
-"""Files that are written completely or not at all, and working folders that do not outlive their process for long.
+"""Files that are written completely or not at all, and working folders that do not outlive their
+process for long.
 
-A file is made in a working folder next to its destination, flushed to the disk, and renamed. Each working folder is
-locked while its process lives. The system drops the lock when the process ends, so a folder that can be locked is a
-leftover.
+A file is made in a working folder next to its destination, flushed to the disk, and renamed. Each
+working folder is locked while its process lives. The system drops the lock when the process ends,
+so a folder that can be locked is a leftover.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ _umask: int | None = None
 
 
 def keep_private() -> None:
-    """Create all files of this process for its owner alone from now on; if `GROUP` is set, for the group too.
+    """Create all files of this process for its owner alone from now on; if `GROUP` is set, for the
+    group too.
 
-    This covers the engine's log and its temporary files. Exports still follow the umask that the process started
-    with.
+    This covers the engine's log and its temporary files. Exports still follow the umask that the
+    process started with.
     """
     global _umask
     if _umask is None:
@@ -72,7 +74,8 @@ class WorkingFolder:
                 # Another process deleted the folder as a leftover before it was locked.
                 continue
             except OSError:
-                # This disk has no locks. Other processes cannot lock the folder either, so they do not delete it.
+                # This disk has no locks. Other processes cannot lock the folder either, so they do
+                # not delete it.
                 pass
             return
 
@@ -93,7 +96,9 @@ class WorkingFolder:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the working folders in a folder whose processes have ended. Links with such a name are kept."""
+    """Delete the working folders in a folder whose processes have ended. Links with such a name are
+    kept.
+    """
     # A folder that is in use, a folder of another person and a link cannot be locked.
     with suppress(OSError):
         for entry in [one for one in os.scandir(folder) if one.name.startswith(PREFIX)]:
@@ -126,8 +131,9 @@ def _lock_folder(folder: Path) -> int:
 def replace_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path for the block to write. After the block, that file replaces `path`.
 
-    If the block fails, `path` stays as it was. An existing file keeps its mode and owner, and a link stays a link. A
-    pipe, a device, and a file in a folder without write access receive the finished content instead.
+    If the block fails, `path` stays as it was. An existing file keeps its mode and owner, and a
+    link stays a link. A pipe, a device, and a file in a folder without write access receive the
+    finished content instead.
 
     Raises:
         InputError: `path` cannot be written.
@@ -150,7 +156,9 @@ def _can_be_replaced(path: Path, folder: Path) -> bool:
     # Standard output may be a file that the shell has open.
     if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
         return False
-    return not path.exists() or (path.is_file() and os.access(path, os.W_OK) and os.access(folder, os.W_OK))
+    return not path.exists() or (
+        path.is_file() and os.access(path, os.W_OK) and os.access(folder, os.W_OK)
+    )
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -164,7 +172,8 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def move_into_place(made: Path, path: Path, private: bool = False) -> None:
-    """Move a finished file or folder to a path on the same disk; a power failure cannot undo the move.
+    """Move a finished file or folder to a path on the same disk; a power failure cannot undo the
+    move.
 
     Args:
         path: an existing file is replaced; its mode and owner stay.
@@ -175,8 +184,8 @@ def move_into_place(made: Path, path: Path, private: bool = False) -> None:
     """
     if path.is_file():
         before = path.stat()
-        # You may write another person's file, but you cannot give a file away. Some disks have no owners and modes,
-        # and Windows has no function for owners.
+        # You may write another person's file, but you cannot give a file away. Some disks have no
+        # owners and modes, and Windows has no function for owners.
         if hasattr(os, "chown"):
             with suppress(PermissionError):
                 shutil.chown(made, before.st_uid, before.st_gid)
@@ -191,7 +200,9 @@ def move_into_place(made: Path, path: Path, private: bool = False) -> None:
 
 
 def put_new(made: Path, path: Path) -> bool:
-    """Give a finished file another name on the same disk, permanently; return whether the name was free."""
+    """Give a finished file another name on the same disk, permanently; return whether the name was
+    free.
+    """
     sync_to_disk(made)
     try:
         os.link(made, path)
@@ -254,7 +265,9 @@ def explain_write_errors(place: Path) -> Iterator[None]:
         if error.errno in FULL:
             raise full_disk(place) from error
         raise InputError(
-            "cannot-write-file", f"Cannot write {place}: {error.strerror or error}.", "Choose another location."
+            "cannot-write-file",
+            f"Cannot write {place}: {error.strerror or error}.",
+            "Choose another location.",
         ) from error
 
 

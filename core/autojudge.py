@@ -43,7 +43,9 @@ from .store import Project as StoredProject, create_project, open_project
 AUTHOR = "autojudge"
 SPEC = LeaderboardSpec(
     (
-        MeasureSpec("EXAM_COVER", float, "Weighted share of the questions that the response answers"),
+        MeasureSpec(
+            "EXAM_COVER", float, "Weighted share of the questions that the response answers"
+        ),
         MeasureSpec("MEAN_RATING", float, "Mean of the best rating (0-5) of each question"),
         MeasureSpec("QUESTIONS_UNGRADED", int, "Questions with a passage that could not be graded"),
     )
@@ -53,13 +55,15 @@ SPEC = LeaderboardSpec(
 class ExamJudge:
     """Grades responses with exam questions.
 
-    The project `exam.duckdb` in the cache folder of the model's settings keeps all grades. So a second run asks no
-    model again. Settings of each method: `grader` and `parameters` as in `Project.grade`; `min_rating`, `label` and
-    `cutoff` as in `Policy`; `bank`, a file of curated nugget banks.
+    The project `exam.duckdb` in the cache folder of the model's settings keeps all grades. So a
+    second run asks no model again. Settings of each method: `grader` and `parameters` as in
+    `Project.grade`; `min_rating`, `label` and `cutoff` as in `Policy`; `bank`, a file of curated
+    nugget banks.
 
     Raises:
         GradingError: the grading job failed.
-        ValueError: pairs without a grade leave a score of a response open. A second run tries them again.
+        ValueError: pairs without a grade leave a score of a response open. A second run tries them
+            again.
     """
 
     nugget_banks_type = NuggetBanks
@@ -77,7 +81,10 @@ class ExamJudge:
         """Return EXAM_COVER, MEAN_RATING and QUESTIONS_UNGRADED of each response."""
         reports, topics = list(rag_responses), [topic.request_id for topic in rag_topics]
         builder = LeaderboardBuilder(SPEC)
-        with _open_graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
+        with _open_graded(reports, rag_topics, llm_config, nugget_banks, settings) as (
+            project,
+            policy,
+        ):
             board = leaderboard(project, f"EXAM-Cover@{policy.cutoff}", "exam", policy)
             ratings = group_pairs(
                 ((run, query_id), (rating, ungraded))
@@ -87,11 +94,17 @@ class ExamJudge:
             for report in reports:
                 run, topic = report.metadata.run_id, report.metadata.topic_id
                 given = ratings.get((run, topic), [])
-                # A missing grade is not 0: the score stays open unless another passage answers the question.
-                if all(rating is not None and (rating >= least or not ungraded) for rating, ungraded in given):
+                # A missing grade is not 0: the score stays open unless another passage answers the
+                # question.
+                if all(
+                    rating is not None and (rating >= least or not ungraded)
+                    for rating, ungraded in given
+                ):
                     values = {
                         "EXAM_COVER": board.per_query[run].get(topic, 0.0),
-                        "MEAN_RATING": sum(rating or 0 for rating, _ in given) / len(given) if given else 0.0,
+                        "MEAN_RATING": sum(rating or 0 for rating, _ in given) / len(given)
+                        if given
+                        else 0.0,
                         "QUESTIONS_UNGRADED": sum(ungraded > 0 for _, ungraded in given),
                     }
                     builder.add(run_id=run, topic_id=topic, values=values)
@@ -106,15 +119,27 @@ class ExamJudge:
         corpus: str | None = None,
         **settings: Any,
     ) -> Qrels:
-        """Return the highest label of each response's passages, under the MD5 of the response's text."""
+        """Return the highest label of each response's passages, under the MD5 of the response's
+        text.
+        """
         reports = list(rag_responses)
         rows: dict[tuple[str, str], int] = {}
-        with _open_graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
-            labels, responses = label_qrels(project, basis(project, policy)), project.read(whole_responses)
+        with _open_graded(reports, rag_topics, llm_config, nugget_banks, settings) as (
+            project,
+            policy,
+        ):
+            labels, responses = (
+                label_qrels(project, basis(project, policy)),
+                project.read(whole_responses),
+            )
             for report in reports:
                 run, topic = report.metadata.run_id, report.metadata.topic_id
                 passages, _ = responses.get((run, topic), ([], ""))
-                own = [labels[topic][passage] for passage in passages if passage in labels.get(topic, {})]
+                own = [
+                    labels[topic][passage]
+                    for passage in passages
+                    if passage in labels.get(topic, {})
+                ]
                 if own:
                     rows[topic, doc_id_md5(report.get_report_text())] = max(own)
         return Qrels(rows=[QrelRow(topic, text, label) for (topic, text), label in rows.items()])
@@ -128,18 +153,24 @@ class ExamJudge:
         corpus: str | None = None,
         **settings: Any,
     ) -> NuggetBanks:
-        """Return the banks of the setting `bank`, else the given banks, else questions that the model drafts."""
+        """Return the banks of the setting `bank`, else the given banks, else questions that the
+        model drafts.
+        """
         if settings.get("bank"):
             return load_nugget_banks_from_file(settings["bank"])
         if nugget_banks is not None:
             return nugget_banks
         with _open_cache_project(llm_config) as project:
             import_groups(project, [_object_group("queries", rag_topics)], AUTHOR)
-            known = {question.query_id for question in bank.list_questions(project) if question.active}
+            known = {
+                question.query_id for question in bank.list_questions(project) if question.active
+            }
             missing = [topic.request_id for topic in rag_topics if topic.request_id not in known]
             if missing:
                 endpoint = _endpoint_parameters(llm_config)
-                with use_access(extend_access(endpoint.get("base_url"), endpoint.get("key_variable"))):
+                with use_access(
+                    extend_access(endpoint.get("base_url"), endpoint.get("key_variable"))
+                ):
                     found = draft_proposals(project, make_drafter(endpoint), missing, AUTHOR)
                 bank.accept_proposals(project, found.keys, AUTHOR)
                 bank.save_drafts(project, AUTHOR)
@@ -168,24 +199,46 @@ def _open_graded(
     settings: dict[str, Any],
 ) -> Iterator[tuple[StoredProject, Policy]]:
     """Open the project after it has the data and all grades, with the scoring settings."""
-    given = load_nugget_banks_from_file(settings["bank"]) if settings.get("bank") and banks is None else banks
+    given = (
+        load_nugget_banks_from_file(settings["bank"])
+        if settings.get("bank") and banks is None
+        else banks
+    )
     groups = [_object_group("queries", topics), _object_group("responses", reports)]
     groups += [] if given is None else [_object_group("bank", given.banks.values())]
     with _open_cache_project(llm_config) as project:
         import_groups(project, groups, AUTHOR)
         if given is not None:
-            asked = {item.question_id for item in read_bank(groups[-1].sources[0], Problems()).questions}
-            others = [item for item in bank.list_questions(project) if item.active and item.question_id not in asked]
+            asked = {
+                item.question_id for item in read_bank(groups[-1].sources[0], Problems()).questions
+            }
+            others = [
+                item
+                for item in bank.list_questions(project)
+                if item.active and item.question_id not in asked
+            ]
             bank.save_version(
-                project, [replace(item, active=False) for item in others], "Not in the given banks", AUTHOR
+                project,
+                [replace(item, active=False) for item in others],
+                "Not in the given banks",
+                AUTHOR,
             )
         parameters = _endpoint_parameters(llm_config) | dict(settings.get("parameters") or {})
         grader = settings.get("grader", "self-rating")
-        runs, queries = {item.metadata.run_id for item in reports}, [item.request_id for item in topics]
-        done = Project(project).grade(grader, runs=runs, queries=queries, retry_failed=True, **parameters)
+        runs, queries = (
+            {item.metadata.run_id for item in reports},
+            [item.request_id for item in topics],
+        )
+        done = Project(project).grade(
+            grader, runs=runs, queries=queries, retry_failed=True, **parameters
+        )
         if done["state"] != "done":
-            raise GradingError("job-failed", "The grading job stopped early.", "Run again to resume.")
-        chosen = {name: settings[name] for name in ("min_rating", "label", "cutoff") if name in settings}
+            raise GradingError(
+                "job-failed", "The grading job stopped early.", "Run again to resume."
+            )
+        chosen = {
+            name: settings[name] for name in ("min_rating", "label", "cutoff") if name in settings
+        }
         yield project, Policy(grader=done["grader"], **chosen)
 
 

@@ -36,10 +36,12 @@ class Readiness:
 
     Args:
         measure: standard name.
-        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if it needs no grades.
-        disagreements: open disagreements of the labels with the first judgments; None if they cannot be compared,
-            or if the person may not see them.
-        audited: "audited", "only P@3 is audited", "audit in progress" or "not audited"; empty if it needs no grades.
+        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if it
+            needs no grades.
+        disagreements: open disagreements of the labels with the first judgments; None if they
+            cannot be compared, or if the person may not see them.
+        audited: "audited", "only P@3 is audited", "audit in progress" or "not audited"; empty if it
+            needs no grades.
         bank_version: the version that the labels are derived from.
     """
 
@@ -57,7 +59,9 @@ class Readiness:
 
     @property
     def grading(self) -> str:
-        """The graded share with its basis, as a sentence without a full stop; empty if the measure needs no grades."""
+        """The graded share with its basis, as a sentence without a full stop; empty if the measure
+        needs no grades.
+        """
         return graded_sentence(self.usable, self.needed, self.measure)
 
     @property
@@ -74,7 +78,9 @@ def board_readiness(project: Project, policy: Policy, measure: str) -> Readiness
         InputError: the measure, grader or version is unknown.
     """
     base, wanted = basis(project, policy), parse_measure(measure, policy.cutoff)
-    pairs = pairs_needed(project, base, wanted) if wanted.takes_grades else {"needed": 0, "usable": 0}
+    pairs = (
+        pairs_needed(project, base, wanted) if wanted.takes_grades else {"needed": 0, "usable": 0}
+    )
     compared = agreement_status(project, policy) if project.allows("read the bank") else None
     return Readiness(
         measure=wanted.name,
@@ -88,7 +94,9 @@ def board_readiness(project: Project, policy: Policy, measure: str) -> Readiness
 
 def _describe_audit(project: Project, policy: Policy, measure: str) -> str:
     if (audited := audited_by(project, policy, measure)) is not None:
-        return "audited" if audited.measure == measure else f"only {audited.measure_title} is audited"
+        return (
+            "audited" if audited.measure == measure else f"only {audited.measure_title} is audited"
+        )
     return "not audited" if under_way(project, policy) is None else "audit in progress"
 
 
@@ -110,7 +118,9 @@ class BoardSummary:
 
     @property
     def official(self) -> Leaderboard | None:
-        """The official leaderboard over the same queries; None without one, or if every query waits for grades."""
+        """The official leaderboard over the same queries; None without one, or if every query waits
+        for grades.
+        """
         return self.compared.official if self.compared and self.compared.board.systems else None
 
     @property
@@ -119,18 +129,24 @@ class BoardSummary:
         return frozenset(self.board.query_ids), next(iter(self.board.scores), "")
 
     def describe_change(self, before: tuple[frozenset[str], str]) -> str:
-        """Return how the outcome differs from an earlier one, in sentences; empty if it is the same."""
+        """Return how the outcome differs from an earlier one, in sentences; empty if it is the
+        same.
+        """
         (earlier, first), (queries, best) = before, self.outcome
         if before == (queries, best):
             return ""
-        number = f"the queries in this leaderboard changed from {len(earlier):,} to {len(queries):,}"
+        number = (
+            f"the queries in this leaderboard changed from {len(earlier):,} to {len(queries):,}"
+        )
         change = number if earlier != queries else "ratings changed"
         leader = f"is still {best}" if best == first else f"was {first} and is now {best}"
         return f"Since you opened this screen, {change}. The best system {leader}."
 
     @property
     def unseparated(self) -> int | None:
-        """Number of the best systems no two of which are separated, from 1; None if this is not tested."""
+        """Number of the best systems no two of which are separated, from 1; None if this is not
+        tested.
+        """
         if self.groups.untested or not self.board.systems:
             return None
         return 1 + next((last for first, last in self.groups.groups if first == 0), 0)
@@ -146,12 +162,13 @@ class BoardSummary:
             (self.unseparated == 1, "The best system is separated from the second"),
         )
         return next(
-            (part for applies, part in parts if applies), f"The top {self.unseparated or 0:,} are not separated"
+            (part for applies, part in parts if applies),
+            f"The top {self.unseparated or 0:,} are not separated",
         )
 
     @property
     def queries(self) -> str:
-        """The part on the queries in the mean, such as "Over 3 of 54 queries; 51 wait for grades"."""
+        """The part on the queries in the mean: "Over 3 of 54 queries; 51 wait for grades"."""
         own = self.compared.queries.board if self.official and self.compared else None
         elsewhere = 0 if own is None else own - len(self.board.query_ids)
         counted = counted_queries(self.board.query_ids, self.board.ungraded, elsewhere)
@@ -163,7 +180,11 @@ class BoardSummary:
         if self.compared is None:
             return ""
         kendall, source = self.compared.correlation.kendall, self.compared.official.source
-        return f"Correlation with {source} is undefined" if kendall is None else f"Kendall {kendall:z.2f} with {source}"
+        return (
+            f"Correlation with {source} is undefined"
+            if kendall is None
+            else f"Kendall {kendall:z.2f} with {source}"
+        )
 
     @property
     def grading(self) -> str:
@@ -206,7 +227,13 @@ def summarize_board(
     compared = None
     if against is not None:
         compared = compare(
-            project, measure, against, against_measure=against_measure, policy=policy, ties=ties, queries=queries
+            project,
+            measure,
+            against,
+            against_measure=against_measure,
+            policy=policy,
+            ties=ties,
+            queries=queries,
         )
     if compared is not None and compared.board.systems:
         board = compared.board
@@ -214,14 +241,22 @@ def summarize_board(
         board = leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
     groups = group_alike(board, remembered_pairs(project, board, test))
     # While a job grades, readiness would count later grades than the leaderboard.
-    ready = replace(board_readiness(project, policy, measure), needed=board.needed, usable=board.usable)
+    ready = replace(
+        board_readiness(project, policy, measure), needed=board.needed, usable=board.usable
+    )
     return BoardSummary(board, compared, groups, ready)
 
 
 @as_act("see boards", at_face=False)
-def find_summary(project: Project, policy: Policy, measure: str, against: str | None) -> BoardSummary | None:
-    """Return the result of `summarize_board`; None without a leaderboard, whose own screen says why it is missing."""
+def find_summary(
+    project: Project, policy: Policy, measure: str, against: str | None
+) -> BoardSummary | None:
+    """Return the result of `summarize_board`; None without a leaderboard, whose own screen says why
+    it is missing.
+    """
     try:
-        return summarize_board(project, policy, measure, against) if ranking_scores(project) else None
+        return (
+            summarize_board(project, policy, measure, against) if ranking_scores(project) else None
+        )
     except InputError:
         return None

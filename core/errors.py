@@ -44,13 +44,14 @@ class Problem:
 
 
 class WorkbenchError(Exception):
-    """Base of every error that is shown to a user. Message and hint are one line each, of bounded length.
+    """Base of every error that is shown to a user. Message and hint are one line each, of bounded
+    length.
 
     Args:
-        code: the stable name of the kind of problem, in kebab-case. Programs and tests rely on it, not on the
-            message.
-        message: the problem and its place, one sentence. A full stop is added if it is missing, because the hint
-            follows.
+        code: the stable name of the kind of problem, in kebab-case. Programs and tests rely on it,
+            not on the message.
+        message: the problem and its place, one sentence. A full stop is added if it is missing,
+            because the hint follows.
         hint: the fix, one sentence; empty if nothing helps.
     """
 
@@ -101,7 +102,9 @@ def check_known(
     hint: str = "",
     error: type[WorkbenchError] = InputError,
 ) -> None:
-    """Raise `unknown_name` for the first value that is not available; None stands for a value that is not given."""
+    """Raise `unknown_name` for the first value that is not available; None stands for a value that
+    is not given.
+    """
     names = list(available)
     for value in values:
         if value is not None and value not in names:
@@ -130,7 +133,7 @@ class ProjectError(WorkbenchError):
 
 
 class EngineError(ProjectError):
-    """The database engine failed during work that could not be repeated. The project is open again."""
+    """The database engine failed during work that cannot be repeated. The project is open again."""
 
 
 class NotAllowed(WorkbenchError):
@@ -169,12 +172,15 @@ class Report:
             self.refuse(file, None, "nothing-found", f"the file contains no {what}")
 
     def stop(self, file: str, line: int, code: str, reason: str) -> None:
-        """Record why reading of a file stopped. This reason replaces the last problem if the list is full."""
+        """Record why reading of a file stopped. This reason replaces the last problem if the list
+        is full.
+        """
         self.refuse(file, line, code, reason)
         self.problems[-1] = Problem(file, line, code, reason)
 
     def remark(self, file: str, line: int | None, code: str, reason: str, times: int = 1) -> None:
-        """Record a line that was understood but is worth mentioning; equal reasons in a file become one note.
+        """Record a line that was understood but is worth mentioning; equal reasons in a file become
+        one note.
 
         Args:
             file: name of the file as the user knows it.
@@ -191,14 +197,18 @@ class Report:
             self._remarks[key] = (line, times)
 
     def whole(self, file: str) -> None:
-        """Withdraw the remark about a missing last line end, since a JSON document ends with its closing bracket."""
+        """Withdraw the remark about a missing last line end, since a JSON document ends with its
+        closing bracket.
+        """
         self._remarks.pop((file, "no-line-end", UNENDED), None)
 
     @property
     def notes(self) -> list[Problem]:
         """One note per file and reason, with its first line and its number of occurrences."""
         return [
-            Problem(file, line, code, reason if times == 1 else f"{reason} ({times} times, first here)")
+            Problem(
+                file, line, code, reason if times == 1 else f"{reason} ({times} times, first here)"
+            )
             for (file, code, reason), (line, times) in self._remarks.items()
         ]
 

@@ -62,8 +62,8 @@ class Frame(pd.DataFrame):
 class Project:
     """An open project. Close it when done, or use it in a `with` statement.
 
-    Keyword arguments named `settings` are scoring settings, as in `Policy`: grader, bank_version, min_rating, cutoff,
-    label, weighted, skipped, min_judgment, overrides.
+    Keyword arguments named `settings` are scoring settings, as in `Policy`: grader, bank_version,
+    min_rating, cutoff, label, weighted, skipped, min_judgment, overrides.
     """
 
     def __init__(self, stored: StoredProject) -> None:
@@ -102,10 +102,13 @@ class Project:
         """Import data in one transaction: if any of it is refused, nothing is imported.
 
         Args:
-            queries, passages: a file in any format of `exam import`, or records with an id and a text.
+            queries, passages: a file in any format of `exam import`, or records with an id and a
+                text.
             bank: the exam questions: a file, or records with query_id, question_id and text.
-            runs: run files; records with run, query_id, doc_id and score; or a file, records or scores by run name.
-            qrels: judgments: a file, records with query_id, doc_id and relevance, or values by query and passage.
+            runs: run files; records with run, query_id, doc_id and score; or a file, records or
+                scores by run name.
+            qrels: judgments: a file, records with query_id, doc_id and relevance, or values by
+                query and passage.
             source: name of the source of the judgments. Default: the file's name, or "judgments".
             skip_unknown: skip runs and judgments of unknown queries.
             replace: replace data of the same names.
@@ -124,7 +127,11 @@ class Project:
             "qrels": [] if qrels is None else [_ranked_source("judgments", qrels, "relevance")],
         }
         groups = [
-            Group(kind, sources, Options(source if kind == "qrels" else None, skip_unknown, replace=replace))
+            Group(
+                kind,
+                sources,
+                Options(source if kind == "qrels" else None, skip_unknown, replace=replace),
+            )
             for kind, sources in given.items()
             if sources
         ]
@@ -156,7 +163,8 @@ class Project:
             queries, runs: grade only these.
             top: grade only the first passages of each run per query.
             limit: grade at most this many pairs.
-            max_calls, max_cost: limits on calls and cost (in the currency of `exam prices`) of a remote model.
+            max_calls, max_cost: limits on calls and cost (in the currency of `exam prices`) of a
+                remote model.
             concurrency: parallel calls.
             retry_failed: retry failed pairs too.
             parameters: parameters of the grader, such as model, prompt, base_url.
@@ -177,12 +185,18 @@ class Project:
             limit=limit,
             top=top,
         )
-        request = Request(scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency)
+        request = Request(
+            scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency
+        )
         check_version(stored, bank_version)
         remember_settings(stored, made, kind, known, author)
         final = run_job(stored, made, request, author)
         if final.state in ("failed", "cancelled"):
-            raise GradingError("job-failed", final.message, f"Saved grades: {final.graded:,}. Grade again to resume.")
+            raise GradingError(
+                "job-failed",
+                final.message,
+                f"Saved grades: {final.graded:,}. Grade again to resume.",
+            )
         return {
             "grader": made.spec.name,
             "state": final.state,
@@ -200,11 +214,16 @@ class Project:
             InputError: invalid settings, or no grades.
         """
         found = label_qrels(self._stored, basis(self._stored, self._policy(settings)))
-        rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
+        rows = [
+            (query, passage, value)
+            for query, values in found.items()
+            for passage, value in values.items()
+        ]
         return Frame(rows, columns=["query_id", "doc_id", "relevance"])
 
     def grades(self, **settings: Any) -> Frame:
-        """Return every pair of a question and a pooled passage: query_id, question_id, doc_id, rating, state.
+        """Return every pair of a question and a pooled passage: query_id, question_id, doc_id,
+        rating, state.
 
         `state` is graded, failed or ungraded; `rating` is missing unless the pair is graded.
 
@@ -213,24 +232,32 @@ class Project:
         """
         return Frame(grades_table(self._stored, basis(self._stored, self._policy(settings))))
 
-    def leaderboard(self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any) -> Frame:
+    def leaderboard(
+        self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any
+    ) -> Frame:
         """Return the systems, best first: rank, run, score, std_error, queries.
 
         Queries with ungraded pairs are left out of the mean, and a warning names them.
 
         Args:
             measure: such as nDCG@10, AP, EXAM-Cover@20, n-EXAM@20.
-            source: exam (the grades), judgments, or the name of imported judgments or of an imported leaderboard.
+            source: exam (the grades), judgments, or the name of imported judgments or of an
+                imported leaderboard.
 
         Raises:
             InputError: unknown measure, source or setting, or nothing to score.
         """
         columns = ["rank", "run", "score", "std_error", "queries"]
         board = self._board(measure, source, settings)
-        return Frame([[getattr(system, name) for name in columns] for system in board.systems], columns=columns)
+        return Frame(
+            [[getattr(system, name) for name in columns] for system in board.systems],
+            columns=columns,
+        )
 
-    def per_query(self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any) -> Frame:
-        """Return the score of each run per query: run, query_id, measure, value. See `leaderboard`."""
+    def per_query(
+        self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any
+    ) -> Frame:
+        """Return each run's score per query: run, query_id, measure, value. See `leaderboard`."""
         board = self._board(measure, source, settings)
         rows = [
             (system.run, query, board.measure, value)
@@ -248,7 +275,8 @@ class Project:
             against: judgments, or the name of imported judgments or of an imported leaderboard.
 
         Returns:
-            spearman, kendall, tau_ap, pearson, systems, ties, and undefined (a reason if the coefficients are None).
+            spearman, kendall, tau_ap, pearson, systems, ties, and undefined (a reason if the
+                coefficients are None).
 
         Raises:
             InputError: a leaderboard cannot be made.
@@ -272,10 +300,12 @@ class Project:
         """Return a figure as an Altair chart. Save it with `chart.save("figure.pdf")`.
 
         Args:
-            name: as in `exam export figure`: leaderboard, leaderboards, scatter, slope, significance, queries,
-                coverage, examinees, topics, characteristic-curves, item-information, information, shortening, audit.
+            name: as in `exam export figure`: leaderboard, leaderboards, scatter, slope,
+                significance, queries, coverage, examinees, topics, characteristic-curves,
+                item-information, information, shortening, audit.
             measure: one or, for leaderboards, several.
-            source, against: of the leaderboard, and of the official one; see `leaderboard` and `correlate`.
+            source, against: of the leaderboard, and of the official one; see `leaderboard` and
+                `correlate`.
             runs: the systems of queries or coverage; empty for the best.
             exam: only items of this query.
             by: bloom, question type or topic: curves of information for each category.
@@ -289,7 +319,9 @@ class Project:
         from .operations.project_report import FigureRequest, draw_figure
 
         measures = (measure,) if isinstance(measure, str) else tuple(measure)
-        wanted = FigureRequest(measures, source, self._policy(settings), against, tuple(runs), exam, by, audit)
+        wanted = FigureRequest(
+            measures, source, self._policy(settings), against, tuple(runs), exam, by, audit
+        )
         return for_print(draw_figure(self._stored, name, wanted))
 
     def _policy(self, settings: Mapping[str, Any]) -> Policy:
@@ -334,10 +366,11 @@ def demo(path: FilePath, *, grade: bool = True) -> Project:
 
 
 def measure(name: str, project: Project, **settings: Any) -> Any:
-    """Return EXAM-Cover as a measure for `pt.Experiment` and ir_measures. It scores any run by the project's grades.
+    """Return EXAM-Cover as a measure for `pt.Experiment` and ir_measures. It scores any run by the
+    project's grades.
 
-    Only the query ids of the qrels are used. The settings are part of the measure's name. Measures of two projects
-    have the same name, so evaluate them one after the other.
+    Only the query ids of the qrels are used. The settings are part of the measure's name. Measures
+    of two projects have the same name, so evaluate them one after the other.
 
     Args:
         name: EXAM-Cover with a cutoff, such as EXAM-Cover@20.
@@ -359,7 +392,9 @@ def _text_sources(name: str, given: FilePath | Records | None) -> list[Source]:
     return [Source(f"{name}.jsonl", data=b"".join(orjson.dumps(row) + b"\n" for row in filled))]
 
 
-def _run_sources(given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None) -> list[Source]:
+def _run_sources(
+    given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None,
+) -> list[Source]:
     if given is None:
         return []
     if isinstance(given, Mapping):
@@ -373,11 +408,15 @@ def _run_sources(given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | R
 
 
 def _ranked_source(name: str, given: Ranked, value: str = "score") -> Source:
-    """Return the source of a run or of judgments. `name` is the run's name unless the data has one."""
+    """Return the source of a run or of judgments. `name` names a run whose data has no name."""
     if isinstance(given, FilePath):
         return Source.of(given)
     if isinstance(given, Mapping):
-        rows = [(query, passage, each) for query, values in given.items() for passage, each in values.items()]
+        rows = [
+            (query, passage, each)
+            for query, values in given.items()
+            for passage, each in values.items()
+        ]
         given = pd.DataFrame(rows, columns=["query_id", "doc_id", value])
     frame = _make_frame(given)
     if value == "score" and not {"run", "name", "system", "tag"}.intersection(frame.columns):

@@ -18,8 +18,12 @@ def group_pairs(pairs: Iterable[tuple[First, Value]]) -> dict[First, list[Value]
     return groups
 
 
-def nest_triples(triples: Iterable[tuple[First, Second, Value]]) -> dict[First, dict[Second, Value]]:
-    """Return the values by their two keys, in the order of the triples; the last value of equal keys counts."""
+def nest_triples(
+    triples: Iterable[tuple[First, Second, Value]],
+) -> dict[First, dict[Second, Value]]:
+    """Return the values by their two keys, in the order of the triples; the last value of equal
+    keys counts.
+    """
     values: dict[First, dict[Second, Value]] = {}
     for first, second, value in triples:
         values.setdefault(first, {})[second] = value

@@ -1,4 +1,6 @@
-"""Signs that a text addresses its grader: orders, claimed ratings, role markers, tags, hidden characters."""
+"""Signs that a text addresses its grader: orders, claimed ratings, role markers, tags, hidden
+characters.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ PATTERNS: dict[str, tuple[str, ...]] = {
     "asks for a rating": (
         r"\b(?:rate|grade|score|judge|label) (?:this|it|me)\b[^.:!?\n]*?"
         r"(?:\b[1-5]\b|[１-５]|\b(?:high|highly|relevant|correct)\b)",
-        r"\b(?:rate|grade|score|judge|label) (?:the|this) (?:passage|text|answer|document|response)\b",
+        r"\b(?:rate|grade|score|judge|label) (?:the|this)"
+        r" (?:passage|text|answer|document|response)\b",
         rf"\b(?:give|assign|award|worth|deserves?|gets?|receives?)\b{_SENTENCE} "
         rf"(?:{_TOP} (?:rating|relevance)|{_RATING} of [1-5]\b)",
         rf"\b{_TOP} relevance {_RATING}",
@@ -28,29 +31,35 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r"\bthe reply is (?:yes|no|[1-5])\b",
     ),
     "states its own rating": (
-        rf"\b(?:rating|grade|relevance|relevance score|self[ _-]rating)[\"']? ?[:=] ?[\"']?[0-5](?: ?/ ?5)?{_END}",
+        r"\b(?:rating|grade|relevance|relevance score|self[ _-]rating)[\"']? ?[:=]"
+        rf" ?[\"']?[0-5](?: ?/ ?5)?{_END}",
         r"\bthe (?:rating|grade) is (?:[0-5]|five) *(?:[,;!]|\.[^0-9]|\.?$)",
         r"^ *(?:answer|rating|score|grade) ?: ?(?:[0-5]|yes|no)[. ]*$",
         r"^[ *-]*[0-5] ?[:=-] ?the answer is\b",
         r"(?:\b[0-5] +){8}",
-        r"\bcorrect answer is (?:contained|given|found|stated) in this\b|\bevery question is answered (?:here|in)\b",
+        r"\bcorrect answer is (?:contained|given|found|stated) in this\b|\bevery question is"
+        r" answered (?:here|in)\b",
     ),
     "gives instructions": (
-        rf"\b(?:ignore|disregard|forget)\b{_SENTENCE} (?:instructions?|questions?|prompts?|rules)\b",
-        r"\b(?:ignore|disregard|forget) (?:all|everything|anything)(?: of)? (?:that|what|said|above|before)\b",
+        rf"\b(?:ignore|disregard|forget)\b{_SENTENCE} (?:instructions?"
+        r"|questions?|prompts?|rules)\b",
+        r"\b(?:ignore|disregard|forget) (?:all|everything|anything)(?: of)?"
+        r" (?:that|what|said|above|before)\b",
         rf"\b(?:dear|hello|hey) {_GRADER}\b",
         rf"\b(?:note|message|instructions?) (?:to|for) (?:the |all )?{_GRADER}s?\b",
         r"\bdo not (?:judge|rate|grade|write no|answer no)\b",
-        rf"\b(?:the )?(?:grader|llm|assistant|language model) (?:is|will|must|shall|should|has to)\b{_SENTENCE}"
-        r"\b(?:rate|rating|grade|test mode)\b",
+        r"\b(?:the )?(?:grader|llm|assistant|language model) (?:is|will|must|shall|should"
+        rf"|has to)\b{_SENTENCE}\b(?:rate|rating|grade|test mode)\b",
         r"\b(?:always|only) (?:rate|grade|answer yes|reply with|respond with)\b",
     ),
     "imitates a chat role": (
-        r"<\|[a-z_]+\|>|\[/?inst\]|<</?sys>>|</?s>|<(?:eos|bos|pad|unk)>|^ *#+ ?(?:system|instruction|assistant)\b",
+        r"<\|[a-z_]+\|>|\[/?inst\]|<</?sys>>|</?s>|<(?:eos|bos|pad|unk)>|^ *#+"
+        r" ?(?:system|instruction|assistant)\b",
         r"^ *(?:system|assistant) ?: ",
     ),
     "imitates the end of the passage": (
-        r"</?(?:passage|answer|context|document)(?:-[0-9a-f]+)?>|\bend of (?:the )?(?:data|passage|context)\.",
+        r"</?(?:passage|answer|context|document)(?:-[0-9a-f]+)?>|\bend of (?:the"
+        r" )?(?:data|passage|context)\.",
         rf"[\"'](?:rating|answer)[\"'] ?: ?[\"']?(?:[0-5]{_END}|yes\b|no\b)",
         r"\{(?:question|context|passage|examples|answer)\}",
     ),
@@ -65,18 +74,20 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 }
 """Regular expressions by the kind of sign; they match line by line and ignore case.
 
-The database understands them too: it searches a whole collection in time that is linear in the texts. Python's
-engine could take quadratic time, so it gets a text in pieces.
+The database understands them too: it searches a whole collection in time that is linear in the
+texts. Python's engine could take quadratic time, so it gets a text in pieces.
 """
 PIECE = 2_000
 MOST_PIECES = 10
-"""Pieces of `PIECE` characters are searched. If a text is longer, half come from the beginning and half from the
-end."""
+"""Pieces of `PIECE` characters are searched. If a text is longer, half come from the beginning and
+half from the end."""
 
 REPEATS = "repeats a question"
 """The sign of a text that repeats a question of its query word by word, question marks included."""
 FEWEST_WORDS = 5
-"""Minimum number of words of a question for this sign: texts may repeat a shorter question by chance."""
+"""Minimum number of words of a question for this sign: texts may repeat a shorter question by
+chance.
+"""
 LONGEST_WORDS = 80
 """Characters of a match that are shown."""
 
@@ -101,8 +112,8 @@ class Sign:
 def find_signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
     """Return the signs that a text addresses its grader, one per kind; none for ordinary prose.
 
-    They are hints for people, not proof: a text about grading may contain the same words, and a clever text avoids
-    them.
+    They are hints for people, not proof: a text about grading may contain the same words, and a
+    clever text avoids them.
 
     Args:
         text: text of a passage.
@@ -116,9 +127,16 @@ def find_signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
     lowered = text.lower()
     asks = "?" in text
     repeated = next(
-        (q for q in questions if (asks or "?" not in q) and (form := repeatable_form(q)) and form in lowered), None
+        (
+            q
+            for q in questions
+            if (asks or "?" not in q) and (form := repeatable_form(q)) and form in lowered
+        ),
+        None,
     )
-    return hints if repeated is None else [*hints, Sign(REPEATS, one_line(repeated)[:LONGEST_WORDS])]
+    return (
+        hints if repeated is None else [*hints, Sign(REPEATS, one_line(repeated)[:LONGEST_WORDS])]
+    )
 
 
 def repeatable_form(question: str) -> str:

@@ -19,12 +19,14 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses references and tags before building anything, and leaves dates as texts, as in JSON."""
+    """Refuses references and tags before building anything, and leaves dates as texts."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            raise yaml.MarkedYAMLError(problem="aliases and tags are not allowed", problem_mark=event.start_mark)  # type: ignore[arg-type]
+            raise yaml.MarkedYAMLError(
+                problem="aliases and tags are not allowed", problem_mark=event.start_mark
+            )  # type: ignore[arg-type]
         return super().compose_node(parent, index)
 
 
@@ -35,29 +37,38 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_yaml(text: str, file: str, hint: str) -> Any:
-    """Return the content of a YAML file, or of a JSON file if its name says so: mappings, lists, texts and numbers.
+    """Return the content of a YAML file, or of a JSON file if its name says so: mappings, lists,
+    texts and numbers.
 
-    The limits are checked before the content is built, because a short file of references can expand to gigabytes.
+    The limits are checked before the content is built, because a short file of references can
+    expand to gigabytes.
 
     Args:
         file: its name as the user knows it.
         hint: the fix that a refusal names.
 
     Raises:
-        FileError: the file is larger than `MAX_BYTES`, nests deeper than the limit DEPTH, or cannot be read.
-            References, tags, control characters and numbers beyond 64 bits are refused too.
+        FileError: the file is larger than `MAX_BYTES`, nests deeper than the limit DEPTH, or cannot
+            be read. References, tags, control characters and numbers beyond 64 bits are refused
+            too.
     """
     try:
         if len(text.encode(errors="replace")) > MAX_BYTES:
             raise ValueError(f"the file is larger than {MAX_BYTES // 1000} kB")
-        content = json.loads(text) if file.lower().endswith(".json") else yaml.load(text, Loader=_Loader)
+        content = (
+            json.loads(text) if file.lower().endswith(".json") else yaml.load(text, Loader=_Loader)
+        )
         _check_values(content, read_limit("DEPTH"))
         return content
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileError([Problem(file, line, "invalid-yaml", f"invalid YAML: {error.problem}")], hint) from error
+        raise FileError(
+            [Problem(file, line, "invalid-yaml", f"invalid YAML: {error.problem}")], hint
+        ) from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError([Problem(file, None, "invalid-yaml", f"cannot be read: {error}")], hint) from error
+        raise FileError(
+            [Problem(file, None, "invalid-yaml", f"cannot be read: {error}")], hint
+        ) from error
 
 
 def write_yaml(content: Mapping[str, Any]) -> str:
@@ -83,7 +94,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
 
 
 _Dumper.add_representer(str, _as_block)

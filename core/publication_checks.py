@@ -13,7 +13,9 @@ from .text import how_many
 
 @dataclass(frozen=True)
 class Check:
-    """A line of the checklist before a publication: its state, and the screen that shows or fixes it."""
+    """A line of the checklist before a publication: its state, and the screen that shows or fixes
+    it.
+    """
 
     name: str
     done: bool
@@ -29,7 +31,11 @@ def publication_checks(project: Project, policy: Policy, ready: Readiness) -> li
         InputError: the grader or version is unknown.
     """
     state, sealed = label_readiness(project, basis(project, policy)), len(sealed_questions(project))
-    cases = "No judgments" if ready.disagreements is None else how_many(ready.disagreements, "open disagreements")
+    cases = (
+        "No judgments"
+        if ready.disagreements is None
+        else how_many(ready.disagreements, "open disagreements")
+    )
     left_out = ", left out of bundles" if sealed else ""
     return [
         Check("graded", ready.usable == ready.needed, ready.grading, "grading"),

@@ -23,9 +23,10 @@ WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
     """Return short, distinct names of runs by their full names.
 
-    A common beginning is left out, unless all names fit. If a name is still too long, some of its words are left out,
-    but not its family: another name that it begins with. The first to go are those that are most common among names
-    with the same first word. The shortened name stays unique. An ellipsis marks each gap.
+    A common beginning is left out, unless all names fit. If a name is still too long, some of its
+    words are left out, but not its family: another name that it begins with. The first to go are
+    those that are most common among names with the same first word. The shortened name stays
+    unique. An ellipsis marks each gap.
 
     Args:
         length: characters for a name; exceeded only if the name would be ambiguous.
@@ -39,36 +40,50 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
     shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
     words = {name: WORD.findall(name[shared:]) for name in whole}
     times = Counter(word for parts in words.values() for word in _bare_words(parts))
-    near = Counter((parts[0], word) for parts in words.values() for word in _bare_words(parts) if parts)
+    near = Counter(
+        (parts[0], word) for parts in words.values() for word in _bare_words(parts) if parts
+    )
     for name, parts in words.items():
-        common = [(near[parts[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in parts]
+        common = [
+            (near[parts[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in parts
+        ]
         others = {_bare_letters(short) for other, short in shown.items() if other != name}
         kept = _words_of_family(name[shared:], {other[shared:] for other in whole}, length)
-        shown[name] = _without_common(parts, common, length, bool(shared), others, shown[name], kept)
+        shown[name] = _without_common(
+            parts, common, length, bool(shared), others, shown[name], kept
+        )
     shown = {
         # The middle is cut, since names of runs often differ at their end.
         name: short
         if len(short) <= length
-        else short[: length // 3 + 1].rstrip(ELLIPSIS) + ELLIPSIS + short[length // 3 + 2 - length :].lstrip(ELLIPSIS)
+        else short[: length // 3 + 1].rstrip(ELLIPSIS)
+        + ELLIPSIS
+        + short[length // 3 + 2 - length :].lstrip(ELLIPSIS)
         for name, short in shown.items()
     }
     for alike in _group_alike(shown):
         # If that is not enough, names are shown around the first character that differs.
-        part = next((at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0)
+        part = next(
+            (at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0
+        )
         apart = max(part - 2, 0)
-        shown |= {name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike}
+        shown |= {
+            name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike
+        }
     for alike in _group_alike(shown):
         shown |= {name: name for name in alike}
     return shown
 
 
 def _common_beginning(names: Sequence[str]) -> int:
-    """Return the length of the common beginning, up to the end of a word; 0 if it is too short to leave out."""
+    """Return the length of the common beginning, up to the end of a word; 0 if it is too short to
+    leave out.
+    """
     if len(names) < 2:
         return 0
     first, last = min(names), max(names)
-    # The alphabetically first and last name share only what all names share. At least one character of each name is
-    # kept.
+    # The alphabetically first and last name share only what all names share. At least one character
+    # of each name is kept.
     most = min(map(len, names)) - 1
     shared = first[: next((at for at in range(most) if first[at] != last[at]), most)]
     end = max((shared.rfind(sign) for sign in BETWEEN), default=-1) + 1
@@ -76,8 +91,14 @@ def _common_beginning(names: Sequence[str]) -> int:
 
 
 def _words_of_family(name: str, names: set[str], length: int) -> int:
-    """Return the number of words of the longest other name that a name begins with, if it leaves room; else 1."""
-    ends = [end for end in range(length * FAMILY_SHARE // 100, 0, -1) if name[end : end + 1] in set(BETWEEN)]
+    """Return the number of words of the longest other name that a name begins with, if it leaves
+    room; else 1.
+    """
+    ends = [
+        end
+        for end in range(length * FAMILY_SHARE // 100, 0, -1)
+        if name[end : end + 1] in set(BETWEEN)
+    ]
     return next((len(WORD.findall(name[:end])) for end in ends if name[:end] in names), 1)
 
 
@@ -103,7 +124,8 @@ def _without_common(
     """Return a name without as many of its words as needed, most common first, from the left.
 
     Args:
-        common: per word, how many names with the same first word contain it, and how many such names exist.
+        common: per word, how many names with the same first word contain it, and how many such
+            names exist.
         begun: whether the beginning is left out already.
         others: the letters of the other shortened names.
         whole: the name without further gaps.

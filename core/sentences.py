@@ -44,9 +44,11 @@ _EITHER = _word_set(
     "hr hrs kg km cm mm oz lb lbs ft",
 )
 _OPENERS = _word_set(
-    "the a an this that these those it its he she we they you i there here in on at by for from with",
+    "the a an this that these those it its he she we they you i there here in on"
+    " at by for from with",
     "as if when while where after before since although though because but and or so yet however",
-    "moreover also then thus therefore some many most other his her their our my your one what who how",
+    "moreover also then thus therefore some many most other his her their our my"
+    " your one what who how",
     "why which to",
 )
 # A shorter line without a final punctuation mark is a heading or an item, not wrapped text.
@@ -57,16 +59,19 @@ def split_sentences(text: str) -> list[Span]:
     """Split a text into sentences.
 
     A sentence ends at:
-    - a full stop, question mark, exclamation mark or ellipsis, with the quotes and brackets that close after it;
+    - a full stop, question mark, exclamation mark or ellipsis, with the quotes and brackets that
+      close after it;
     - an empty line;
     - a line end that does not look like wrapped text;
     - the beginning of a list item.
 
-    A mark does not end it if the next word begins in lower case. Nor does a full stop of an abbreviation, an
-    initial, a number or a list number. A sentence over 400 characters is cut at a space.
+    A mark does not end it if the next word begins in lower case. Nor does a full stop of an
+    abbreviation, an initial, a number or a list number. A sentence over 400 characters is cut at a
+    space.
 
     Returns:
-        Character spans (begin, end) in order, disjoint and not empty. Together they cover every character that is
+        Character spans (begin, end) in order, disjoint and not empty. Together they cover every
+            character that is
         not white space. No span begins or ends with white space.
     """
     spans: list[Span] = []
@@ -74,7 +79,9 @@ def split_sentences(text: str) -> list[Span]:
     for match in _CANDIDATE.finditer(text):
         if match["bullet"]:
             end = match.start()
-        elif match["full"] or (_line_ends(text, match) if match["line"] else _mark_ends(text, begin, match)):
+        elif match["full"] or (
+            _line_ends(text, match) if match["line"] else _mark_ends(text, begin, match)
+        ):
             end = match.end()
         else:
             continue
@@ -85,7 +92,9 @@ def split_sentences(text: str) -> list[Span]:
 
 
 def _mark_ends(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Return whether a punctuation mark before white space ends the sentence that started at `begin`."""
+    """Return whether a punctuation mark before white space ends the sentence that started at
+    `begin`.
+    """
     if match["gap"].count("\n") > 1:
         return True
     after = match.end()
@@ -128,7 +137,9 @@ def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
     while end > begin and text[end - 1].isspace():
         end -= 1
     while end - begin > MAX_SENTENCE:
-        cut = _last_space(text, begin, begin + MAX_SENTENCE) or _first_space(text, begin + MAX_SENTENCE, end)
+        cut = _last_space(text, begin, begin + MAX_SENTENCE) or _first_space(
+            text, begin + MAX_SENTENCE, end
+        )
         if cut is None:
             break
         spans.append((begin, cut))

@@ -14,8 +14,8 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV; None gives an empty cell.
 
     Args:
-        rows: as many cells each as the header has. A text that begins like a formula gets an apostrophe in front.
-            Numbers stay as they are.
+        rows: as many cells each as the header has. A text that begins like a formula gets an
+            apostrophe in front. Numbers stay as they are.
     """
     out = io.StringIO()
     # The csv module quotes a carriage return inside a cell only if line ends contain one too.
@@ -48,10 +48,13 @@ _WRITTEN = re.compile(r"(?<!\\)(\\+)u(20(?:2[a-e]|6[6-9]))")
 def disarm_cell(cell: str) -> str:
     """Return a text for a cell of a CSV or TSV file that no spreadsheet reads as a formula.
 
-    A text that looks like a formula gets an apostrophe in front. Characters that turn the direction of writing are
-    written as in JSON. Backslashes before them, or before such a code, are doubled, so that `rearm_cell` is exact.
+    A text that looks like a formula gets an apostrophe in front. Characters that turn the direction
+    of writing are written as in JSON. Backslashes before them, or before such a code, are doubled,
+    so that `rearm_cell` is exact.
     """
-    cell = _TURNED.sub(lambda found: (found[3] or found[1]) * 2 + with_escapes(found[2] or ""), cell)
+    cell = _TURNED.sub(
+        lambda found: (found[3] or found[1]) * 2 + with_escapes(found[2] or ""), cell
+    )
     return "'" + cell if _FORMULA.match(cell) else cell
 
 

@@ -13,12 +13,18 @@ _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LONGEST_ID = 512
 """Maximum number of characters of an id or a name."""
 _LINE_END = re.compile("\r\n?")
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Unicode's characters for the direction of text, and the byte order mark. They can make different ids look alike."""
+_DIRECTIONS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+)
+"""Unicode's characters for the direction of text, and the byte order mark. They can make different
+ids look alike.
+"""
 
 
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Unicode's directional formatting characters. Each reorders the displayed text until another of them ends it."""
+"""Unicode's directional formatting characters. Each reorders the displayed text until another of
+them ends it.
+"""
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in TURNING}
 
 
@@ -39,12 +45,13 @@ def written_text(write: Callable[..., None], *content: object) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text as it is stored: control characters become blanks, and every line ends in a line feed alone.
+    """Return a text as it is stored: control characters become blanks, and every line ends in a
+    line feed alone.
 
-    Line feeds and tabs stay. The controls U+0080 to U+009F stay too: they are frequent in published collections that
-    were once read in a wrong encoding. They separate nothing here, and a passage is evidence that we do not repair.
-    Characters that turn the direction of writing stay, as Arabic and Hebrew need them. Halves of surrogate pairs,
-    which no file can hold, become blanks.
+    Line feeds and tabs stay. The controls U+0080 to U+009F stay too: they are frequent in published
+    collections that were once read in a wrong encoding. They separate nothing here, and a passage
+    is evidence that we do not repair. Characters that turn the direction of writing stay, as Arabic
+    and Hebrew need them. Halves of surrogate pairs, which no file can hold, become blanks.
     """
     if not _UNCLEAN.search(text):
         return text
@@ -55,7 +62,7 @@ _CLEAN = bytes(sign for sign in range(256) if not _UNCLEAN.match(chr(sign)))
 
 
 def all_clean(texts: Iterable[str]) -> bool:
-    """Return whether `clean_text` would change none of many texts. One check of all is much faster."""
+    """Return whether `clean_text` would change none of many texts. One check of all is faster."""
     try:
         return not "".join(texts).encode().translate(None, _CLEAN)
     except UnicodeEncodeError:
@@ -79,7 +86,10 @@ def fault_of_id(text: str, one_column: bool = False) -> str | None:
         return f"is longer than {LONGEST_ID} characters"
     if text.isprintable() and not (one_column and " " in text):
         return None
-    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in _DIRECTIONS for sign in text):
+    if any(
+        unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in _DIRECTIONS
+        for sign in text
+    ):
         return "contains a control character"
     if one_column and text.split() != [text]:
         return "contains white space, which separates columns in TREC files"
@@ -87,16 +97,24 @@ def fault_of_id(text: str, one_column: bool = False) -> str | None:
 
 
 def all_plain(names: Collection[str]) -> bool:
-    """Return True only if `fault_of_id` finds no fault in any of many ids. One check of all is much faster.
+    """Return True only if `fault_of_id` finds no fault in any of many ids. One check of all is much
+    faster.
 
     False means that an id may have a fault, or only contains a blank.
     """
     together = "".join(names)
-    return together.isprintable() and " " not in together and all(names) and max(map(len, names)) <= LONGEST_ID
+    return (
+        together.isprintable()
+        and " " not in together
+        and all(names)
+        and max(map(len, names)) <= LONGEST_ID
+    )
 
 
 def quote_name(name: str) -> str:
-    """Return the beginning of an id or a name in quotation marks, for a message. Invisible characters become codes."""
+    """Return the beginning of an id or a name in quotation marks, for a message. Invisible
+    characters become codes.
+    """
     return repr(name[:60]) + ("…" if len(name) > 60 else "")
 
 
@@ -104,7 +122,8 @@ def one_line(text: str, longest: int | None = None) -> str:
     """Return a text on one line, without invisible characters.
 
     Args:
-        longest: maximum number of characters. A longer text loses its middle, since the end often states the problem.
+        longest: maximum number of characters. A longer text loses its middle, since the end often
+            states the problem.
     """
     if longest is not None and len(text) > 2 * longest:
         # Only the ends of a very long text are read.
@@ -131,7 +150,9 @@ def format_interval(bounds: tuple[float | None, float | None] | None) -> str:
 
 
 def how_many(number: int, things: str) -> str:
-    """Return a number with its noun, given in the plural: "2 questions", "1 question", "1 passage of responses"."""
+    """Return a number with its noun, given in the plural: "2 questions", "1 question", "1 passage
+    of responses".
+    """
     if number != 1:
         return f"{number:,} {things}"
     noun, *rest = things.split(" of ", 1)
@@ -143,10 +164,14 @@ _MARK = re.compile(r"\(?([A-Za-z])[).:]\s*")
 
 
 def without_marks(choices: Sequence[str]) -> tuple[str, ...]:
-    """Return choices without their letters A), B) …, if every choice begins with the letter of its position."""
+    """Return choices without their letters A), B) …, if every choice begins with the letter of its
+    position.
+    """
     marks = [_MARK.match(choice) for choice in choices]
     if all(mark and ord(mark[1].upper()) - ord("A") == at for at, mark in enumerate(marks)):
-        return tuple(choice[mark.end() :] for choice, mark in zip(choices, marks, strict=True) if mark)
+        return tuple(
+            choice[mark.end() :] for choice, mark in zip(choices, marks, strict=True) if mark
+        )
     return tuple(choices)
 
 
@@ -168,31 +193,34 @@ def _cut_middle(line: str, longest: int) -> str:
 
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _MARKED = (
-    r"(?:(?:chunk|cit(?:e|ation)|context|doc(?:ument)?|note|passage|ref(?:erence)?|result|snippet|source|web|[dpqs])s?"
-    r"[\s:.#_-]{0,3})?\d{1,3}"
+    r"(?:(?:chunk|cit(?:e|ation)|context|doc(?:ument)?|note|passage|ref(?:erence)?|result|snippet"
+    r"|source|web|[dpqs])s?[\s:.#_-]{0,3})?\d{1,3}"
 )
 _CITATION = re.compile(
-    rf"\[{{1,2}}\s?\^?\s?{_MARKED}(?:\s?[-–,;&]\s?\^?{_MARKED})*\s?\^?(?:†[^\[\]]{{0,60}})?\]{{1,2}}"
+    rf"\[{{1,2}}\s?\^?\s?{_MARKED}(?:\s?[-–,;&]\s?\^?{_MARKED})*\s?\^?"
+    rf"(?:†[^\[\]]{{0,60}})?\]{{1,2}}"
     r"(?:\(\s?https?://[^\s()]{1,500}\s?\))?"
     r"|\[(?=[^\[\]\s]{0,80}[_#])(?=[^\[\]\s]{0,80}\d)[^\[\]\s]{1,80}\]|\[citation needed\]"
     r"|【[^【】]{1,80}】|<sup>[^<>]{1,40}</sup>"
     # Superscripts count only after a word or a mark: "km²" and "10⁶" are a unit and a number.
-    rf"|(?:(?<=[^\W\d_]{{3}})|(?<=[^\w\s]))[{_SUPERSCRIPT}]{{1,3}}(?:[⁻,˒⁾][{_SUPERSCRIPT}]{{1,3}}){{0,9}}(?![^\W_])",
+    rf"|(?:(?<=[^\W\d_]{{3}})"
+    rf"|(?<=[^\w\s]))[{_SUPERSCRIPT}]{{1,3}}(?:[⁻,˒⁾][{_SUPERSCRIPT}]{{1,3}}){{0,9}}(?![^\W_])",
     re.IGNORECASE,
 )
 
 
 def without_citations(text: str) -> str:
-    """Return a text with blanks for its citation marks, such as [1], [doc 2] or ⁵. A text of marks alone is
-    unchanged."""
+    """Return a text with blanks for its citation marks, such as [1], [doc 2] or ⁵. A text of marks
+    alone is unchanged."""
     bare = _CITATION.sub(" ", text)
     return bare if any(map(str.isalnum, bare)) else text
 
 
-# Words that do not change the meaning of an answer: articles, demonstratives and pronouns, forms of be, have and do,
-# and the most common prepositions and conjunctions. Negations, quantities, and words of place, time and degree
-# ("not", "no", "all", "under", "before", "more") are not here, because they make a different answer. Nor are words
-# that are answers when capitalised ("US", "May", "I").
+# Words that do not change the meaning of an answer: articles, demonstratives and pronouns, forms of
+# be, have and do, and the most common prepositions and conjunctions. Negations, quantities, and
+# words of place, time and degree ("not", "no", "all", "under", "before", "more") are not here,
+# because they make a different answer. Nor are words that are answers when capitalised ("US",
+# "May", "I").
 STOP_WORDS = frozenset(
     {
         *("a", "an", "the", "this", "that", "these", "those", "there"),
@@ -214,9 +242,42 @@ STOP_WORDS = frozenset(
             "me",
             "my",
         ),
-        *("is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "having", "do", "does", "did"),
+        *(
+            "is",
+            "are",
+            "was",
+            "were",
+            "be",
+            "been",
+            "being",
+            "am",
+            "has",
+            "have",
+            "had",
+            "having",
+            "do",
+            "does",
+            "did",
+        ),
         *("will", "would", "could", "might", "shall", "should"),
-        *("of", "in", "on", "at", "to", "for", "with", "by", "from", "as", "into", "and", "or", "but", "so", "than"),
+        *(
+            "of",
+            "in",
+            "on",
+            "at",
+            "to",
+            "for",
+            "with",
+            "by",
+            "from",
+            "as",
+            "into",
+            "and",
+            "or",
+            "but",
+            "so",
+            "than",
+        ),
         *("which", "who", "whom", "whose", "what", "when", "where", "how"),
     }
 )
@@ -226,8 +287,8 @@ _WORD = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[^\W_]+")
 
 
 def normalise_text(text: str) -> str:
-    """Return a text in lower case, without stop words and punctuation, stemmed (Snowball, English), with single
-    spaces."""
+    """Return a text in lower case, without stop words and punctuation, stemmed (Snowball, English),
+    with single spaces."""
     return " ".join(stem_word(word) for word in meaningful_words(text))
 
 

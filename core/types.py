@@ -84,7 +84,8 @@ class RankedColumns(Mapping[str, list[Ranked]]):
 
     Args:
         runs, passages: names and ids.
-        run, passage: positions in these lists. The four columns have the same length; a run has each passage once.
+        run, passage: positions in these lists. The four columns have the same length; a run has
+            each passage once.
     """
 
     query_id: str
@@ -128,9 +129,9 @@ class Judgment:
 class Question:
     """One entry of a question bank, in one wording.
 
-    `text` is None if a file names a question by id only. A `weight` of 0 keeps it out of every score; a negative
-    weight marks something that a response should not contain. `position` orders the questions of a query. It is not
-    compared, so questions at different positions can be equal.
+    `text` is None if a file names a question by id only. A `weight` of 0 keeps it out of every
+    score; a negative weight marks something that a response should not contain. `position` orders
+    the questions of a query. It is not compared, so questions at different positions can be equal.
     """
 
     question_id: str
@@ -147,21 +148,27 @@ class Question:
 
     @property
     def shown(self) -> str:
-        """The text that people see: the words, or the id if the words are empty. If the words are unknown, the text
-        says so."""
-        return f"{self.question_id} (words not known)" if self.text is None else self.text or self.question_id
+        """The text that people see: the words, or the id if the words are empty. If the words are
+        unknown, the text says so."""
+        return (
+            f"{self.question_id} (words not known)"
+            if self.text is None
+            else self.text or self.question_id
+        )
 
 
 SEPARATOR = "\x1f"
-"""Separates the parts of the asked text of a grader that reads more than the question. `clean_text` removes it."""
+"""Separates the parts of the asked text of a grader that reads more than the question. `clean_text`
+removes it.
+"""
 
 
 @dataclass(frozen=True)
 class Asked:
     """The input of a grader about a passage.
 
-    A grader that checks answers also reads the answer key; one that chooses also reads the choices. For these
-    graders a new key makes a new pair to grade, as a new wording does for every grader.
+    A grader that checks answers also reads the answer key; one that chooses also reads the choices.
+    For these graders a new key makes a new pair to grade, as a new wording does for every grader.
     """
 
     text: str
@@ -175,14 +182,19 @@ class Asked:
         Args:
             reads: the grader's `GraderSpec.reads`.
         """
-        # Questions of projects from earlier versions may contain the separator, so the text is split from the end.
+        # Questions of projects from earlier versions may contain the separator, so the text is
+        # split from the end.
         question, *rest = text.rsplit(SEPARATOR, len(reads)) if reads else [text]
-        return cls(question, rest[0] if rest else "", tuple(json.loads(rest[1])) if len(rest) > 1 else ())
+        return cls(
+            question, rest[0] if rest else "", tuple(json.loads(rest[1])) if len(rest) > 1 else ()
+        )
 
     @property
     def written(self) -> str:
         """All parts in one text, which `read` splits for a grader that reads key and choices."""
-        return SEPARATOR.join((self.text, self.answer_key, json.dumps(list(self.choices), ensure_ascii=False)))
+        return SEPARATOR.join(
+            (self.text, self.answer_key, json.dumps(list(self.choices), ensure_ascii=False))
+        )
 
 
 @dataclass(frozen=True)
@@ -237,7 +249,9 @@ class GraderSpec:
 
     @property
     def rates_citations(self) -> bool:
-        """Whether it rates how far cited passages support sentences, and not how passages answer questions."""
+        """Whether it rates how far cited passages support sentences, and not how passages answer
+        questions.
+        """
         return self.method.startswith("support")
 
     @property
@@ -248,13 +262,19 @@ class GraderSpec:
     def on_scale(self, rating: int) -> int:
         """Convert an assessor's rating, 0 to 5, to this grader's scale.
 
-        On a shorter scale, 4 and 5 (the question is answered) become the top. Lower ratings are scaled in proportion
-        and rounded down: on a scale of 0 and 1, only 4 and 5 become 1.
+        On a shorter scale, 4 and 5 (the question is answered) become the top. Lower ratings are
+        scaled in proportion and rounded down: on a scale of 0 and 1, only 4 and 5 become 1.
         """
-        return rating if self.max_rating == MAX_RATING else min(self.max_rating, rating * self.max_rating // ANSWERED)
+        return (
+            rating
+            if self.max_rating == MAX_RATING
+            else min(self.max_rating, rating * self.max_rating // ANSWERED)
+        )
 
     def min_rating(self, asked: int) -> int:
-        """Return the effective min rating: the requested one, or the top of this grader's scale if that is lower."""
+        """Return the effective min rating: the requested one, or the top of this grader's scale if
+        that is lower.
+        """
         return min(asked, self.max_rating)
 
     @cached_property
@@ -266,9 +286,13 @@ class GraderSpec:
     def fingerprints(self) -> tuple[str, ...]:
         """The fingerprint, and the one that another version uses for the same grader.
 
-        Earlier versions recorded the default number format of a local model only if a person had named it.
+        Earlier versions recorded the default number format of a local model only if a person had
+        named it.
         """
-        if self.parameters.get("back_end") != "transformers" or self.parameters.get("dtype", "float32") != "float32":
+        if (
+            self.parameters.get("back_end") != "transformers"
+            or self.parameters.get("dtype", "float32") != "float32"
+        ):
             return (self.fingerprint,)
         named = {**self.parameters, "dtype": "float32"}
         unnamed = {name: value for name, value in named.items() if name != "dtype"}
@@ -276,11 +300,17 @@ class GraderSpec:
 
     @property
     def in_form(self) -> bool:
-        """Whether the data of a file describes a grader: texts, names of kinds, a scale, and the names in `reads`."""
+        """Whether the data of a file describes a grader: texts, names of kinds, a scale, and the
+        names in `reads`.
+        """
         texts = (self.name, self.method, self.model, self.prompt, self.prompt_hash)
         if not all(isinstance(text, str) for text in texts) or not (self.name and self.method):
             return False
-        if not isinstance(self.parameters, dict) or not self.kinds or not set(self.kinds) <= set(KINDS):
+        if (
+            not isinstance(self.parameters, dict)
+            or not self.kinds
+            or not set(self.kinds) <= set(KINDS)
+        ):
             return False
         reads = self.parameters.get("reads", [])
         return (
@@ -305,16 +335,26 @@ class GraderSpec:
 
     @property
     def takes(self) -> tuple[Kind, ...]:
-        """The kinds of question that it can be asked. A grader of questions also takes multiple-choice ones."""
-        return (*self.kinds, "choice") if "question" in self.kinds and "choice" not in self.kinds else self.kinds
+        """The kinds of question that it can be asked. A grader of questions also takes
+        multiple-choice ones.
+        """
+        return (
+            (*self.kinds, "choice")
+            if "question" in self.kinds and "choice" not in self.kinds
+            else self.kinds
+        )
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names of its inputs in addition to the question: none, `answer_key`, or `answer_key` and `choices`."""
+        """The names of its inputs in addition to the question: none, `answer_key`, or `answer_key`
+        and `choices`.
+        """
         return tuple(self.parameters.get("reads", ()))
 
     def asked_text(self, question: Question) -> str | None:
-        """Return the text that this grader grades; None if the question lacks an input of the grader."""
+        """Return the text that this grader grades; None if the question lacks an input of the
+        grader.
+        """
         text = question.text.strip() if question.text else None
         if not self.reads or text is None:
             return text
@@ -330,10 +370,11 @@ class GraderSpec:
 class Grade:
     """A grader's result for one (question, passage).
 
-    `rating` is None exactly if `status` is failed. `answer` is the extracted answer or, for a grader that only
-    rates, the model's output. `confidence` is between 0 and 1. `distribution` holds the probability of each rating
-    from 0 to the top of the scale. `raw` is the model's output. `reason` says why a pair failed. `note` holds
-    remarks, for example that the passage was shortened.
+    `rating` is None exactly if `status` is failed. `answer` is the extracted answer or, for a
+    grader that only rates, the model's output. `confidence` is between 0 and 1. `distribution`
+    holds the probability of each rating from 0 to the top of the scale. `raw` is the model's
+    output. `reason` says why a pair failed. `note` holds remarks, for example that the passage was
+    shortened.
     """
 
     rating: int | None
@@ -353,7 +394,7 @@ def entropy(chances: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class GradeDetail:
-    """The parts of a grade in a file except its rating and answer; the fields are those of `Grade`."""
+    """The parts of a grade in a file except rating and answer; the fields are those of `Grade`."""
 
     defaulted: bool = False
     confidence: float | None = None
@@ -379,7 +420,8 @@ class GradeColumns:
 
 @dataclass(eq=False)
 class GradeBlocks:
-    """Grades of one grader in blocks, one per passage, as a line of a file has them: files have millions.
+    """Grades of one grader in blocks, one per passage, as a line of a file has them: files have
+    millions.
 
     Equal to `GradeColumns` with the same content.
 
@@ -422,7 +464,11 @@ class GradeBlocks:
             list(chain.from_iterable(self.question_ids)),
             [one for one, size in zip(self.passage_ids, sizes, strict=True) for _ in range(size)],
             list(chain.from_iterable(self.ratings)),
-            [one for given, size in zip(self.answers, sizes, strict=True) for one in given or [None] * size],
+            [
+                one
+                for given, size in zip(self.answers, sizes, strict=True)
+                for one in given or [None] * size
+            ],
             self.details,
         )
 
@@ -436,9 +482,9 @@ class GradeBlocks:
 class GradedQuery:
     """One line of an Autograder/RUBRIC file: a query, its passages and all data about them.
 
-    `rankings` maps a run's name to its ranking of this query. Rankings of a facet have the name `query/facet`;
-    judgments may be of facets, too. Grades of direct graders carry the query id in place of a question id.
-    `questions` names every question that a grade refers to.
+    `rankings` maps a run's name to its ranking of this query. Rankings of a facet have the name
+    `query/facet`; judgments may be of facets, too. Grades of direct graders carry the query id in
+    place of a question id. `questions` names every question that a grade refers to.
     """
 
     query: Query
@@ -451,7 +497,9 @@ class GradedQuery:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of a text, from character `begin` up to `end`, with the ids of the documents that it cites."""
+    """A sentence of a text, from character `begin` up to `end`, with the ids of the documents that
+    it cites.
+    """
 
     begin: int
     end: int
@@ -500,4 +548,6 @@ Act = Literal["override", "edit", "dispute", "comment", "reopen"]
 
 Said = Literal["judged", "cannot say", "skipped", "taken back"]
 SAID: tuple[Said, ...] = ("judged", "cannot say", "skipped", "taken back")
-"""The decisions of an assessor of an audit about a passage: `skipped` leaves it for later, or for another assessor."""
+"""The decisions of an assessor of an audit about a passage: `skipped` leaves it for later, or for
+another assessor.
+"""

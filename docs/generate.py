@@ -1,9 +1,9 @@
 """Generate the reference, and gather the pages of the documentation site in docs/build/pages.
 
-The reference is not committed: it is made from the commands, the operations, the API and the Python package. A page of
-docs/ may hold a mark `<!-- generated:NAME -->` … `<!-- /generated -->`. The site has the table NAME of TABLES there.
-The table of operations in core/cli/requests.json is committed, because commands are made from it. With --check, nothing
-is written, and an outdated file fails.
+The reference is not committed: it is made from the commands, the operations, the API and the Python
+package. A page of docs/ may hold a mark `<!-- generated:NAME -->` … `<!-- /generated -->`. The site
+has the table NAME of TABLES there. The table of operations in core/cli/requests.json is committed,
+because commands are made from it. With --check, nothing is written, and an outdated file fails.
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ import click
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = Path("docs", "build", "pages")
-MARK = re.compile(r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(?P<end><!-- /generated -->)", re.S)
+MARK = re.compile(
+    r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(?P<end><!-- /generated -->)",
+    re.S,
+)
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 CODE_BLOCK = re.compile(r"^ *```.*?^ *```$", re.S | re.M)
 HELP_WIDTH = 100
 IN_THE_SITE = "*`make docs` puts a table here, in the site.*"
-OTHER_PAGES = {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md"}
+OTHER_PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+}
 """Pages of the site that are not in docs/: place in the repository, place in the site."""
 COMMANDS_INTRODUCTION = """# Commands
 
@@ -41,9 +48,9 @@ With `--json`, a reading command prints one JSON object on standard output and n
 """
 API_INTRODUCTION = """# API
 
-[Use the API](../how-to/use-the-api.md) explains tokens, roles and errors. A running server describes these routes as
-OpenAPI at `/api/v1/openapi.json`. `GET` takes the parameters in the query string, `POST` as a JSON object or as a form.
-Parameters of the type `file` need a form.
+[Use the API](../how-to/use-the-api.md) explains tokens, roles and errors. A running server
+describes these routes as OpenAPI at `/api/v1/openapi.json`. `GET` takes the parameters in the query
+string, `POST` as a JSON object or as a form. Parameters of the type `file` need a form.
 """
 PYTHON_INTRODUCTION = """# Python package
 
@@ -65,14 +72,20 @@ INDEX = """# Reference
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table. Cells hold any text of one line."""
     lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
+    return "".join(
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines
+    )
 
 
 # Commands
 
 
-def commands_of(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Yield each command below a group with a context that knows its full name, in the order of the help."""
+def commands_of(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    """Yield each command below a group with a context that knows its full name, in the order of the
+    help.
+    """
     if not isinstance(command, click.Group):
         yield command, context
         return
@@ -81,20 +94,28 @@ def commands_of(command: click.Command, context: click.Context) -> Iterator[tupl
     for name in command.list_commands(context):
         child = command.get_command(context, name)
         if child is not None and not child.hidden:
-            yield from commands_of(child, child.context_class(child, info_name=name, parent=context))
+            yield from commands_of(
+                child, child.context_class(child, info_name=name, parent=context)
+            )
 
 
 def all_commands() -> list[tuple[click.Command, click.Context]]:
     from exam_workbench.cli import cli
 
-    settings = cli.context_settings | {"terminal_width": HELP_WIDTH, "max_content_width": HELP_WIDTH}
+    settings = cli.context_settings | {
+        "terminal_width": HELP_WIDTH,
+        "max_content_width": HELP_WIDTH,
+    }
     top = click.Context(cli, info_name="exam", **settings)
     return list(commands_of(cli, top))
 
 
 def commands_page() -> str:
     """Return the page with the full help of each command."""
-    helps = (f"## {c.command_path}\n\n```text\n{command.get_help(c)}\n```\n" for command, c in all_commands())
+    helps = (
+        f"## {c.command_path}\n\n```text\n{command.get_help(c)}\n```\n"
+        for command, c in all_commands()
+    )
     return "\n".join([COMMANDS_INTRODUCTION, *helps])
 
 
@@ -113,16 +134,26 @@ def type_of(schema: Mapping[str, Any]) -> str:
 
 
 def parameters_of(route: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Return name, type, need and description of each parameter of a route of an OpenAPI document."""
+    """Return name, type, need and description of each parameter of a route in OpenAPI."""
     if "parameters" in route:
         return [
-            (one["name"], type_of(one["schema"]), "yes" if one["required"] else "–", one["description"])
+            (
+                one["name"],
+                type_of(one["schema"]),
+                "yes" if one["required"] else "–",
+                one["description"],
+            )
             for one in route["parameters"]
         ]
     contents = route.get("requestBody", {}).get("content", {})
     schema = contents.get("multipart/form-data", {}).get("schema", {"properties": {}})
     return [
-        (name, type_of(about), "yes" if name in schema.get("required", ()) else "–", about.get("description", ""))
+        (
+            name,
+            type_of(about),
+            "yes" if name in schema.get("required", ()) else "–",
+            about.get("description", ""),
+        )
         for name, about in schema["properties"].items()
     ]
 
@@ -141,7 +172,12 @@ def api_page() -> str:
             if path in operations:
                 parts.append(f"Least role: {ACTS[operations[path].act].role}.\n")
             if rows := parameters_of(route):
-                parts.append(table(["parameter", "type", "needed", "meaning"], [(f"`{n}`", *r) for n, *r in rows]))
+                parts.append(
+                    table(
+                        ["parameter", "type", "needed", "meaning"],
+                        [(f"`{n}`", *r) for n, *r in rows],
+                    )
+                )
     at_shell = [(f"`exam {one.name}`", one.summary) for one in every_operation() if one.at_shell]
     parts += ["## Commands without a route\n", table(["command", "summary"], at_shell)]
     return "\n".join(parts)
@@ -161,7 +197,9 @@ def markdown_of(docstring: str) -> str:
         elif in_section and (entry := re.fullmatch(r" {4}([\w, ]+): (\S.*)", line)):
             lines.append(f"- `{entry[1]}`: {entry[2]}")
         else:
-            lines.append(re.sub(r"^ {4,8}", "  " if in_section and line.startswith(" " * 8) else "", line))
+            lines.append(
+                re.sub(r"^ {4,8}", "  " if in_section and line.startswith(" " * 8) else "", line)
+            )
     return "\n".join(lines)
 
 
@@ -211,7 +249,8 @@ def well_known_keys() -> str:
     from exam_workbench.graders import WELL_KNOWN
 
     return table(
-        ["variable", "service", "address"], [(f"`{name}`", title, url) for name, (title, url) in WELL_KNOWN.items()]
+        ["variable", "service", "address"],
+        [(f"`{name}`", title, url) for name, (title, url) in WELL_KNOWN.items()],
     )
 
 
@@ -241,7 +280,10 @@ def limits() -> str:
 
     return table(
         ["variable", "limited", "at most", "unit"],
-        [(f"`{limit.variable}`", limit.what, f"{limit.default:,}", limit.unit) for limit in LIMITS.values()],
+        [
+            (f"`{limit.variable}`", limit.what, f"{limit.default:,}", limit.unit)
+            for limit in LIMITS.values()
+        ],
     )
 
 
@@ -251,7 +293,10 @@ def measures() -> str:
 
     return table(
         ["measure", "meaning", "source"],
-        [(f"`{name}`", known.family.description, known.family.citation) for name, known in MEASURES.items()],
+        [
+            (f"`{name}`", known.family.description, known.family.citation)
+            for name, known in MEASURES.items()
+        ],
     )
 
 
@@ -293,7 +338,10 @@ def answer_judges() -> str:
     needs = {"texts": "–", "encoder": "the shipped encoder", "model": "a model"}
     return table(
         ["answer check", "method", "accepted from", "needs", "source"],
-        [(f"`{j.name}`", j.what, f"{j.threshold:g}", needs[j.needs], j.source) for j in JUDGES.values()],
+        [
+            (f"`{j.name}`", j.what, f"{j.threshold:g}", needs[j.needs], j.source)
+            for j in JUDGES.values()
+        ],
     )
 
 
@@ -316,7 +364,9 @@ REFERENCE: dict[str, Callable[[], str]] = {
 
 def filled(text: str) -> str:
     """Return a page with the generated tables at its marks."""
-    return MARK.sub(lambda mark: f"{mark['start']}\n{TABLES[mark['name']]().strip()}\n\n{mark['end']}", text)
+    return MARK.sub(
+        lambda mark: f"{mark['start']}\n{TABLES[mark['name']]().strip()}\n\n{mark['end']}", text
+    )
 
 
 def emptied(text: str) -> str:
@@ -328,18 +378,23 @@ def emptied(text: str) -> str:
 
 
 def sources() -> dict[str, str]:
-    """Return the place in the site of each committed file that the site has, by its place in the repository."""
+    """Return the place in the site of each committed file that the site has, by its place in the
+    repository.
+    """
     inside = (
         path.relative_to(ROOT)
         for path in sorted((ROOT / "docs").rglob("*"))
-        if path.is_file() and path.suffix not in (".py", ".pyc") and "build" not in path.relative_to(ROOT).parts
+        if path.is_file()
+        and path.suffix not in (".py", ".pyc")
+        and "build" not in path.relative_to(ROOT).parts
     )
     placed = {path.as_posix(): path.relative_to("docs").as_posix() for path in inside}
     return placed | {name: place for name, place in OTHER_PAGES.items() if (ROOT / name).exists()}
 
 
 def relinked(text: str, source: str, places: Mapping[str, str]) -> str:
-    """Return a page with links for its place in the site. Links to files that the site lacks become text.
+    """Return a page with links for its place in the site. Links to files that the site lacks become
+    text.
 
     Args:
         source: place of the page in the repository.

@@ -45,11 +45,15 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         with serving(projects, Path(name, "server.log")) as server:
             for place, (screen, choices, height) in PICTURES.items():
-                page = browser.new_page(viewport={"width": WIDTH, "height": height}, reduced_motion="reduce")
+                page = browser.new_page(
+                    viewport={"width": WIDTH, "height": height}, reduced_motion="reduce"
+                )
                 page.context.add_cookies([{"name": COOKIE, "value": "Ann", "url": server.address}])
                 page.goto(f"{server.address}/{screen}?{urlencode({'project': 'demo', **choices})}")
                 ready(page)
-                picture = Image.open(BytesIO(page.screenshot())).quantize(COLOURS, dither=Image.Dither.NONE)
+                picture = Image.open(BytesIO(page.screenshot())).quantize(
+                    COLOURS, dither=Image.Dither.NONE
+                )
                 picture.save(DOCS / place, optimize=True)
                 page.close()
         browser.close()

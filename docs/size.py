@@ -1,7 +1,8 @@
-"""Compare the size of the project with its budgets: `make size`. A budget is raised only with a reason in the commit.
+"""Compare the size of the project with its budgets: `make size`. A budget is raised only with a
+reason in the commit.
 
-Statements are nodes of kind `ast.stmt` without docstrings and without annotated fields of classes, so that dense lines
-save nothing and typed records cost nothing.
+Statements are nodes of kind `ast.stmt` without docstrings and without annotated fields of classes,
+so that dense lines save nothing and typed records cost nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ WORDS = {"docs/*.md README.md": 30_000}
 def tracked(patterns: str) -> list[Path]:
     """Return the tracked files that match any of some patterns."""
     command = ["git", "ls-files", "-z", "--", *patterns.split()]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    listed = (
+        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+        .stdout.decode()
+        .split("\0")
+    )
     return [ROOT / name for name in listed if name and (ROOT / name).exists()]
 
 
@@ -45,14 +50,18 @@ def statements(source: str) -> int:
     """Return the number of statements of a Python source."""
     tree = ast.parse(source)
     counted = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-    docstrings = sum(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in counted)
+    docstrings = sum(
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in counted
+    )
     classes = [node for node in counted if isinstance(node, ast.ClassDef)]
     fields = sum(isinstance(child, ast.AnnAssign) for node in classes for child in node.body)
     return len(counted) - docstrings - fields
 
 
 def room_of(path: Path) -> str:
-    """Return the room of a file of the product, such as core/labels, core for a single module, or pages."""
+    """Return the room of a file of the product, such as core/labels, core for a single module, or
+    pages.
+    """
     parts = path.relative_to(ROOT).parts
     return "/".join(parts[:2]) if parts[0] == "core" and len(parts) > 2 else parts[0]
 
@@ -69,10 +78,18 @@ def sizes() -> Iterable[tuple[str, int, int]]:
         yield f"statements in {rooms}", sum(by_room[room] for room in rooms.split(", ")), budget
     yield "statements in all", sum(by_room.values()), sum(STATEMENTS.values())
     for patterns, budget in LINES.items():
-        yield f"lines of {patterns}", sum(len(path.read_bytes().splitlines()) for path in tracked(patterns)), budget
+        yield (
+            f"lines of {patterns}",
+            sum(len(path.read_bytes().splitlines()) for path in tracked(patterns)),
+            budget,
+        )
     for patterns, budget in WORDS.items():
         texts = [path.read_text(encoding="utf-8") for path in tracked(patterns)]
-        yield f"words of {patterns}", sum(len(re.findall(r"\S*\w\S*", text)) for text in texts), budget
+        yield (
+            f"words of {patterns}",
+            sum(len(re.findall(r"\S*\w\S*", text)) for text in texts),
+            budget,
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Check the language of user-visible texts and of the code: `make style`.
 
-`FORBIDDEN` is the only list of forbidden words and openings. It covers errors, screens and commands. Checked are the
-help of every command, and strings of the program that begin with a capital letter or have at least four words.
+`FORBIDDEN` is the only list of forbidden words and openings. It covers errors, screens and
+commands. Checked are the help of every command, and strings of the program that begin with a
+capital letter or have at least four words.
 
-`MARKERS` are places to look at in docstrings, comments and the documentation. Their share is limited by `LIMITS`.
+`MARKERS` are places to look at in docstrings, comments and the documentation. Their share is
+limited by `LIMITS`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ FORBIDDEN = {
     r"\bwh(?:at|ich)ever\b": "any",
     r"\bwhat (?:was|were|comes?|came|stands?|follows|differs)\b(?!.*\?)": "the name of the thing",
     r"(?:, |\bonly |\bhere )where (?:it|there|that|they|the|a|an|no)\b|^where there\b": "if, when",
-    r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": "is not a ..., 'No ...' or 'Unknown ...'",
+    r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": (
+        "is not a ..., 'No ...' or 'Unknown ...'"
+    ),
     r"(?<!there )\b(?:is|are|be|was|were) none\b": "No ... yet",
     r"\bbeside\b": "next to, in addition to",
     r"\b(?:anew|once more|likewise|thereof|wherever)\b": "again, also, if",
@@ -32,7 +36,9 @@ FORBIDDEN = {
     r"\bsay (?:how|what|which|who|whether|until|if)\b": "Show, Report, Set",
     r"\b(?:but|save) for\b": "except",
     r"\b(?:is|are|was|were) (?:told|said)\b": "the subject and its verb",
-    r"\b(?:take|taken|takes|put|puts|bring|brings|brought)(?: \w+)? back\b": "undo, withdraw, restore",
+    r"\b(?:take|taken|takes|put|puts|bring|brings|brought)(?: \w+)? back\b": (
+        "undo, withdraw, restore"
+    ),
     r"\b(?:stands?|stood)\b": "is",
     r"\bkey facts?\b": "nugget",
 }
@@ -45,18 +51,19 @@ TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|:
 """SQL statements, regular expressions and style sheets, which are not texts."""
 
 MARKERS = (
-    r"\b[Ww]hat (?:is|are|was|were|it|they|he|she|one|comes?|came|has|had|can|may|people|somebody|others|the|stands?"
-    r"|needs?|takes?|follows|differs|belongs?|nobody|does|did|goes|waits?)\b",
+    r"\b[Ww]hat (?:is|are|was|were|it|they|he|she|one|comes?|came|has|had|can|may|people|somebody"
+    r"|others|the|stands?|needs?|takes?|follows|differs|belongs?|nobody|does|did|goes|waits?)\b",
     r"\b[Ww]h(?:o|at|ich)ever\b",
     r"\b(?:[Ss]omebody|[Nn]obody|[Ee]verybody)\b",
-    r"(?:, |\bonly |[Ww]here )where (?:it|there|that|nobody|somebody|one|they|the|a|no|nothing|none)\b",
+    r"(?:, |\bonly |[Ww]here )where"
+    r" (?:it|there|that|nobody|somebody|one|they|the|a|no|nothing|none)\b",
     r"\b[Ww]here (?:nobody|somebody|there (?:is|are|was|were)|none|nothing)\b",
     r"\b(?:is|are|was|were) no (?!longer|more|such|one\b|need|way|doubt|reason)[a-z]+",
     r"\b(?:is|are|has|have|be|was|were) none\b",
     r"\b[Bb]eside\b",
     r"\b(?:anew|once more)\b",
-    r"\b[Ll]et (?:somebody|nobody|several|people|no|the|a|an|it|what|whoever|others|students|RUN|IDENTITY|this|all"
-    r"|no more)\b",
+    r"\b[Ll]et (?:somebody|nobody|several|people|no|the|a|an|it|what|whoever|others|students|RUN"
+    r"|IDENTITY|this|all|no more)\b",
     r"\bSay (?:how|what|which|who|whether|until)\b",
     r"\bone (?:can|may|looks|sees|has|is to|might|wants|does|reads|chooses|needs)\b",
     r"\b(?:but for|save for)\b",
@@ -107,7 +114,9 @@ def faults() -> Iterator[str]:
     """Yield a line for every text that breaks a rule."""
     from exam_workbench.cli import cli
 
-    paths = sorted({path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*")} - EXEMPT)
+    paths = sorted(
+        {path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*")} - EXEMPT
+    )
     texts = [place for path in paths if path.suffix == ".py" for place in strings(path)]
     texts += [place for path in paths if path.suffix == ".js" for place in scripts(path)]
     commands = list(summaries(cli))
@@ -117,7 +126,9 @@ def faults() -> Iterator[str]:
         if is_text and not TECHNICAL.search(text):
             for rule, instead in rules.items():
                 if found := rule.search(text):
-                    yield f"{place}: '{found[0]}' in '{' '.join(text.split())[:80]}': write {instead}"
+                    yield (
+                        f"{place}: '{found[0]}' in '{' '.join(text.split())[:80]}': write {instead}"
+                    )
     for place, text in commands:
         if text.startswith(OPENINGS):
             yield f"{place}: '{text.split()[0]}' begins it: use a precise verb"
@@ -150,22 +161,31 @@ def paragraphs(path: Path) -> Iterator[Place]:
 
 
 def excesses() -> Iterator[str]:
-    """Print the share of texts with a marker by kind, and yield lines about each kind that exceeds its limit."""
+    """Print the share of texts with a marker by kind, and yield lines about each kind that exceeds
+    its limit.
+    """
     modules = sorted(path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py"))
     pages = {ROOT / "README.md", *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")}
     texts = {
         "docstrings": [place for path in modules for place in docstrings(path)],
         "comments": [place for path in modules for place in comments(path)],
-        "paragraphs of the documentation": [place for path in sorted(pages) for place in paragraphs(path)],
+        "paragraphs of the documentation": [
+            place for path in sorted(pages) for place in paragraphs(path)
+        ],
     }
     marker = re.compile("|".join(f"(?:{pattern})" for pattern in MARKERS))
     for kind, places in texts.items():
-        marked = [(place, found[0], text) for place, text in places if (found := marker.search(text))]
+        marked = [
+            (place, found[0], text) for place, text in places if (found := marker.search(text))
+        ]
         share = len(marked) / max(1, len(places))
-        print(f"{kind}: {share:.1%} of {len(places):,} have a marker; the limit is {LIMITS[kind]:.0%}")
+        print(
+            f"{kind}: {share:.1%} of {len(places):,} have a marker; the limit is {LIMITS[kind]:.0%}"
+        )
         if share > LIMITS[kind]:
             yield from (
-                f"{place}: '{found}' in '{' '.join(text.split())[:80]}'" for place, found, text in marked[:SHOWN]
+                f"{place}: '{found}' in '{' '.join(text.split())[:80]}'"
+                for place, found, text in marked[:SHOWN]
             )
 
 

@@ -1,6 +1,8 @@
-"""Write the locks: every installed package, including indirect requirements, with the hashes of its files.
+"""Write the locks: every installed package, including indirect requirements, with the hashes of its
+files.
 
-`make lock` runs this. A locked package keeps its version as long as requirements.txt and pyproject.toml allow it.
+`make lock` runs this. A locked package keeps its version as long as requirements.txt and
+pyproject.toml allow it.
 """
 
 from __future__ import annotations
@@ -16,10 +18,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 HEADS = {
-    "build": "Packages that build this program, and packages that come only as source. Installed first.",
+    "build": (
+        "Packages that build this program, and packages that come only as source. Installed first."
+    ),
     "cpu": "The build of torch for CPUs alone. It is tried first and replaces the usual build.",
     "run": "Requirements of the program on Linux, macOS and Windows, for Python 3.11.",
-    "cuda": "Further requirements of the usual build of torch on Linux, which is for NVIDIA's GPUs.",
+    "cuda": (
+        "Further requirements of the usual build of torch on Linux, which is for NVIDIA's GPUs."
+    ),
     "dev": "Further requirements of development.",
     "models": "Small real models for tests, without the packages that they require.",
 }
@@ -27,7 +33,9 @@ CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 CPU_TORCH = """torch==2.13.0+cpu ; sys_platform == 'linux' and platform_machine == 'x86_64' \\
     --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
 """
-"""The CPU build of torch is on its own index, which the resolver does not use. Edit this line for another version."""
+"""The CPU build of torch is on its own index, which the resolver does not use. Edit this line for
+another version.
+"""
 
 Blocks = dict[str, str]
 
@@ -44,7 +52,10 @@ def blocks(text: str) -> Blocks:
 def read() -> dict[str, Blocks]:
     """Return the present locks by name; a missing lock is empty."""
     paths = {name: HERE / f"{name}.txt" for name in HEADS}
-    return {name: blocks(path.read_text(encoding="utf-8")) if path.exists() else {} for name, path in paths.items()}
+    return {
+        name: blocks(path.read_text(encoding="utf-8")) if path.exists() else {}
+        for name, path in paths.items()
+    }
 
 
 def resolve(uv: str, wanted: str, known: Mapping[str, Blocks], *more: str) -> Blocks:
@@ -60,7 +71,10 @@ def resolve(uv: str, wanted: str, known: Mapping[str, Blocks], *more: str) -> Bl
         source, target = Path(folder, "wanted.in"), Path(folder, "locked.txt")
         source.write_text(wanted, encoding="utf-8")
         target.write_text(
-            "".join(block for name, lock in known.items() if name != "cpu" for block in lock.values()), encoding="utf-8"
+            "".join(
+                block for name, lock in known.items() if name != "cpu" for block in lock.values()
+            ),
+            encoding="utf-8",
         )
         options = (
             "--universal",
@@ -82,16 +96,26 @@ def main(uv: str) -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     locked = resolve(uv, wanted, known)
     if not CPU_TORCH.startswith(locked["torch"].split()[0] + "+"):
-        sys.exit("locks/write.py: CPU_TORCH is of another version than the torch of requirements.txt")
+        sys.exit(
+            "locks/write.py: CPU_TORCH is of another version than the torch of requirements.txt"
+        )
     build = {"setuptools": locked.pop("setuptools")}
     cuda = {name: block for name, block in locked.items() if CUDA.match(name)}
     run = {name: block for name, block in locked.items() if name not in cuda}
     locks = {"build": build, "cpu": {"torch": CPU_TORCH}, "run": run, "cuda": cuda}
     more = resolve(
-        uv, wanted + "\n".join(settings["project"]["optional-dependencies"]["dev"]), {**locks, "dev": known["dev"]}
+        uv,
+        wanted + "\n".join(settings["project"]["optional-dependencies"]["dev"]),
+        {**locks, "dev": known["dev"]},
     )
-    locks["dev"] = {name: block for name, block in more.items() if not any(name in lock for lock in locks.values())}
-    locks["models"] = resolve(uv, "\n".join(settings["dependency-groups"]["models"]), known, "--no-deps")
+    locks["dev"] = {
+        name: block
+        for name, block in more.items()
+        if not any(name in lock for lock in locks.values())
+    }
+    locks["models"] = resolve(
+        uv, "\n".join(settings["dependency-groups"]["models"]), known, "--no-deps"
+    )
     for name, lock in locks.items():
         text = f"# {HEADS[name]}\n# Written by `make lock`. Do not edit.\n" + "".join(lock.values())
         (HERE / f"{name}.txt").write_text(text, encoding="utf-8")

@@ -1,8 +1,18 @@
-"""Activity: actions, newest first, searchable by person, action, time and words, with links to their objects."""
+"""Activity: actions, newest first, searchable by person, action, time and words, with links to
+their objects.
+"""
 
 import streamlit as st
 
-from exam_workbench.records import Act, Sought, activity_csv, bring_back, kinds_of_act, list_actions, people
+from exam_workbench.records import (
+    Act,
+    Sought,
+    activity_csv,
+    bring_back,
+    kinds_of_act,
+    list_actions,
+    people,
+)
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import html, presses, screens, ui
@@ -24,16 +34,34 @@ def draw_filters(project: Project) -> Sought:
     with st.container(key="sought", horizontal=True, vertical_alignment="bottom"):
         return Sought(
             words=st.text_input(
-                "Find", key="find", bind="query-params", placeholder="A name, note, reason or question"
-            ) or "",
-            who=st.selectbox("Person", people(project), index=None, key="who", bind="query-params", placeholder="All"),
+                "Find",
+                key="find",
+                bind="query-params",
+                placeholder="A name, note, reason or question",
+            )
+            or "",
+            who=st.selectbox(
+                "Person",
+                people(project),
+                index=None,
+                key="who",
+                bind="query-params",
+                placeholder="All",
+            ),
             act=st.selectbox(
-                "Action", kinds_of_act(project), index=None, key="act", bind="query-params", placeholder="All",
+                "Action",
+                kinds_of_act(project),
+                index=None,
+                key="act",
+                bind="query-params",
+                placeholder="All",
                 format_func=str.capitalize,
             ),
-            since=st.date_input("From", None, key="since", bind="query-params", format="YYYY-MM-DD"),
+            since=st.date_input(
+                "From", None, key="since", bind="query-params", format="YYYY-MM-DD"
+            ),
             until=st.date_input("To", None, key="until", bind="query-params", format="YYYY-MM-DD"),
-        )  # fmt: skip
+        )
 
 
 def draw_act(act: Act) -> None:
@@ -42,7 +70,8 @@ def draw_act(act: Act) -> None:
         st.container(key=f"said act {act.key}").html(
             '<div class="asked" dir="auto">'
             f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{html.as_html(act.author)}</b>'
-            f' <span class="words">{html.as_html(act.said)}</span> <span class="gray">action {act.key}</span></div>'
+            f' <span class="words">{html.as_html(act.said)}</span> <span class="gray">action'
+            f" {act.key}</span></div>"
         )
         if act.brought_back:
             st.caption("Restored", width="content")
@@ -52,9 +81,15 @@ def draw_act(act: Act) -> None:
         if not act.replaced or act.brought_back:
             return
         presses.act_button(
-            "Restore the replaced content", bring_back, project, act.key, key=f"bring back {act.key}",
-            type="tertiary", icon=":material/undo:", said="Restored. You can undo this.",
-        )  # fmt: skip
+            "Restore the replaced content",
+            bring_back,
+            project,
+            act.key,
+            key=f"bring back {act.key}",
+            type="tertiary",
+            icon=":material/undo:",
+            said="Restored. You can undo this.",
+        )
 
 
 project = ui.require_project(STYLE)

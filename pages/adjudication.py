@@ -1,4 +1,6 @@
-"""Adjudication: independent ratings or judgments of the same pair, next to the passage, for a person to decide."""
+"""Adjudication: independent ratings or judgments of the same pair, next to the passage, for a
+person to decide.
+"""
 
 from collections import Counter
 
@@ -31,7 +33,9 @@ def draw_position(project: Project, listed: list[review.Contested], at: int) -> 
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
             contested_places.draw(project, listed, at)
-        if same := [place for place in listed if place.query_id == query_id and place.standing == "agrees"]:
+        if same := [
+            place for place in listed if place.query_id == query_id and place.standing == "agrees"
+        ]:
             contested_places.draw_button(
                 f"Accept agreed values of this query ({len(same):,})",
                 project,
@@ -47,15 +51,26 @@ def draw_contested_pair(project: Project, contested: review.Contested) -> None:
     st.html(f'<div class="asked" dir="auto"><b>{html.as_html(contested.query)}</b></div>')
     st.caption(ui.plain(f"Passage {contested.passage_id}"))
     text = passage_texts(project, [contested.passage_id]).get(contested.passage_id)
-    st.html(html.text_html(text, []) if text else '<p class="gray">No text imported for this passage.</p>')
+    st.html(
+        html.text_html(text, [])
+        if text
+        else '<p class="gray">No text imported for this passage.</p>'
+    )
     if contested.question_id is not None:
-        st.html(f'<div class="asked" dir="auto">{html.as_html(contested.question or contested.question_id)}</div>')
+        st.html(
+            '<div class="asked"'
+            f' dir="auto">{html.as_html(contested.question or contested.question_id)}</div>'
+        )
     chosen = {"question": contested.question_id} if contested.question_id else {}
-    ui.draw_link("passages", "Open passage", query=contested.query_id, passage=contested.passage_id, **chosen)
+    ui.draw_link(
+        "passages", "Open passage", query=contested.query_id, passage=contested.passage_id, **chosen
+    )
 
 
 def draw_given_values(project: Project, contested: review.Contested) -> None:
-    """Draw the values that people gave, the present decision, and buttons to make or withdraw a decision."""
+    """Draw the values that people gave, the present decision, and buttons to make or withdraw a
+    decision.
+    """
     judged = contested.question_id is None
     given = st.container(key="given-values")
     for name, value in contested.given.items():
@@ -64,7 +79,10 @@ def draw_given_values(project: Project, contested: review.Contested) -> None:
     st.caption(ui.plain(review.STANDINGS[contested.standing].capitalize() + "."))
     if contested.decision is not None:
         st.success(
-            ui.plain(f"{contested.decision.author} decided {contested.decision.value}: {contested.decision.reason}"),
+            ui.plain(
+                f"{contested.decision.author} decided {contested.decision.value}:"
+                f" {contested.decision.reason}"
+            ),
             icon=":material/gavel:",
         )
         contested_places.draw_button(
@@ -86,7 +104,11 @@ def draw_given_values(project: Project, contested: review.Contested) -> None:
                 label,
                 project,
                 "decide",
-                {"place": contested.place, "value": value, "over": contested_places.decision_time(contested)},
+                {
+                    "place": contested.place,
+                    "value": value,
+                    "over": contested_places.decision_time(contested),
+                },
                 key=f"decide {value}",
                 help=f"Decide {value}",
                 shortcut=str(value),
@@ -98,7 +120,11 @@ def draw_decision_history(project: Project, contested: review.Contested) -> None
     if past := review.list_decisions(project, contested.place):
         with st.expander("History", icon=":material/history:"):
             for made in past:
-                what = "withdrew the decision" if made.value is None else f"decided {made.value}: {made.reason}"
+                what = (
+                    "withdrew the decision"
+                    if made.value is None
+                    else f"decided {made.value}: {made.reason}"
+                )
                 st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
 
 
@@ -107,12 +133,13 @@ project.require("adjudicate")
 if not review.may_decide(project, ui.person()):
     ui.end_empty_screen(
         "Nothing for you to adjudicate.",
-        "Organizers make double assignments on the People screen. You cannot adjudicate your own queries.",
+        "Organizers make double assignments on the People screen. You cannot"
+        " adjudicate your own queries.",
         "people",
         code="nothing-to-decide",
     )
-# The container is there even when empty. Otherwise Streamlit would redraw the widgets below while a person types in
-# them.
+# The container is there even when empty. Otherwise Streamlit would redraw the widgets below while a
+# person types in them.
 message_area = st.container()
 with message_area, ui.errors():
     contested_places.do_actions(project)
@@ -130,7 +157,8 @@ state = st.segmented_control(
 listed = [one for one in places if one.standing == state]
 if contested_places.is_link_unlisted():
     message_area.container(key="not-listed").warning(
-        "The pair in the link is not in this list." + " Another pair is shown instead." * bool(listed)
+        "The pair in the link is not in this list."
+        + " Another pair is shown instead." * bool(listed)
     )
 if not listed:
     ui.end_empty_screen(

@@ -1,4 +1,6 @@
-"""Answers: evaluate retrievers by the answers generated from their passages, next to Recall, Precision and F1."""
+"""Answers: evaluate retrievers by the answers generated from their passages, next to Recall,
+Precision and F1.
+"""
 
 import streamlit as st
 
@@ -20,8 +22,8 @@ if not answer_settings.generator_models(project):
     st.markdown(answer_settings.WHAT)
     if answers.missing_data(project).answers:
         st.caption(
-            ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
-            " on the Home screen."
+            ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries"
+            " with gold answers on the Home screen."
         )
     if jobs.current_job(project, "answers") is None:
         st.container(key="no-answers").markdown(

@@ -1,4 +1,4 @@
-"""Audit: judgments of a random sample correct the machine's leaderboard and show its uncertainty."""
+"""Audit: judgments of a random sample correct the leaderboard and show its uncertainty."""
 
 import streamlit as st
 
@@ -25,7 +25,8 @@ if not known:
 with st.container(horizontal=True, vertical_alignment="bottom"):
     audit = audit_state.choose_audit(known)
     view = view_choice.choose_view(
-        [*VIEWS, PLAN], lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view)
+        [*VIEWS, PLAN],
+        lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view),
     )
 if view == PLAN:
     audit_form.draw_form(project, audit_state.free_name(known))

@@ -1,5 +1,5 @@
-"""Cases: queries on which Recall, LLM-retEval and the gold answers disagree, with likely causes, for people to
-confirm.
+"""Cases: queries on which Recall, LLM-retEval and the gold answers disagree, with likely causes,
+for people to confirm.
 """
 
 from pages.parts.answers import answer_settings, cases_desk

@@ -1,4 +1,6 @@
-"""Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots of a live target."""
+"""Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots
+of a live target.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +24,11 @@ STYLE = """
 """
 YES, NO = "yes", "no"
 KINDS = {"states": "Question bank and scoring settings", "freezes": "Snapshots of a live target"}
-VIEWS = {"Labels": flips.draw_labels, "Questions": change_views.draw_questions, "Leaderboard": change_views.draw_boards}
+VIEWS = {
+    "Labels": flips.draw_labels,
+    "Questions": change_views.draw_questions,
+    "Leaderboard": change_views.draw_boards,
+}
 VIEW = "differs"
 """Name of the view in the address, and key of its widget."""
 OF = "project of the states"
@@ -63,7 +69,10 @@ def read_state(project: Project, side: str, default: labels.Policy) -> labels.Po
         "weights": default.weighted,
         "overrides": default.overrides,
     }
-    parts = {name: _read_choice(f"{side}-{name}", known, usual[name]) for name, known in state_options(project).items()}
+    parts = {
+        name: _read_choice(f"{side}-{name}", known, usual[name])
+        for name, known in state_options(project).items()
+    }
     return labels.Policy(
         grader=parts["grader"],
         bank_version=parts["version"],
@@ -78,11 +87,15 @@ def read_state(project: Project, side: str, default: labels.Policy) -> labels.Po
 
 
 def _read_choice(key: str, known: Sequence[Any], default: Any) -> Any:
-    """Return the value of the widget, or that of the address if the address is new or the widget was not drawn."""
+    """Return the value of the widget, or that of the address if the address is new or the widget
+    was not drawn.
+    """
     if _changed_in_address(key) is None and st.session_state.get(key) in known:
         return st.session_state[key]
     named = {_in_address(option): option for option in known}
-    st.session_state[key] = named.get(st.query_params.get(key, ""), default if default in known else known[0])
+    st.session_state[key] = named.get(
+        st.query_params.get(key, ""), default if default in known else known[0]
+    )
     return st.session_state[key]
 
 
@@ -104,42 +117,69 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
         if version == 0:
             return "0: before the first version"
         saved = versions[version]
-        return f"{version}: {ui.shorten_text(saved.note, 60)} ({saved.author}, {saved.saved_at:%d %b %Y})"
+        return (
+            f"{version}: {ui.shorten_text(saved.note, 60)} ({saved.author},"
+            f" {saved.saved_at:%d %b %Y})"
+        )
 
     min_rating = labels.basis(project, state).min_rating
     words = [
-        (f"Bank version {version_name(state.bank_version or 0)}", state.bank_version != other.bank_version),
+        (
+            f"Bank version {version_name(state.bank_version or 0)}",
+            state.bank_version != other.bank_version,
+        ),
         (str(state.grader), state.grader != other.grader),
         (f"min rating {min_rating}", state.min_rating != other.min_rating),
-        (scoring_settings.LABEL_RULES.get(state.label, state.label).lower(), state.label != other.label),
+        (
+            scoring_settings.LABEL_RULES.get(state.label, state.label).lower(),
+            state.label != other.label,
+        ),
         ("with weights" if state.weighted else "without weights", state.weighted != other.weighted),
-        ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),
+        (
+            "with overrides" if state.overrides else "without overrides",
+            state.overrides != other.overrides,
+        ),
     ]
     differing = " · ".join(
-        f'<b style="color: var(--ew-changed)">{html.as_html(part)}</b>' for part, differs in words if differs
+        f'<b style="color: var(--ew-changed)">{html.as_html(part)}</b>'
+        for part, differs in words
+        if differs
     )
     known = state_options(project)
     with st.container(border=True, height="stretch", gap="xsmall"):
         with st.container(
-            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key=f"{side}-head"
+            horizontal=True,
+            vertical_alignment="center",
+            horizontal_alignment="distribute",
+            key=f"{side}-head",
         ):
-            st.container(key=f"state {side}").html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'No differences.'}")
+            st.container(key=f"state {side}").html(
+                f"<b>{SIDES[side]}</b>&ensp;{differing or 'No differences.'}"
+            )
             opened = st.toggle("Settings", key=f"{side}-state", width="content")
         # Always drawn, so that choices survive a change of the window's width.
         with st.container(key=f"{side}-choices{'-opened' * opened}", gap="xsmall"):
             with st.container(horizontal=True):
-                st.selectbox("Bank version", known["version"], key=f"{side}-version", format_func=version_name)
+                st.selectbox(
+                    "Bank version",
+                    known["version"],
+                    key=f"{side}-version",
+                    format_func=version_name,
+                )
                 st.selectbox("Grader", known["grader"], key=f"{side}-grader")
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.selectbox("Min rating", known["tau"], key=f"{side}-tau", width=95)
                 rules = scoring_settings.LABEL_RULES
-                st.selectbox("Label rule", known["label"], key=f"{side}-label", format_func=rules.__getitem__)
+                st.selectbox(
+                    "Label rule", known["label"], key=f"{side}-label", format_func=rules.__getitem__
+                )
                 st.checkbox("Weights", key=f"{side}-weights", width="content")
                 st.checkbox("Overrides", key=f"{side}-overrides", width="content")
 
 
 def come_back(project: Project) -> dict[str, str]:
-    """Reopen the last states when a person returns from another screen by a link that does not name them.
+    """Reopen the last states when a person returns from another screen by a link that does not name
+    them.
 
     Returns:
         Further parts of the address; empty if the person did not return in this way.
@@ -155,8 +195,11 @@ def come_back(project: Project) -> dict[str, str]:
     return {**kept, "query": "", "passage": ""}
 
 
-def name_states(project: Project, states: Mapping[str, labels.Policy], view: str, beside: Mapping[str, str]) -> None:
-    """Write both states and the view into the address in one step, since each change of it is a step for Back.
+def name_states(
+    project: Project, states: Mapping[str, labels.Policy], view: str, beside: Mapping[str, str]
+) -> None:
+    """Write both states and the view into the address in one step, since each change of it is a
+    step for Back.
 
     Args:
         beside: further parts of the address after a return from another screen.
@@ -185,10 +228,14 @@ def name_states(project: Project, states: Mapping[str, labels.Policy], view: str
 def draw_summary(project: Project, changes: review.StateChanges, against: str | None) -> None:
     """Draw the size of the difference: four numbers and a sentence."""
     higher = sum(
-        (flip.after or -1) > (flip.before or -1) for flip in changes.flips if None not in (flip.before, flip.after)
+        (flip.after or -1) > (flip.before or -1)
+        for flip in changes.flips
+        if None not in (flip.before, flip.after)
     )
     lower = sum(
-        (flip.after or 0) < (flip.before or 0) for flip in changes.flips if None not in (flip.before, flip.after)
+        (flip.after or 0) < (flip.before or 0)
+        for flip in changes.flips
+        if None not in (flip.before, flip.after)
     )
     shift = changes.shift
     share = f"{len(changes.flips) / changes.compared:.1%}" if changes.compared else "none"
@@ -201,9 +248,16 @@ def draw_summary(project: Project, changes: review.StateChanges, against: str | 
         title = f"Spearman with {ui.plain(against or '')}"
         correlation = ("", title, f"{shift.before:.3f} → {shift.after:.3f}", None, change)
     if shift is not None and shift.low is not None and shift.high is not None:
-        interval = f"95% interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
+        interval = (
+            f"95% interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
+        )
     ui.draw_metrics(
-        ("differing", "Changed labels", f"{len(changes.flips):,}", f"{share} of {changes.compared:,} pooled passages"),
+        (
+            "differing",
+            "Changed labels",
+            f"{len(changes.flips):,}",
+            f"{share} of {changes.compared:,} pooled passages",
+        ),
         ("", "Higher / lower", f"{higher:,} / {lower:,}", "New and removed labels are not counted"),
         ("", "Systems with a changed rank", moved, None),
         correlation,
@@ -219,8 +273,15 @@ def draw_summary(project: Project, changes: review.StateChanges, against: str | 
     st.container(key="about-change").caption(ui.plain(" ".join(filter(None, lines))))
     if any(changes.partial):
         states = zip(changes.partial, SIDES.values(), (changes.before, changes.after), strict=True)
-        lacking = {state.bank_version: f"{count:,} {side.lower()}" for count, side, state in states if count}
-        note = f":material/info: Labels with missing ratings, which may still change: {' and '.join(lacking.values())}."
+        lacking = {
+            state.bank_version: f"{count:,} {side.lower()}"
+            for count, side, state in states
+            if count
+        }
+        note = (
+            ":material/info: Labels with missing ratings, which may still change:"
+            f" {' and '.join(lacking.values())}."
+        )
         if bank.latest_version(project) in lacking:
             ui.draw_note(note, "grading", "Grade ungraded pairs", "partial-labels")
         else:
@@ -237,15 +298,26 @@ if len(frozen := answers.frozen_runs(project)) > 1:
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"
     compared = st.segmented_control(
-        "Compare", list(KINDS), default=linked, key="compared", required=True, bind="query-params",
-        format_func=KINDS.__getitem__, label_visibility="collapsed",
-    )  # fmt: skip
+        "Compare",
+        list(KINDS),
+        default=linked,
+        key="compared",
+        required=True,
+        bind="query-params",
+        format_func=KINDS.__getitem__,
+        label_visibility="collapsed",
+    )
     if compared == "freezes":
         with ui.errors():
             change_views.draw_snapshots(project, frozen)
         st.stop()
 if not any(grader.grades for grader in bank.label_graders(project)):
-    ui.end_empty_screen("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
+    ui.end_empty_screen(
+        "No grades yet.",
+        "Grade the pool or import a graded file.",
+        "grading",
+        code="nothing-graded",
+    )
 looking = scoring_settings.require_view()
 start = default_states(project)
 kept = come_back(project)

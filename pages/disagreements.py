@@ -1,11 +1,18 @@
-"""Disagreements: compare labels, judgments, graders and people, and decide the cases on which they differ."""
+"""Disagreements: compare labels, judgments, graders and people, and decide the cases on which they
+differ.
+"""
 
 import streamlit as st
 
 from exam_workbench import bank, labels, review
 from exam_workbench.records import for_tuning
 from exam_workbench.store import Project
-from pages.parts.review import case_acts, disagreement_tables as parts, disagreements_address, further_lists
+from pages.parts.review import (
+    case_acts,
+    disagreement_tables as parts,
+    disagreements_address,
+    further_lists,
+)
 from pages.parts.shared import scoring_settings, ui
 
 VIEWS = {
@@ -30,7 +37,12 @@ project = for_tuning(ui.require_project(further_lists.STYLE))
 policy = chosen_policy(project)
 known = parts.list_sides(project, policy)
 if len(known) < 2:
-    ui.end_empty_screen("Nothing to compare yet.", "Import judgments or grade the pool.", "home", code="no-two-sides")
+    ui.end_empty_screen(
+        "Nothing to compare yet.",
+        "Import judgments or grade the pool.",
+        "home",
+        code="no-two-sides",
+    )
 with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"):
     left, right = parts.choose_sides(known, arrived)
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
@@ -38,14 +50,20 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     parts.draw_downloads(review.side_agreement(project, left, right))
     parts.hold_out(project)
 offered = [
-    view for view in VIEWS if view in ("queue", "record") or further_lists.judged_by(left, right, project, policy)
+    view
+    for view in VIEWS
+    if view in ("queue", "record") or further_lists.judged_by(left, right, project, policy)
 ]
 if arrived or st.session_state.get(disagreements_address.WIDGETS["view"]) not in offered:
     disagreements_address.set_widget("view", offered, "queue")
 view = st.segmented_control(
-    "Show", offered, format_func=VIEWS.__getitem__, key=disagreements_address.WIDGETS["view"], required=True,
+    "Show",
+    offered,
+    format_func=VIEWS.__getitem__,
+    key=disagreements_address.WIDGETS["view"],
+    required=True,
     label_visibility="collapsed",
-)  # fmt: skip
+)
 disagreements_address.change_place(view="" if view == "queue" else view)
 if view == "queue":
     if arrived or "order" not in st.session_state:

@@ -18,7 +18,9 @@ STYLE = """
 
 
 def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]:
-    """Draw the qrels of the scoring settings; return the settings, whether the qrels are binary, and the readiness."""
+    """Draw the qrels of the scoring settings; return the settings, whether the qrels are binary,
+    and the readiness.
+    """
     st.header("Labels as qrels", anchor=False)
     view = scoring_settings.require_view()
     policy, ready = view.policy, readiness.draw(project)
@@ -33,24 +35,35 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
         if "binary" not in st.session_state and "binary" not in st.query_params:
             # A link from the menu has no such parameter.
             st.session_state["binary"] = st.session_state.get("binary before", False)
-        binary = st.checkbox(f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params")
+        binary = st.checkbox(
+            f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params"
+        )
         st.session_state["binary before"] = binary
     with button:
         draw_download(
-            project, "Download qrels", "qrels", f"{project.name}{'-binary' * binary}.qrels",
-            lambda: exchange.exporting.qrels_text(project, policy, binary=binary), ui.person(), primary=True,
-        )  # fmt: skip
+            project,
+            "Download qrels",
+            "qrels",
+            f"{project.name}{'-binary' * binary}.qrels",
+            lambda: exchange.exporting.qrels_text(project, policy, binary=binary),
+            ui.person(),
+            primary=True,
+        )
     draw_completeness(state, list(labels.grading_progress(project, base).ungraded_of))
     _rests_on(state, labelled)
     left, right = st.columns(2)
     counted = exchange.qrels_counts(project, policy, binary)
     with left, st.expander("Label distribution", expanded=True):
         st.dataframe(
-            {"Label": list(counted), "Passages": list(counted.values())}, hide_index=True,
+            {"Label": list(counted), "Passages": list(counted.values())},
+            hide_index=True,
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
-        )  # fmt: skip
+        )
     with right, st.expander("First lines of the file", expanded=True):
-        st.code("\n".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()), language=None)
+        st.code(
+            "\n".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()),
+            language=None,
+        )
     return policy, binary, ready
 
 
@@ -64,8 +77,9 @@ def _rests_on(state: labels.Readiness, labelled: int) -> None:
         ("graded", "Graded in the pool", share, f"{state.rated:,} of {state.needed:,} pairs"),
         ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
         ("unlabelled", "Passages without a label", f"{state.unlabelled_passages:,}", unlisted),
-        key="rest-on", width="content",
-    )  # fmt: skip
+        key="rest-on",
+        width="content",
+    )
 
 
 def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
@@ -79,7 +93,8 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
     counting = f"Overrides in use: {state.overridden:,}." * bool(state.overridden)
     if state.complete:
         st.container(key="complete").success(
-            f"All {state.needed:,} pairs in the pool are graded. {counting}", icon=":material/check:"
+            f"All {state.needed:,} pairs in the pool are graded. {counting}",
+            icon=":material/check:",
         )
         ui.draw_speaking(state.speaking_passages)
         return
@@ -87,21 +102,31 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
     notes = (
         (
             state.stale_overrides,
-            f"Stale overrides: {state.stale_overrides:,}. Their questions were reworded. Confirm or withdraw each one.",
+            f"Stale overrides: {state.stale_overrides:,}. Their questions were reworded. Confirm"
+            " or withdraw each one.",
         ),
         (
             state.failed or state.ungraded,
-            f"{labels.graded_sentence(state.rated, state.needed)}. Of {state.needed:,} pairs, {state.ungraded:,} are"
-            f" ungraded and {state.failed:,} failed.",
+            f"{labels.graded_sentence(state.rated, state.needed)}. Of {state.needed:,} pairs,"
+            f" {state.ungraded:,} are ungraded and {state.failed:,} failed.",
         ),
         (
             ungraded,
-            f"The file includes {ui.plain(labels.queries_with_ungraded(ungraded))}. Grade them first: their labels may"
-            " change.",
+            f"The file includes {ui.plain(labels.queries_with_ungraded(ungraded))}. Grade them"
+            " first: their labels may change.",
         ),
-        (state.without_text, f"{untexted} cannot be graded without the passage text. Import it on Home."),
-        (state.partial_labels, f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}."),
-        (left_out, f"The file leaves out {text.how_many(left_out, 'passages')} without any rating."),
+        (
+            state.without_text,
+            f"{untexted} cannot be graded without the passage text. Import it on Home.",
+        ),
+        (
+            state.partial_labels,
+            f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}.",
+        ),
+        (
+            left_out,
+            f"The file leaves out {text.how_many(left_out, 'passages')} without any rating.",
+        ),
         (counting, counting),
     )
     said = "\n".join(f"- {note}" for applies, note in notes if applies)

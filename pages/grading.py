@@ -1,4 +1,6 @@
-"""Grading: choose a grader, test it on a pair and on judged passages, start a job, and repair failed pairs."""
+"""Grading: choose a grader, test it on a pair and on judged passages, start a job, and repair
+failed pairs.
+"""
 
 from functools import partial
 
@@ -32,9 +34,15 @@ if not running:
         request = job_plan.draw_plan(project, chosen.grader)
         if request is not None:
             presses.act_button(
-                "Grade", job_plan.remember_and_start, project, chosen, request, type="primary",
-                icon=":material/play_arrow:", key="grade",
-            )  # fmt: skip
+                "Grade",
+                job_plan.remember_and_start,
+                project,
+                chosen,
+                request,
+                type="primary",
+                icon=":material/play_arrow:",
+                key="grade",
+            )
 grading_tables.draw_failed_pairs(project, running)
 grading_tables.draw_past_jobs(project)
 grading_tables.draw_known_graders(project)

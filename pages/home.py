@@ -11,8 +11,8 @@ from pages.parts.home import creation, file_imports, panels, tour
 from pages.parts.shared import readiness, scoring_settings, ui
 
 WHAT_THIS_IS = (
-    "People write exam questions, and a grader (an LLM judge) rates how well passages answer them. Relevance labels,"
-    " qrels and leaderboards are derived from the ratings."
+    "People write exam questions, and a grader (an LLM judge) rates how well passages answer them."
+    " Relevance labels, qrels and leaderboards are derived from the ratings."
 )
 SAID_FOR = timedelta(days=7)
 """Time for which Home announces a new default grader."""
@@ -31,17 +31,22 @@ def boards_alone(project: Project) -> None:
         board = find_summary(project, view.policy, view.measure, view.against)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(
-            "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
+            "You can see the leaderboards of this project. Only assessors and organizers see its"
+            " questions and grades."
         )
         ui.draw_link("leaderboard")
     readiness.draw(project)
-    panels.draw("state", [panels.board_panel(board), panels.contents_panel(bank.project_counts(project))])
+    panels.draw(
+        "state", [panels.board_panel(board), panels.contents_panel(bank.project_counts(project))]
+    )
 
 
 def next_line(step: bank.NextStep) -> None:
     """Draw the next step with a link to its screen."""
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
-        st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
+        st.container(key=f"next {step.screen}", width="content").markdown(
+            f"**Next:** {ui.plain(step.sentence)}"
+        )
         if step.screen != "home":
             ui.draw_link(step.screen)
 
@@ -69,17 +74,28 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
     grader = scoring_settings.current_grader(project)
     asked = "query" if grader and grader.method == "direct" else "question"
     if lead:
-        next_line(bank.next_step(counts, progress.ungraded if progress else 0, unsaved, len(stale), asked))
+        next_line(
+            bank.next_step(counts, progress.ungraded if progress else 0, unsaved, len(stale), asked)
+        )
     readiness.draw(project)
-    if view is not None and (said := scoring_settings.describe_succession(project, view.policy.grader, SAID_FOR)):
+    if view is not None and (
+        said := scoring_settings.describe_succession(project, view.policy.grader, SAID_FOR)
+    ):
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", panels.curate_door(work, person, counts["queries"] - counts["exams"], counts["items"], graded)),
+            (
+                "curate",
+                panels.curate_door(
+                    work, person, counts["queries"] - counts["exams"], counts["items"], graded
+                ),
+            ),
             ("review", panels.review_door(agreement, stale, counts["judgments"], graded)),
             (
                 "publish",
-                panels.publish_door(progress, len(stale), next(iter(exchange.list_publications(project)), None)),
+                panels.publish_door(
+                    progress, len(stale), next(iter(exchange.list_publications(project)), None)
+                ),
             ),
         ):
             with st.container(border=True, key=f"door-{name}"):
@@ -95,16 +111,27 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
 
 
 def qrels_download(project: Project) -> None:
-    """Draw a button that downloads the labels as qrels in one click; the Export screen shows their basis."""
-    policy, author, file = scoring_settings.chosen_policy(project), ui.person(), f"{project.name}.qrels"
+    """Draw a button that downloads the labels as qrels in one click; the Export screen shows their
+    basis.
+    """
+    policy, author, file = (
+        scoring_settings.chosen_policy(project),
+        ui.person(),
+        f"{project.name}.qrels",
+    )
     ui.download(
         "Download qrels",
-        lambda: exchange.record_export(project, author, "qrels", file, lambda: exchange.qrels_text(project, policy)),
+        lambda: exchange.record_export(
+            project, author, "qrels", file, lambda: exchange.qrels_text(project, policy)
+        ),
         file,
         mime="text/plain",
         icon=":material/download:",
         on_click="ignore",
-        help="Labels of the newest bank version. The Export screen shows their basis and has more files.",
+        help=(
+            "Labels of the newest bank version. The Export screen shows their basis"
+            " and has more files."
+        ),
         key="download qrels",
     )
 
@@ -134,7 +161,8 @@ else:
     if project.allows("import files") and not imports_first:
         file_imports.draw_imports(project)
     if project.allows("organize"):
-        # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
+        # The server keeps whether the expander is open: the browser forgets it when the page is
+        # redrawn.
         with st.expander("Create another project", key="create another", on_change="rerun"):
             creation.draw_creation()
         creation.rename_or_remove(project)

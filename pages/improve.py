@@ -1,4 +1,6 @@
-"""Improve: items that an exam does not need, the effect of dropping them, and their retirement by a person."""
+"""Improve: items that an exam does not need, the effect of dropping them, and their retirement by a
+person.
+"""
 
 import streamlit as st
 
@@ -11,10 +13,16 @@ project = ui.require_project()
 exam, items = exam_facts.choose_exam(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
-        "Drop items with the lowest", CRITERIA, format_func=item_quality.CRITERION_NAMES.__getitem__, key="by",
-        bind="query-params", width=260,
-    )  # fmt: skip
-    drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
+        "Drop items with the lowest",
+        CRITERIA,
+        format_func=item_quality.CRITERION_NAMES.__getitem__,
+        key="by",
+        bind="query-params",
+        width=260,
+    )
+    drop = st.number_input(
+        "Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150
+    )
     steps = st.number_input("Steps", 1, 10, STEPS, key="steps", bind="query-params", width=120)
 with ui.or_empty("students"), st.spinner("Dropping items and fitting the model again"):
     found = exams.propose_shorter_exam(project, exam, float(drop), int(steps), by)

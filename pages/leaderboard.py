@@ -1,4 +1,6 @@
-"""Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their passages."""
+"""Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their
+passages.
+"""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -36,7 +38,8 @@ STYLE = """
   .st-key-board-head button p { font-size: 0.74rem; } }
 .st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
 .st-key-summary button { min-height: 1.8rem; padding: 0; }
-.st-key-summary button p { font-size: 1rem; text-decoration: underline dotted; text-underline-offset: 0.25rem; }
+.st-key-summary button p { font-size: 1rem; text-decoration: underline dotted;
+  text-underline-offset: 0.25rem; }
 .st-key-summary button :is([data-testid="stIconMaterial"], svg) { display: none; }
 """
 STAR = "\N{BLACK STAR}"
@@ -52,35 +55,54 @@ VIEWS = {
 
 
 def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> str:
-    """Return the share of needed pairs behind the labels and why others are missing; empty if complete."""
+    """Return the share of needed pairs behind the labels and why others are missing; empty if
+    complete.
+    """
     if board.usable == board.needed:
         return ""
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     ungraded = sum(board.ungraded.values())
-    missing = {"ungraded": ungraded, "failed or without text": board.needed - board.usable - ungraded}
+    missing = {
+        "ungraded": ungraded,
+        "failed or without text": board.needed - board.usable - ungraded,
+    }
     if ungraded == lacks.ungraded:
         missing = {"ungraded": ungraded, "failed": lacks.failed, "without text": lacks.without_text}
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
     sentence = ui.plain(labels.graded_sentence(board.usable, board.needed, board.measure))
     listed = " *By budget* lists the pairs to grade next." if ungraded else ""
-    return f":material/info: {sentence}: {board.usable:,} of {board.needed:,}. Not graded: {reasons}.{listed}"
+    return (
+        f":material/info: {sentence}: {board.usable:,} of {board.needed:,}. Not graded:"
+        f" {reasons}.{listed}"
+    )
 
 
-def optional_columns(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> list[Column]:
-    """Return columns that only some leaderboards need: labelled share, star for the reference, cost of a score."""
+def optional_columns(
+    project: Project, policy: labels.Policy, board: labels.Leaderboard
+) -> list[Column]:
+    """Return columns that only some leaderboards need: labelled share, star for the reference, cost
+    of a score.
+    """
     runs = [system.run for system in board.systems]
     columns: list[Column] = []
     if board.usable < board.needed:
         shares = study.labelled_shares(project, policy, policy.cutoff)
-        about = f"Share of the top {policy.cutoff} with a label. Passages without a label count as not relevant."
+        about = (
+            f"Share of the top {policy.cutoff} with a label. Passages without a label"
+            " count as not relevant."
+        )
         columns.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:
         about = f"Within the standard error of {board.reference.run}"
         columns.append(Column(STAR, [STAR if run in board.starred else "" for run in runs], about))
     if board.lengths:
         spent = [board.lengths.get(run) for run in runs]
-        columns.append(Column("Words", [length.words if length else None for length in spent], digits=1))
-        columns.append(Column("Passages", [length.passages if length else None for length in spent], digits=1))
+        columns.append(
+            Column("Words", [length.words if length else None for length in spent], digits=1)
+        )
+        columns.append(
+            Column("Passages", [length.passages if length else None for length in spent], digits=1)
+        )
     return columns
 
 
@@ -91,8 +113,10 @@ def describe_comparison(board: labels.Leaderboard, groups: study.Alike) -> str:
     name = TEST_NAMES[screen.test]
     brackets = " Brackets join systems that are not separated." if groups.groups else ""
     return (
-        f"{'Gold' if board.source == 'gold' else 'Exam'} {ui.plain(board.measure)}: {name[0].lower()}{name[1:]} over"
-        f" {len(board.query_ids)} queries. All pairs of systems are compared, so p is corrected by Holm's method; *Two"
+        f"{'Gold' if board.source == 'gold' else 'Exam'} {ui.plain(board.measure)}:"
+        f" {name[0].lower()}{name[1:]} over"
+        f" {len(board.query_ids)} queries. All pairs of systems are compared, so p is corrected by"
+        " Holm's method; *Two"
         f" systems* tests a single pair without correction.{brackets} ± is one standard error."
         " Hover over a system to highlight the systems that are not separated from it."
     )
@@ -107,8 +131,10 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                 st.container(key="told-apart").caption(describe_comparison(board, summary.groups))
                 if board.reference is not None:
                     st.container(key="starred").caption(
-                        f"{STAR} marks scores within the standard error of {ui.plain(board.reference.run)}"
-                        f" (1 ± {ui.as_number(board.reference.std_error, 4)}, with all its pooled passages)."
+                        f"{STAR} marks scores within the standard"
+                        f" error of {ui.plain(board.reference.run)}"
+                        f" (1 ± {ui.as_number(board.reference.std_error, 4)}, with all"
+                        " its pooled passages)."
                     )
                 if (length := board.length_correlation()) is not None:
                     st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
@@ -120,7 +146,11 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                 correlation_strip(compared)
         if summary.grading:
             with draw_sentence_part("grading", summary.grading):
-                note = "All pairs that the measure needs are graded." if board.usable == board.needed else ""
+                note = (
+                    "All pairs that the measure needs are graded."
+                    if board.usable == board.needed
+                    else ""
+                )
                 st.container(key="rests-on").caption(f"{note}{rests_on(project, policy, board)}")
         if summary.auditing:
             with draw_sentence_part("auditing", summary.auditing):
@@ -131,7 +161,9 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
 
 
 def draw_growth(summary: board_summary.BoardSummary) -> None:
-    """Draw a note if the leaderboard has other queries than when the screen was opened, or a job completes more."""
+    """Draw a note if the leaderboard has other queries than when the screen was opened, or a job
+    completes more.
+    """
     key = (project.path, policy, measure, against, screen.queries)
     seen = st.session_state.get("first board")
     if seen is None or seen[0] != key or address.is_new_screen():
@@ -141,7 +173,9 @@ def draw_growth(summary: board_summary.BoardSummary) -> None:
     if summary.board.pending and job is not None and not job.over:
         notes.append("Grading is running: queries are added once all their pairs are graded.")
     if any(notes):
-        st.container(key="queries-changed").info(ui.plain(" ".join(notes).strip()), icon=":material/info:")
+        st.container(key="queries-changed").info(
+            ui.plain(" ".join(notes).strip()), icon=":material/info:"
+        )
 
 
 def draw_sentence_part(key: str, label: str) -> DeltaGenerator:
@@ -150,7 +184,9 @@ def draw_sentence_part(key: str, label: str) -> DeltaGenerator:
 
 
 @st.fragment
-def draw_systems(primary: Named, official: Named | None, further: list[Column], groups: study.Alike) -> None:
+def draw_systems(
+    primary: Named, official: Named | None, further: list[Column], groups: study.Alike
+) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
     follow = board_table.click_callbacks()
     run, asked = board_table.find_followed()
@@ -158,11 +194,19 @@ def draw_systems(primary: Named, official: Named | None, further: list[Column], 
     if run in primary.board.scores:
         # A system opens with all its queries, including those outside the compared ones.
         full_board = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True)
-        beside = labels.official_board(project, against, measure, policy, official_measure) if against else None
+        beside = (
+            labels.official_board(project, against, measure, policy, official_measure)
+            if against
+            else None
+        )
         name = official.title if official else ""
-        opened = board_table.system_details(project, full_board, beside, str(run), name, asked, groups)
+        opened = board_table.system_details(
+            project, full_board, beside, str(run), name, asked, groups
+        )
     elif run:
-        st.container(key="unknown-system").info(ui.plain(f"Unknown system '{run}'."), icon=":material/help:")
+        st.container(key="unknown-system").info(
+            ui.plain(f"Unknown system '{run}'."), icon=":material/help:"
+        )
     board_table.draw(primary, official, groups, further, opened, follow)
 
 
@@ -173,16 +217,24 @@ imported = dict(imported_leaderboards(project))
 official_measure = imported.get(against or "", measure)
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
     view = view_choice.choose_view(
-        [BOARD, *VIEWS], lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards")
+        [BOARD, *VIEWS],
+        lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards"),
     )
     more = st.popover(
-        "More", icon=":material/tune:", help="Official measure, ties, queries, tests, gold passages", key="more"
+        "More",
+        icon=":material/tune:",
+        help="Official measure, ties, queries, tests, gold passages",
+        key="more",
     )
 with more:
     if against in imported:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against is not None:
-        same = measure if measures.parse_measure(measure).takes_judgments else scoring_settings.DEFAULT_MEASURE
+        same = (
+            measure
+            if measures.parse_measure(measure).takes_judgments
+            else scoring_settings.DEFAULT_MEASURE
+        )
         official_measure = scoring_settings.choose_measure(
             "Official measure", cover=False, key=f"official {same}", default=same
         )
@@ -203,13 +255,24 @@ if view in VIEWS:
     readiness.draw(project)
     found = board_summary.find_summary(project, policy, measure, None)
     # These two views have queries of their own.
-    if found is not None and found.board.ungraded and VIEWS[view] not in (draw_by_budget, draw_sealed):
+    if (
+        found is not None
+        and found.board.ungraded
+        and VIEWS[view] not in (draw_by_budget, draw_sealed)
+    ):
         note = f"{ui.plain(found.board.measure)}: {ui.plain(found.board.says_ungraded)}"
         st.container(key="view-queries").caption(f":material/info: {note}")
     VIEWS[view](screen)
     st.stop()
 summary = board_summary.summarize_board(
-    project, policy, measure, against, official_measure if against else None, screen.ties, queries, test
+    project,
+    policy,
+    measure,
+    against,
+    official_measure if against else None,
+    screen.ties,
+    queries,
+    test,
 )
 board = summary.board
 draw_summary_sentence(summary)
@@ -222,12 +285,16 @@ if summary.official is not None:
     official = Named(f"{against} {official_measure}", summary.official)
 elif summary.compared is not None:
     st.container(key="no-common-queries").info(
-        f"No query is complete: {text.how_many(len(board.ungraded), 'queries')} wait for grades. This leaderboard"
-        " includes incomplete queries, so it is not compared with the official one.",
+        f"No query is complete: {text.how_many(len(board.ungraded), 'queries')} wait for"
+        " grades. This leaderboard includes incomplete queries, so it is not compared"
+        " with the official one.",
         icon=":material/info:",
     )
     ui.draw_link("grading", "Grade the ungraded pairs")
 name = "Gold" if board.source == "gold" else "Exam"
-further = [*optional_columns(project, policy, board), *significance_columns(board, differs_from, test)]
+further = [
+    *optional_columns(project, policy, board),
+    *significance_columns(board, differs_from, test),
+]
 with readiness.greyed_leaderboard(summary.ready):
     draw_systems(Named(f"{name} {board.measure}", board), official, further, summary.groups)

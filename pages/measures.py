@@ -1,4 +1,4 @@
-"""Meta-evaluation: agreement of every grader, min rating and measure with the official leaderboard."""
+"""Meta-evaluation: agreement of graders, min ratings and measures with the official leaderboard."""
 
 import time
 from typing import Any
@@ -33,16 +33,27 @@ def cell_details(
     href = None
     if row.row.source == "exam" and policy.bank_version is None:
         href = leaderboard_table.screen_link(
-            "leaderboard", grader=str(policy.grader), tau=str(policy.min_rating),
-            label=scoring_settings.LABEL_RULES.get(policy.label, policy.label), measure=cell.measure,
-            against=column.against, relevant=str(official.min_judgment), **{"over-queries": queries},
-        )  # fmt: skip
-    comparison = study.cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
+            "leaderboard",
+            grader=str(policy.grader),
+            tau=str(policy.min_rating),
+            label=scoring_settings.LABEL_RULES.get(policy.label, policy.label),
+            measure=cell.measure,
+            against=column.against,
+            relevant=str(official.min_judgment),
+            **{"over-queries": queries},
+        )
+    comparison = (
+        study.cell_comparison(project, row.row, column, official, ties, queries)
+        if cell.queries
+        else None
+    )
     return agreement_table.cell_data(table, place, comparison, href)
 
 
 def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
-    """Draw a widget for the measure of the official leaderboard; return None for the measure of each column."""
+    """Draw a widget for the measure of the official leaderboard; return None for the measure of
+    each column.
+    """
     if against in imported:
         st.text_input("Official measure", imported[against], disabled=True)
         return None
@@ -51,9 +62,15 @@ def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
     return None if picked == SAME else str(picked)
 
 
-def choose_several(label: str, options: list[str], key: str, everything: str, **more: Any) -> list[str]:
-    """Draw a multiple choice that is kept in the URL and return it; an empty choice means `everything`."""
-    return st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
+def choose_several(
+    label: str, options: list[str], key: str, everything: str, **more: Any
+) -> list[str]:
+    """Draw a multiple choice that is kept in the URL and return it; an empty choice means
+    `everything`.
+    """
+    return st.multiselect(
+        label, options, key=key, bind="query-params", placeholder=everything, **more
+    )
 
 
 @st.fragment
@@ -63,7 +80,9 @@ def draw_cells(table: study.MetaTable) -> None:
     with ui.errors():
         if (place := agreement_table.find_open_cell(table)) is not None:
             detail = cell_details(project, table, place, official, ties, queries)
-    agreement_table.draw(table, shown, view == HEAT, detail, on_pick=agreement_table.keep_picked_cell)
+    agreement_table.draw(
+        table, shown, view == HEAT, detail, on_pick=agreement_table.keep_picked_cell
+    )
 
 
 project = ui.require_project()
@@ -71,7 +90,10 @@ against_known = official_sources(project)
 if not against_known:
     what = "No official leaderboard yet."
     ui.end_empty_screen(what, "Import judgments or an official leaderboard.", "home", "no-boards")
-st.caption("How well each combination of grader, min rating and measure agrees with the official leaderboard.")
+st.caption(
+    "How well each combination of grader, min rating and measure agrees with the"
+    " official leaderboard."
+)
 looking = scoring_settings.current_view()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     # Judgments and imported leaderboards can be compared before anything has been graded.
@@ -79,17 +101,22 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if against is None:
         with st.container(width=200):
             key = "compared-with" if looking else "against"
-            against = str(st.selectbox("Official leaderboard", against_known, key=key, bind="query-params"))
+            against = str(
+                st.selectbox("Official leaderboard", against_known, key=key, bind="query-params")
+            )
     with st.container(width=250):
         names = choose_several("Rows", study.list_methods(project), "rows", "All rows")
     with st.container(width=250):
         ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
         measures = choose_several(
-            "Measures", list(dict.fromkeys([*study.META_MEASURES, *ranked])), "measures",
-            f"Default ({len(study.META_MEASURES)})", accept_new_options=True,
-            help=f"Default: {', '.join(study.META_MEASURES)}. You can type other measures, such as P@30 or"
-            " EXAM-Cover@5.",
-        )  # fmt: skip
+            "Measures",
+            list(dict.fromkeys([*study.META_MEASURES, *ranked])),
+            "measures",
+            f"Default ({len(study.META_MEASURES)})",
+            accept_new_options=True,
+            help=f"Default: {', '.join(study.META_MEASURES)}. You can type other measures, such as"
+            " P@30 or EXAM-Cover@5.",
+        )
     more = st.popover(
         "More",
         icon=":material/tune:",
@@ -99,17 +126,31 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 with more:
     against_measure = chosen_measure(against, dict(imported_leaderboards(project)))
     ratings = st.pills(
-        "Min ratings", range(1, types.MAX_RATING + 1), selection_mode="multi", default=list(study.MIN_RATINGS),
-        key="ratings", bind="query-params",
-    )  # fmt: skip
+        "Min ratings",
+        range(1, types.MAX_RATING + 1),
+        selection_mode="multi",
+        default=list(study.MIN_RATINGS),
+        key="ratings",
+        bind="query-params",
+    )
     shown = st.pills(
-        "Correlation", study.COEFFICIENTS, selection_mode="multi", default=list(study.COEFFICIENTS[:2]),
-        format_func=study.TITLES.__getitem__, key="coefficients", bind="query-params",
-    )  # fmt: skip
+        "Correlation",
+        study.COEFFICIENTS,
+        selection_mode="multi",
+        default=list(study.COEFFICIENTS[:2]),
+        format_func=study.TITLES.__getitem__,
+        key="coefficients",
+        bind="query-params",
+    )
     queries = scoring_settings.choose_queries()
     ties = scoring_settings.choose_ties()
-    rules = choose_several("Label rules", list(scoring_settings.LABEL_RULES), "label-rules", "Best rating",
-                    format_func=scoring_settings.LABEL_RULES.__getitem__)  # fmt: skip
+    rules = choose_several(
+        "Label rules",
+        list(scoring_settings.LABEL_RULES),
+        "label-rules",
+        "Best rating",
+        format_func=scoring_settings.LABEL_RULES.__getitem__,
+    )
     numbers = choose_several(
         "Bank versions", [str(v.version) for v in bank.list_versions(project)], "versions", "Newest"
     )
@@ -150,7 +191,12 @@ def draw_progress(part: study.MetaTable) -> None:
 
 try:
     rows = study.choose_rows(
-        project, names, ratings, rules or ["max"], [int(number) for number in numbers] or [None], official
+        project,
+        names,
+        ratings,
+        rules or ["max"],
+        [int(number) for number in numbers] or [None],
+        official,
     )
     so_far.container().progress(0.0, f"Scoring {text.how_many(len(rows), 'rows')}…")
     table = study.meta_table(
@@ -175,14 +221,23 @@ for name, content, kind in (
     ("LaTeX", study.meta_latex, "text/x-tex"),
 ):
     downloads.download_button(
-        name, content(table, shown), f"{project.name}-measures.{'tex' if name == 'LaTeX' else 'tsv'}", kind,
-        on_click="ignore", type="tertiary", icon=":material/download:",
-    )  # fmt: skip
+        name,
+        content(table, shown),
+        f"{project.name}-measures.{'tex' if name == 'LaTeX' else 'tsv'}",
+        kind,
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
 draw_cells(table)
 table_caption = (
-    study.make_caption(table, near="shaded") if view == TABLE else study.make_caption(table, near="", poor="pale")
+    study.make_caption(table, near="shaded")
+    if view == TABLE
+    else study.make_caption(table, near="", poor="pale")
 )
-st.container(key="legend").caption(ui.plain(f"Select a cell to see its two leaderboards. {table_caption}"))
+st.container(key="legend").caption(
+    ui.plain(f"Select a cell to see its two leaderboards. {table_caption}")
+)
 reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():
     reasons.caption(ui.plain(f"{study.UNDEFINED} {reason} ({text.how_many(len(where), 'cells')})"))

@@ -1,4 +1,6 @@
-"""My work: the queue of an assessor, with links to the questions, passages and disagreements of each query."""
+"""My work: the queue of an assessor, with links to the questions, passages and disagreements of
+each query.
+"""
 
 from collections.abc import Sequence
 from datetime import date
@@ -39,8 +41,10 @@ SCREENS = {
 STYLE = """
 [class*="st-key-work-"] { flex-wrap: wrap; gap: 0 0.8rem; border-bottom: 1px solid var(--ew-line);
   padding-bottom: 0.4rem; }
-[class*="st-key-work-"] > :has(> [class*="st-key-query-"]) { flex: 1 1 18rem; min-width: min(100%, 18rem); }
-[class*="st-key-work-"] > :has(> [class*="st-key-links-"]) { flex: none; width: auto; max-width: 100%; }
+[class*="st-key-work-"] > :has(> [class*="st-key-query-"]) {
+  flex: 1 1 18rem; min-width: min(100%, 18rem); }
+[class*="st-key-work-"] > :has(> [class*="st-key-links-"]) {
+  flex: none; width: auto; max-width: 100%; }
 [class*="st-key-query-"] { gap: 0; }
 [class*="st-key-links-"] { gap: 0 1.2rem; }
 @media (max-width: 1000px) { [class*="st-key-links-"] { padding-left: 4.3rem; } }
@@ -50,13 +54,22 @@ STYLE = """
 
 
 def draw_offers(project: Project, name: str, texts: dict[str, str]) -> None:
-    """Draw the double assignments that the person was asked to judge or may claim, with buttons to claim or decline."""
-    open_doubles = [double for double in open_double_assignments(project) if double.is_open_to(name)]
+    """Draw the double assignments that the person was asked to judge or may claim, with buttons to
+    claim or decline.
+    """
+    open_doubles = [
+        double for double in open_double_assignments(project) if double.is_open_to(name)
+    ]
     if not (name and open_doubles and project.allows("claim work")):
         return
-    with st.expander(f"Double assignments for you: {len(open_doubles)}", icon=":material/group_add:", expanded=True):
+    with st.expander(
+        f"Double assignments for you: {len(open_doubles)}",
+        icon=":material/group_add:",
+        expanded=True,
+    ):
         st.caption(
-            "These are assigned to several assessors. No assessor sees other assessors' judgments before adjudication."
+            "These are assigned to several assessors. No assessor sees other assessors' judgments"
+            " before adjudication."
         )
         for double in open_doubles:
             draw_offer(project, double, name, texts.get(double.query_id, double.query_id))
@@ -65,18 +78,27 @@ def draw_offers(project: Project, name: str, texts: dict[str, str]) -> None:
 def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
     """Draw one offered double assignment."""
     with st.container(key=f"work-offer-{double.key}", horizontal=True, vertical_alignment="center"):
-        about = "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
+        about = (
+            "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
+        )
         asked = double.people.get(name) == "asked"
         request = (
             "An organizer asks you to judge this."
             if asked
             else f"Assessors still needed: {double.free} of {double.wanted}."
         )
-        st.markdown(f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(request)}")
+        st.markdown(
+            f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(request)}"
+        )
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
             numbered_act = partial(act, number=double.key)
             presses.act_button(
-                label, numbered_act, project, double.query_id, key=f"{label.lower()} {double.key}", type="tertiary"
+                label,
+                numbered_act,
+                project,
+                double.query_id,
+                key=f"{label.lower()} {double.key}",
+                type="tertiary",
             )
 
 
@@ -102,7 +124,9 @@ def draw_work(project: Project, work: review.Work, name: str, listed_as: str) ->
         with st.container(key=f"query-{work.query_id}"):
             title = f"**{ui.plain(ui.shorten_text(work.text, ui.LISTED))}**"
             step = work.next
-            narrowed = (only if step.screen == "passages" else at_query) | ({step.only: "true"} if step.only else {})
+            narrowed = (only if step.screen == "passages" else at_query) | (
+                {step.only: "true"} if step.only else {}
+            )
             ui.draw_link(step.screen, title, None, f"Next: {step.said}", **narrowed)
             if notes := work_notes(work):
                 st.caption(" · ".join(notes))
@@ -110,29 +134,44 @@ def draw_work(project: Project, work: review.Work, name: str, listed_as: str) ->
             ui.draw_link("question_bank", f"Edit questions ({work.questions})", None, **at_query)
             if work.sampled:
                 judged = f"{work.sampled - work.sampled_left} of {work.sampled}"
-                ui.draw_link("passages", f"Judge your sample ({judged})", None, **only, assigned="true")
+                ui.draw_link(
+                    "passages", f"Judge your sample ({judged})", None, **only, assigned="true"
+                )
             if work.pooled:
-                ui.draw_link("passages", f"Judge passages ({work.judged:,} of {work.pooled:,})", None, **only)
+                ui.draw_link(
+                    "passages", f"Judge passages ({work.judged:,} of {work.pooled:,})", None, **only
+                )
             if work.disagreements is not None:
-                ui.draw_link("disagreements", f"Disagreements ({work.disagreements:,})", None, **at_query)
+                ui.draw_link(
+                    "disagreements", f"Disagreements ({work.disagreements:,})", None, **at_query
+                )
 
 
 def work_notes(work: review.Work) -> list[str]:
-    """Return notes on a query as Markdown: its due date, and work that other screens do not count."""
+    """Return notes on a query as Markdown: its due date, and work that no other screen counts."""
     counts = (
         (work.unsaved, "unsaved changes"),
         (work.proposed, "proposed questions"),
         (work.stale, "stale overrides"),
         (work.ungraded, "ungraded pairs"),
     )
-    shared = f"{how_many(work.sampled, 'passages')} also assigned to other assessors" if work.sampled else ""
+    shared = (
+        f"{how_many(work.sampled, 'passages')} also assigned to other assessors"
+        if work.sampled
+        else ""
+    )
     if work.blind and not work.sampled:
         shared = "also assigned to other assessors"
-    return [note for note in (due_note(work), *(how_many(n, what) for n, what in counts if n), shared) if note]
+    return [
+        note
+        for note in (due_note(work), *(how_many(n, what) for n, what in counts if n), shared)
+        if note
+    ]
 
 
 def in_order(listed: Sequence[review.Work], home: tuple[str, str]) -> list[review.Work]:
-    """Return the queries in their order at the person's arrival, so that a click on Done moves none of them.
+    """Return the queries in their order at the person's arrival, so that a click on Done moves none
+    of them.
 
     Args:
         home: project and person, each with an order of their own.
@@ -144,39 +183,67 @@ def in_order(listed: Sequence[review.Work], home: tuple[str, str]) -> list[revie
 
 
 def draw_news(project: Project, name: str) -> None:
-    """Draw the audits in which the person can judge passages now, and jobs that ended within a day."""
-    to_judge = audit.audits_to_judge(project, name) if name and project.allows("judge audits") else {}
+    """Draw the audits in which the person can judge now, and jobs that ended within a day."""
+    to_judge = (
+        audit.audits_to_judge(project, name) if name and project.allows("judge audits") else {}
+    )
     lines = [
         panels.count_line(
-            count, f"passages to judge in the audit “{one}”", panels.screen_link("audit", audit=one, view="Judge")
+            count,
+            f"passages to judge in the audit “{one}”",
+            panels.screen_link("audit", audit=one, view="Judge"),
         )
         for one, count in to_judge.items()
     ]
     for job in review.finished_jobs(project, name)[:JOBS_SHOWN]:
-        said = f"Job {job.state}: {job.name}, {how_many(job.done, 'results')}, {job.failed:,} failed"
+        said = (
+            f"Job {job.state}: {job.name}, {how_many(job.done, 'results')}, {job.failed:,} failed"
+        )
         lines.append(
-            panels.count_line(None, said, panels.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at))
+            panels.count_line(
+                None, said, panels.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
+            )
         )
     if lines:
-        panels.draw("my-news", [panels.make_panel("Audits and finished jobs", [panels.lines_block(lines)])])
+        panels.draw(
+            "my-news", [panels.make_panel("Audits and finished jobs", [panels.lines_block(lines)])]
+        )
 
 
 def draw_progress(project: Project, listed: Sequence[review.Work]) -> None:
     """Draw the progress with the due dates, and which passages the counts are about."""
     done, late = sum(work.done for work in listed), sum(work.late(date.today()) for work in listed)
-    dates = [work.due for work in listed if work.due is not None and not work.done and not work.late(date.today())]
-    parts = [f"{done} of {how_many(len(listed), 'queries')} done", *([f"{late} overdue"] if late else [])]
-    st.progress(done / len(listed), " · ".join([*parts, *([f"next due {min(dates):%d %B %Y}"] if dates else [])]))
+    dates = [
+        work.due
+        for work in listed
+        if work.due is not None and not work.done and not work.late(date.today())
+    ]
+    parts = [
+        f"{done} of {how_many(len(listed), 'queries')} done",
+        *([f"{late} overdue"] if late else []),
+    ]
+    st.progress(
+        done / len(listed),
+        " · ".join([*parts, *([f"next due {min(dates):%d %B %Y}"] if dates else [])]),
+    )
     runs = len(run_names(project))
-    tops = f"the top {project.read(pool_depth)} passages of each of {how_many(runs, 'runs')}, and " if runs else ""
-    st.container(key="pool-counted").caption(f"Passages are counted in the pool: {tops}judged and graded passages.")
+    tops = (
+        f"the top {project.read(pool_depth)} passages of each of {how_many(runs, 'runs')}, and "
+        if runs
+        else ""
+    )
+    st.container(key="pool-counted").caption(
+        f"Passages are counted in the pool: {tops}judged and graded passages."
+    )
 
 
 project, name, member = ui.require_project(STYLE), ui.person(), login.current_member()
 if text := find_guidelines(project).project:
     st.expander("Project guidelines", icon=":material/menu_book:").text(text)
 view = scoring_settings.current_view()
-listed = review.my_work(project, name, member.theirs if member else None, view.policy if view else None)
+listed = review.my_work(
+    project, name, member.theirs if member else None, view.policy if view else None
+)
 draw_news(project, name)
 names = ui.told_apart(pooled_queries(project))
 draw_offers(project, name, names)

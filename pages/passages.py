@@ -1,4 +1,6 @@
-"""Passages: a passage of a query in full, its ratings and judgments, and the list to choose it from."""
+"""Passages: a passage of a query in full, its ratings and judgments, and the list to choose it
+from.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,7 +57,9 @@ STATES: dict[review.State, str] = {
 
 
 def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, list[str]]:
-    """Return the scoring settings and the graders to compare; None for the settings if nothing has been graded."""
+    """Return the scoring settings and the graders to compare; None for the settings if nothing has
+    been graded.
+    """
     stored = bank.label_graders(project)
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
@@ -63,17 +67,33 @@ def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, li
     policy = scoring_settings.require_view().policy
     own_grader = policy.grader or stored[0].spec.name
     others = [name for name in known if name != own_grader]
-    beside = st.multiselect(
-        "Other graders", others, key="beside_it", bind="query-params", placeholder="Compare with other graders",
-        label_visibility="collapsed", width=420,
-    ) if others and part == "Ratings" else []  # fmt: skip
+    beside = (
+        st.multiselect(
+            "Other graders",
+            others,
+            key="beside_it",
+            bind="query-params",
+            placeholder="Compare with other graders",
+            label_visibility="collapsed",
+            width=420,
+        )
+        if others and part == "Ratings"
+        else []
+    )
     return policy, [own_grader, *beside]
 
 
 def part_of(project: Project) -> str:
-    """Draw the choice of a part of the screen and return it. A link to a passage opens its ratings."""
-    parts = ["Judge", "Ratings", *(["Citations"] if any(one.cited for one in response_runs(project)) else [])]
-    named = str(st.query_params.get("part") or ("Ratings" if set(REVEALS) & set(st.query_params) else "Judge"))
+    """Draw and return the choice of a part of the screen. A link to a passage opens its ratings."""
+    parts = [
+        "Judge",
+        "Ratings",
+        *(["Citations"] if any(one.cited for one in response_runs(project)) else []),
+    ]
+    named = str(
+        st.query_params.get("part")
+        or ("Ratings" if set(REVEALS) & set(st.query_params) else "Judge")
+    )
     st.session_state["part"] = named if named in parts else parts[0]
 
     def keep_part() -> None:
@@ -83,7 +103,12 @@ def part_of(project: Project) -> str:
 
     return str(
         st.segmented_control(
-            "Part", parts, required=True, key="part", on_change=keep_part, label_visibility="collapsed"
+            "Part",
+            parts,
+            required=True,
+            key="part",
+            on_change=keep_part,
+            label_visibility="collapsed",
         )
     )
 
@@ -102,43 +127,91 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
     """
     texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
-        "Search in passages", key="words", placeholder="Search in passages", label_visibility="collapsed",
-        bind="query-params", width=220, icon=":material/search:",
-    )  # fmt: skip
+        "Search in passages",
+        key="words",
+        placeholder="Search in passages",
+        label_visibility="collapsed",
+        bind="query-params",
+        width=220,
+        icon=":material/search:",
+    )
     query = st.selectbox(
-        "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
-        placeholder="All queries", label_visibility="collapsed", bind="query-params", width=320, on_change=_go_to_query,
-    )  # fmt: skip
+        "Query",
+        list(texts),
+        index=None,
+        format_func=lambda query_id: texts.get(query_id, query_id),
+        key="of_query",
+        placeholder="All queries",
+        label_visibility="collapsed",
+        bind="query-params",
+        width=320,
+        on_change=_go_to_query,
+    )
     me = source_of(ui.person()) if ui.person() else None
     if judges:
         source = next(iter(judgment_sources(project)), None)
         return review.Filters(
-            query_id=query, words=str(words or ""), source=source, assigned_to=_choose_assigned(project)
+            query_id=query,
+            words=str(words or ""),
+            source=source,
+            assigned_to=_choose_assigned(project),
         )
     with st.popover("More filters", key="more filters"):
-        label = _choose_value("Label", [review.NONE, *types.RATINGS], "has_label", NO_VALUE) if policy else None
-        rating = _choose_value("Rating of any question", list(types.RATINGS), "has_rating") if policy else None
+        label = (
+            _choose_value("Label", [review.NONE, *types.RATINGS], "has_label", NO_VALUE)
+            if policy
+            else None
+        )
+        rating = (
+            _choose_value("Rating of any question", list(types.RATINGS), "has_rating")
+            if policy
+            else None
+        )
         known = judgment_sources(project)
-        source = st.selectbox("Judgments of", known, key="judged_by", bind="query-params") if known else None
-        values: list[int | Literal["none"]] = [review.NONE, *judged_values(project, source)] if source else []
+        source = (
+            st.selectbox("Judgments of", known, key="judged_by", bind="query-params")
+            if known
+            else None
+        )
+        values: list[int | Literal["none"]] = (
+            [review.NONE, *judged_values(project, source)] if source else []
+        )
         judgment = _choose_value("Judgment", values, "judged", NO_VALUE) if source else None
         runs = run_names(project)
         run = st.selectbox(
-            "Retrieved by run", runs, index=None, key="in_run", placeholder="Any run", bind="query-params"
+            "Retrieved by run",
+            runs,
+            index=None,
+            key="in_run",
+            placeholder="Any run",
+            bind="query-params",
         )
-        depth = st.number_input("Within its top", 1, 1000, 10, key="depth", bind="query-params") if run else 10
+        depth = (
+            st.number_input("Within its top", 1, 1000, 10, key="depth", bind="query-params")
+            if run
+            else 10
+        )
         state = _choose_value("Grades", list(STATES), "pairs", STATES) if policy else None
         flagged = bool(policy and source) and st.checkbox(
-            "Label and judgment disagree", key="flagged", bind="query-params",
+            "Label and judgment disagree",
+            key="flagged",
+            bind="query-params",
             help="Show passages that are relevant by only one of the two: label or judgment.",
-        )  # fmt: skip
-        overridden = st.checkbox("Overridden", key="overridden", bind="query-params") if policy else False
+        )
+        overridden = (
+            st.checkbox("Overridden", key="overridden", bind="query-params") if policy else False
+        )
         unjudged = st.checkbox("Not judged by you", key="unjudged", bind="query-params")
         assigned_to = _choose_assigned(project)
         speaking = st.checkbox(
-            "Addresses the grader", key="speaking", bind="query-params",
-            help="Show passages that ask for a rating, give instructions, play a role or repeat a question.",
-        )  # fmt: skip
+            "Addresses the grader",
+            key="speaking",
+            bind="query-params",
+            help=(
+                "Show passages that ask for a rating, give instructions, play a role"
+                " or repeat a question."
+            ),
+        )
     return review.Filters(
         query_id=query,
         words=str(words or ""),
@@ -158,22 +231,33 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
 
 
 def _choose_assigned(project: Project) -> str | None:
-    """Draw a filter for the person's double assignments if there are any; return the person if it is on."""
+    """Draw a filter for the person's double assignments if there are any; return the person if it
+    is on.
+    """
     me = ui.person()
     if not any(me in one.present for one in open_double_assignments(project)):
         return None
     wanted = st.checkbox(
-        "Your double assignments", key="assigned", bind="query-params",
+        "Your double assignments",
+        key="assigned",
+        bind="query-params",
         help="Show passages that you and other assessors judge independently.",
-    )  # fmt: skip
+    )
     return me if wanted else None
 
 
-def _choose_value(label: str, options: Sequence[T], key: str, names: Mapping[Any, str] | None = None) -> T | None:
+def _choose_value(
+    label: str, options: Sequence[T], key: str, names: Mapping[Any, str] | None = None
+) -> T | None:
     return st.selectbox(
-        label, options, index=None, key=key, placeholder="Any", bind="query-params",
+        label,
+        options,
+        index=None,
+        key=key,
+        placeholder="Any",
+        bind="query-params",
         format_func=lambda option: (names or {}).get(option, str(option)),
-    )  # fmt: skip
+    )
 
 
 def find_open_place(project: Project) -> tuple[str, str | None] | None:
@@ -187,9 +271,11 @@ def find_open_place(project: Project) -> tuple[str, str | None] | None:
         return st.session_state[TO_OPEN], None
     if query is not None and passage is None and query not in pooled_queries(project):
         st.container(key="another-query").warning(
-            f"No passages for query {ui.plain(query)}. The first passage is shown instead.", icon=":material/info:"
+            f"No passages for query {ui.plain(query)}. The first passage is shown instead.",
+            icon=":material/info:",
         )
-    # After a link to a query, the browser's address gets its first passage, but Streamlit does not see that.
+    # After a link to a query, the browser's address gets its first passage, but Streamlit does not
+    # see that.
     if query is None or (last is not None and passage is None and last[0] == query):
         return last
     return query, passage
@@ -202,12 +288,19 @@ def find_page(
     place: tuple[str, str | None] | None,
     turned: int | None,
 ) -> review.Found:
-    """Return the page of the list that the person turned to, now or before, otherwise the one with the open passage."""
+    """Return the page of the list that the person turned to, now or before, otherwise the one with
+    the open passage.
+    """
     if turned is not None:
         st.session_state["passages page"] = (wanted, place), turned
     about, page = st.session_state.get("passages page", (None, None))
     return review.search_passages(
-        project, policy, wanted, beside.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
+        project,
+        policy,
+        wanted,
+        beside.PASSAGES_A_PAGE,
+        page if about == (wanted, place) else None,
+        place,
     )
 
 
@@ -225,7 +318,11 @@ def outside_values() -> dict[str, object]:
 
 @st.fragment
 def draw_desk(
-    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, part: str
+    project: Project,
+    policy: labels.Policy | None,
+    shown: list[str],
+    wanted: review.Filters,
+    part: str,
 ) -> None:
     """Draw the desk of a part.
 
@@ -235,7 +332,8 @@ def draw_desk(
         shown: graders to compare.
     """
     if st.session_state["desk outside"] != outside_values():
-        # Streamlit joins simultaneous events into one message, and redraws only this fragment if one of them is here.
+        # Streamlit joins simultaneous events into one message, and redraws only this fragment if
+        # one of them is here.
         st.rerun()
     if part == "Judge":
         judging.draw(project, policy, wanted, bool(st.session_state["blind"]))
@@ -273,7 +371,9 @@ def _draw_list_and_passage(
     desk_parts.override_list(project, policy)
 
 
-def _draw_passage(project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]) -> None:
+def _draw_passage(
+    project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]
+) -> None:
     read = review.read_passage(project, policy, *at, shown if policy else ())
     seen_labels.record_shown(project, [at])
     # The link to the desk opens this passage even if the desk was opened with it before.
@@ -293,9 +393,14 @@ def _draw_passage(project: Project, policy: labels.Policy | None, shown: list[st
             foretold = desk_parts.draw_questions(project, read, policy, shown)
             if read.asked:
                 ui.draw_link(
-                    "question_bank", "Open in question bank",
-                    **{name: value for name, value in st.query_params.items() if name in ("query", "question")},
-                )  # fmt: skip
+                    "question_bank",
+                    "Open in question bank",
+                    **{
+                        name: value
+                        for name, value in st.query_params.items()
+                        if name in ("query", "question")
+                    },
+                )
     with st.container(key="desk-beside"):
         beside.guidelines_beside(project, read.query_id)
         ui.draw_link("passages", "Judge this passage", part="Judge", query=at[0], passage=at[1])
@@ -336,8 +441,14 @@ with bar:
         )
     if part == "Judge":
         st.toggle(
-            "Blind", True, key="blind", bind="query-params",
-            help="Hide ratings, labels and other assessors' judgments. Each judgment records whether it was blind.",
-        )  # fmt: skip
+            "Blind",
+            True,
+            key="blind",
+            bind="query-params",
+            help=(
+                "Hide ratings, labels and other assessors' judgments. Each judgment records"
+                " whether it was blind."
+            ),
+        )
 st.session_state["desk outside"] = outside_values()
 draw_desk(project, policy, shown, wanted, part)

@@ -43,7 +43,9 @@ def draw_last_change() -> None:
 
 
 def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None:
-    """Draw a person: name and identity, the role, the queries of an assessor, and a button to remove them."""
+    """Draw a person: name and identity, the role, the queries of an assessor, and a button to
+    remove them.
+    """
     author, stamp = ui.person(), f"{member.identity} {member.role} {member.queries}"
 
     def change_field(key: str, **what: Callable[[Any], Any]) -> None:
@@ -55,27 +57,49 @@ def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None
             lambda: change_member(project, member.identity, author, **given),
         )
 
-    with st.container(key=f"person-{member.identity}", horizontal=True, vertical_alignment="bottom", border=True):
+    with st.container(
+        key=f"person-{member.identity}", horizontal=True, vertical_alignment="bottom", border=True
+    ):
         # Markdown would turn an e-mail address into a link.
         with st.container(gap=None):
             st.markdown(f"**{ui.plain(member.name)}**")
             st.text(member.identity)
         key = f"role {stamp}"
         st.selectbox(
-            "Role", ROLES, ROLES.index(member.role), key=key, width=150, on_change=change_field, args=(key,),
+            "Role",
+            ROLES,
+            ROLES.index(member.role),
+            key=key,
+            width=150,
+            on_change=change_field,
+            args=(key,),
             kwargs={"role": str},
-        )  # fmt: skip
+        )
         if member.role == "assessor":
             key = f"queries {stamp}"
             query_count = len(member.queries or ())
             st.multiselect(
                 # The number is shown because the box is wide enough for only one or two queries.
-                f"Queries ({query_count} of {len(texts)})" if query_count else "Queries", list(texts),
-                [q for q in member.queries or () if q in texts], key=key, placeholder=ALL,
-                format_func=lambda query: texts[query], on_change=change_field, args=(key,), width=360,
-                kwargs={"queries": lambda chosen: chosen or None, "all_queries": lambda chosen: not chosen},
-            )  # fmt: skip
-        if presses.button("Remove", type="tertiary", icon=":material/person_remove:", key=f"remove {member.identity}"):
+                f"Queries ({query_count} of {len(texts)})" if query_count else "Queries",
+                list(texts),
+                [q for q in member.queries or () if q in texts],
+                key=key,
+                placeholder=ALL,
+                format_func=lambda query: texts[query],
+                on_change=change_field,
+                args=(key,),
+                width=360,
+                kwargs={
+                    "queries": lambda chosen: chosen or None,
+                    "all_queries": lambda chosen: not chosen,
+                },
+            )
+        if presses.button(
+            "Remove",
+            type="tertiary",
+            icon=":material/person_remove:",
+            key=f"remove {member.identity}",
+        ):
             apply_change(
                 member.identity,
                 f"Removed {member.name}.",
@@ -89,11 +113,18 @@ def draw_adding_form(project: Project, texts: dict[str, str]) -> None:
     form = presses.form_key("add person")
     with st.form(form), st.container(horizontal=True, vertical_alignment="bottom"):
         identity = st.text_input(
-            "Login e-mail address", placeholder="ann@example.org", max_chars=200, key=f"{form} identity"
+            "Login e-mail address",
+            placeholder="ann@example.org",
+            max_chars=200,
+            key=f"{form} identity",
         )
-        name = st.text_input("Name", placeholder="For the activity log", max_chars=60, key=f"{form} name")
+        name = st.text_input(
+            "Name", placeholder="For the activity log", max_chars=60, key=f"{form} name"
+        )
         role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
-        if st.form_submit_button("Add", type="primary", icon=":material/person_add:", key="give role"):
+        if st.form_submit_button(
+            "Add", type="primary", icon=":material/person_add:", key="give role"
+        ):
             author = ui.author()
 
             def add_person() -> None:
@@ -110,7 +141,8 @@ for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")
 if not login.is_required():
     st.container(key="no-logins").info(
-        "Login is off. Anyone who can open this server has full access. Roles apply only if login is on."
+        "Login is off. Anyone who can open this server has full access. Roles apply"
+        " only if login is on."
     )
 draw_last_change()
 texts = ui.told_apart({query.query_id: query.text for query in queries_of(project)})
@@ -120,5 +152,7 @@ draw_adding_form(project, texts)
 if found := review.assessor_shares(project):
     st.header("Progress of assessors", anchor=False)
     assignments.draw_due_dates(project, texts, found)
-assignments.draw_doubles(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
+assignments.draw_doubles(
+    project, texts, [one.name for one in project.members().values() if one.role != "viewer"]
+)
 assignments.agreement_between(project)

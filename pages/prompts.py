@@ -1,4 +1,6 @@
-"""Prompts: read them, copy and edit them, replace their examples, and try one on a question and a passage."""
+"""Prompts: read them, copy and edit them, replace their examples, and try one on a question and a
+passage.
+"""
 
 from collections.abc import Mapping
 
@@ -35,7 +37,8 @@ def chosen_name(library: Mapping[str, graders.Prompt]) -> str:
     name, usual = st.query_params.get("prompt"), graders.usual_prompt("self-rating", {})
     if name is not None and name not in library:
         st.container(key="another-prompt").warning(
-            f"Unknown prompt {ui.plain(name)}. Showing {ui.plain(usual)} instead.", icon=":material/info:"
+            f"Unknown prompt {ui.plain(name)}. Showing {ui.plain(usual)} instead.",
+            icon=":material/info:",
         )
     return name if name is not None and name in library else usual
 
@@ -44,15 +47,22 @@ def prompt_list(library: Mapping[str, graders.Prompt], chosen: str) -> None:
     """Draw all prompts, grouped by use."""
     with st.container(key="list-of-prompts"):
         for use, its in graders.USES.items():
-            names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
+            names = sorted(
+                (p.name for p in library.values() if p.use == use),
+                key=lambda name: library[name].title,
+            )
             if names:
                 st.caption(its.title)
             for name in names:
                 st.button(
-                    ui.plain(library[name].title), key=f"open {name}", width="stretch",
-                    type="secondary" if name == chosen else "tertiary", on_click=_open_prompt, args=(name,),
+                    ui.plain(library[name].title),
+                    key=f"open {name}",
+                    width="stretch",
+                    type="secondary" if name == chosen else "tertiary",
+                    on_click=_open_prompt,
+                    args=(name,),
                     icon=None if name in graders.built_in_prompts() else ":material/person:",
-                )  # fmt: skip
+                )
 
 
 def _open_prompt(name: str) -> None:
@@ -62,7 +72,11 @@ def _open_prompt(name: str) -> None:
 def draw_prompt_facts(prompt: graders.Prompt) -> None:
     """Draw the properties of a prompt."""
     scale = f" from 0 to {prompt.top}" if prompt.form == "rating" else ""
-    asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
+    asked = (
+        "queries"
+        if prompt.use in ABOUT_QUERIES
+        else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
+    )
     st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
     st.caption(
         f"Name **{ui.plain(prompt.name)}** · for {asked} · answer: "
@@ -89,17 +103,21 @@ def draw_prompt_texts(prompt: graders.Prompt) -> None:
 
 
 def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
-    """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
+    """Draw the earlier versions of a project's prompt; grades may name each by its hash."""
     states = [state for state in bank.prompt_versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
     with st.expander(f"Earlier versions ({len(states) - 1})"):
         st.caption("Saving keeps earlier versions. Their grades stay under their hashes.")
         names = {
-            state.made_at.isoformat(): f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+            state.made_at.isoformat(): (
+                f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+            )
             for state in reversed(states[:-1])
         }
-        picked = st.selectbox("Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
+        picked = st.selectbox(
+            "Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}"
+        )
         state = next(state for state in states if state.made_at.isoformat() == picked)
         st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
         if presses.button("Edit this version", icon=":material/history:", key="edit state"):
@@ -122,20 +140,27 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
             _begin_draft(prompt.name, grader_setup.draft_of(prompt, library))
     if fixed:
         st.container(key="built-in").caption(
-            ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
-            "with a different name, which makes a new grader."
+            ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable."
+            " You can edit a copy with a different name, which makes a new grader."
         )
 
 
 def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
-    """Draw the editable text of a prompt and its errors; return the prompt, or None while the text is invalid."""
+    """Draw the editable text of a prompt and its errors; return the prompt, or None while the text
+    is invalid.
+    """
     draft_key, key = f"editing {opened.name}", f"yaml {opened.name}"
     _take_examples(opened.name, draft_key, key)
     st.session_state.setdefault(key, st.session_state[draft_key])
     text = st.container(key="prompt-as-yaml").text_area(
-        "Prompt (YAML)", height=420, key=key,
-        help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
-    )  # fmt: skip
+        "Prompt (YAML)",
+        height=420,
+        key=key,
+        help=(
+            "Required: name, title, source, use, form, template. Optional: system, top, kinds,"
+            " example, examples."
+        ),
+    )
     # The widget forgets its text after a visit to another screen.
     st.session_state[draft_key] = text
     drafted = None
@@ -143,13 +168,16 @@ def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | No
         drafted = graders.read_prompt(text, "Prompt")
     if drafted is not None and drafted.name in graders.built_in_prompts():
         st.container(key="error built-in-prompt 0").error(
-            f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"
+            f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.",
+            icon=":material/lock:",
         )
         st.caption(
-            f"Use another name, such as {ui.plain(grader_setup.new_name(drafted.name, bank.list_prompts(project)))}."
+            "Use another name, such as"
+            f" {ui.plain(grader_setup.new_name(drafted.name, bank.list_prompts(project)))}."
         )
     with st.container(horizontal=True):
-        # Always enabled: the text is known after the field loses focus, which the click on the button causes.
+        # Always enabled: the text is known after the field loses focus, which the click on the
+        # button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
         if presses.button("Discard", icon=":material/close:", key="discard prompt"):
             _close_draft(opened.name)
@@ -180,15 +208,19 @@ def _take_examples(name: str, draft_key: str, key: str) -> None:
         return
     with st.expander("Examples from a file"):
         st.caption(
-            "Replaces the examples. The file is a YAML or JSON list of mappings with question, passage and answer."
+            "Replaces the examples. The file is a YAML or JSON list of mappings with question,"
+            " passage and answer."
         )
         file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
-        if file is not None and presses.button(f"Use the examples in {ui.plain(file.name)}", key="use examples"):
+        if file is not None and presses.button(
+            f"Use the examples in {ui.plain(file.name)}", key="use examples"
+        ):
             try:
                 changed = graders.with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
             except UnicodeDecodeError:
                 st.container(key="error not-utf-8 0").error(
-                    "The file is not UTF-8 text. Save it as UTF-8 and upload it again.", icon=":material/error:"
+                    "The file is not UTF-8 text. Save it as UTF-8 and upload it again.",
+                    icon=":material/error:",
                 )
             except errors.WorkbenchError as error:
                 ui.show_error(error)
@@ -200,22 +232,30 @@ def try_it(project: Project, prompt: graders.Prompt) -> None:
     """Draw the filled-in prompt, and the answer of a model on demand."""
     st.header("Trial", anchor=False)
     pair = trial_form.choose_pair(
-        project, lambda query_id: grading.questions_for(project, prompt, query_id), f"try {prompt.name}"
+        project,
+        lambda query_id: grading.questions_for(project, prompt, query_id),
+        f"try {prompt.name}",
     )
     if pair is None:
         return
     chosen = None
-    asking = prompt.use in graders.GRADERS and st.toggle("Ask a model", key="with a model", persist_state="session")
+    asking = prompt.use in graders.GRADERS and st.toggle(
+        "Ask a model", key="with a model", persist_state="session"
+    )
     if asking:
         with st.container(border=True):
             chosen = grader_setup.choose_grader(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))
     else:
-        fence = "context" in graders.prompt_variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
+        fence = "context" in graders.prompt_variables(prompt) and st.checkbox(
+            "Mark the passage as data", key="fenced"
+        )
     if chosen is not None:
         trial_form.draw_trial(project, chosen, pair, f"try {prompt.name}")
     with ui.errors(), st.expander("Filled-in prompt", expanded=True):
-        trial_form.show_messages(grading.fill_for_question(project, prompt, pair.question, pair.passage, fence))
+        trial_form.show_messages(
+            grading.fill_for_question(project, prompt, pair.question, pair.passage, fence)
+        )
     if prompt.use not in graders.GRADERS:
         st.caption(WHERE_ASKED[prompt.use])
 

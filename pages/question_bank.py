@@ -1,4 +1,6 @@
-"""Question bank: queries on the left, a query's questions in the middle, narrative and impact on the right."""
+"""Question bank: queries on the left, a query's questions in the middle, narrative and impact on
+the right.
+"""
 
 from urllib.parse import urlencode
 
@@ -27,19 +29,24 @@ ${layoutWrapper}:has(> :is(.st-key-queries-side, .st-key-impact)) { position: st
 /* What is told in passing does not lie over the buttons that are in sight. */
 ${toastContainer} { top: auto !important; bottom: 1rem; }
 .asked-for { font-size: 0.92rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere;
-  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto; margin: 0.2rem 0 0;
+  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto;
+  margin: 0.2rem 0 0;
   background: linear-gradient(var(--ew-ground) 0 0) bottom / 100% 1.45em no-repeat local,
     linear-gradient(transparent, var(--ew-line)) bottom / 100% 1em no-repeat; }
-.what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; } .what-is-asked[open] span { display: none; }
+.what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+.what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; }
+.what-is-asked[open] span { display: none; }
 /* One line a flip: the whole passage is a click away. */
-[class*="st-key-flips-"] { gap: 0; } [class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
+[class*="st-key-flips-"] { gap: 0; }
+[class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
 [class*="st-key-flips-"] button :is(div, span) { min-width: 0; }
-[class*="st-key-flips-"] button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+[class*="st-key-flips-"] button p {
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .moves { max-height: 16rem; overflow-y: auto; }
 .moves table { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
-.moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;
-  font-variant-numeric: tabular-nums; }
+.moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem;
+  border-bottom: 1px solid var(--ew-line); width: 4.4rem; font-variant-numeric: tabular-nums; }
 .moves :is(th, td):first-child { text-align: left; width: auto; overflow-wrap: anywhere; }
 .moves th { color: var(--ew-dim); font-weight: 400; }
 .moves .moved td:last-child { color: var(--ew-flipped); font-weight: 600; }
@@ -57,7 +64,9 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
 
 
 def find_open_position(project: Project, overviews: list[bank.QueryOverview]) -> int:
-    """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
+    """Return the position of the query that was chosen, is in the URL, or was last open; by default
+    the first.
+    """
     here = editing_window.current_window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
@@ -70,14 +79,16 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     named = st.query_params.get("query")
     wanted = named or st.session_state.get("last query")
     at = next((i for i, q in enumerate(overviews) if q.query_id == wanted), None)
-    # After a change of the project, the address still names a query of the former one, which is not a request.
+    # After a change of the project, the address still names a query of the former one, which is not
+    # a request.
     if st.session_state.get("project of bank", project.name) != project.name:
         st.session_state["query left behind"] = named
     st.session_state["project of bank"] = project.name
     left_behind = named == st.session_state.get("query left behind")
     if at is None and named and not left_behind:
         st.container(key="another-query").warning(
-            f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.", icon=":material/info:"
+            f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.",
+            icon=":material/info:",
         )
     st.session_state["last query"] = overviews[at or 0].query_id
     if not named or (at is None and left_behind):
@@ -85,7 +96,9 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     return at or 0
 
 
-def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
+def query_list(
+    project: Project, overviews: list[bank.QueryOverview], chosen: bank.QueryOverview
+) -> None:
     """Draw the queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.list_drafts(project, ui.person()).values()}
     unsaved = {"kind": "changed", "sign": "✎", "says": "has unsaved changes"}
@@ -95,9 +108,13 @@ def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: ba
             "id": query.query_id,
             "text": ui.shorten_text(query.text, ui.LISTED),
             "href": "?" + urlencode({"project": project.name, "query": query.query_id}),
-            "about": f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
+            "about": (
+                f"{text.how_many(query.active, 'questions')} ·"
+                f" {text.how_many(query.pooled, 'passages')}"
+            ),
             # A query without pooled passages needs no questions, such as a topic without judgments.
-            "marks": [unsaved] * (query.query_id in edited) + [idle] * (query.pooled > 0 and not query.active),
+            "marks": [unsaved] * (query.query_id in edited)
+            + [idle] * (query.pooled > 0 and not query.active),
         }
         for query in overviews
     ]
@@ -108,7 +125,9 @@ def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: ba
 project = for_tuning(ui.require_project(STYLE))
 queries = bank.query_overviews(project)
 if not queries:
-    ui.end_empty_screen("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
+    ui.end_empty_screen(
+        "No queries yet.", "Import queries on the Home screen.", "home", code="no-queries"
+    )
 view = scoring_settings.current_view()
 editing_window.open_for(project)
 with st.container():

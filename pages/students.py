@@ -1,4 +1,4 @@
-"""Examinees: those of an exam, their accuracy by model, context and topic, and a comparison of two."""
+"""Examinees of an exam, their accuracy by model, context and topic, and a comparison of two."""
 
 import streamlit as st
 
@@ -24,11 +24,16 @@ sat_answers = examinee_responses(project, query_id=exam)
 if not sat_answers.students:
     ui.end_empty_screen(
         "No examinee has answered this exam yet",
-        "Add an examinee above, then run the exam. To import answers from elsewhere, go to the Home screen.",
+        "Add an examinee above, then run the exam. To import answers from elsewhere, go"
+        " to the Home screen.",
         code="nobody-sat",
     )
 if st.query_params.get("view") == "Two students":
     # Addresses of earlier versions have this name of the view.
     st.query_params["view"] = VIEWS["two"][0]
 view = view_choice.choose_view(list(VIEWS), lambda name: VIEWS[name][0])
-VIEWS[view][1](exam_views.Sat(project, exam, items, sat_answers, exam_board(sat_answers), summarize_items(items)))
+VIEWS[view][1](
+    exam_views.Sat(
+        project, exam, items, sat_answers, exam_board(sat_answers), summarize_items(items)
+    )
+)

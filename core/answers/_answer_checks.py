@@ -1,4 +1,6 @@
-"""Answer checks: ways to compare an answer with right answers, computed at once or by a model in a job."""
+"""Answer checks: ways to compare an answer with right answers, computed at once or by a model in a
+job.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,8 @@ Needs = Literal["texts", "encoder", "model"]
 
 @dataclass(frozen=True)
 class AnswerJudge:
-    """A way to decide whether an answer is right. Its score rises with the similarity of the texts. Scores from the
-    threshold on accept an answer. The best of several right answers counts.
+    """A way to decide whether an answer is right. Its score rises with the similarity of the texts.
+    Scores from the threshold on accept an answer. The best of several right answers counts.
 
     Args:
         name: its name in commands.
@@ -82,13 +84,30 @@ JUDGES: dict[str, AnswerJudge] = {
     judge.name: judge
     for judge in (
         AnswerJudge(
-            "em", "Exact match", "Equal texts, ignoring case, punctuation, articles and white space", _SQUAD, 1, "texts"
+            "em",
+            "Exact match",
+            "Equal texts, ignoring case, punctuation, articles and white space",
+            _SQUAD,
+            1,
+            "texts",
         ),
         AnswerJudge(
-            "f1", "Token F1", "F1 of the shared words, normalised as for exact match", _SQUAD, _SHARE, "texts", True
+            "f1",
+            "Token F1",
+            "F1 of the shared words, normalised as for exact match",
+            _SQUAD,
+            _SHARE,
+            "texts",
+            True,
         ),
         AnswerJudge(
-            "rouge1", "ROUGE-1", "F1 of the shared words, ignoring case", "Lin: ROUGE, 2004", _SHARE, "texts", True
+            "rouge1",
+            "ROUGE-1",
+            "F1 of the shared words, ignoring case",
+            "Lin: ROUGE, 2004",
+            _SHARE,
+            "texts",
+            True,
         ),
         AnswerJudge(
             "bleu",
@@ -184,7 +203,9 @@ def answer_judge(name: str) -> AnswerJudge:
     return JUDGES[name]
 
 
-def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vectors) -> list[float | None]:
+def judge_scores(
+    name: str, pairs: Sequence[Compared], encode: Encode = unit_vectors
+) -> list[float | None]:
     """Score answers against right answers, each against the best of several.
 
     Equal pairs are scored once, equal texts encoded once.
@@ -231,7 +252,9 @@ _Batch: TypeAlias = Callable[[Sequence[tuple[str, tuple[str, ...]]], Encode], li
 
 
 def _by_texts(score: Callable[[str, str], float]) -> _Batch:
-    return lambda pairs, encode: [best_score(score, answer, references) for answer, references in pairs]
+    return lambda pairs, encode: [
+        best_score(score, answer, references) for answer, references in pairs
+    ]
 
 
 def _by_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
@@ -239,18 +262,24 @@ def _by_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) ->
     vectors = encode(list(places))
     return [
         best_score(
-            lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0), answer, references
+            lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0),
+            answer,
+            references,
         )
         for answer, references in pairs
     ]
 
 
-def _by_token_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
+def _by_token_vectors(
+    pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode
+) -> list[float | None]:
     places = _text_rows(pairs)
     tokens = load_encoder(model_folder()).token_vectors(list(places)) if places else []
     return [
         best_score(
-            lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0), answer, references
+            lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0),
+            answer,
+            references,
         )
         for answer, references in pairs
     ]
@@ -314,7 +343,8 @@ class ReadyJudge:
 
 
 def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
-    """Return an answer check as it will be added with its first comparison; nothing is written, and no model is loaded.
+    """Return an answer check as it will be added with its first comparison; nothing is written, and
+    no model is loaded.
 
     Raises:
         InputError: the check needs no model, a setting is invalid, or the prompt is unknown.
@@ -325,7 +355,9 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
             f"Answer check {plan.judge} needs no model.",
             "Use it directly: exam reteval --judge NAME.",
         )
-    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    settings = {
+        name: value for name, value in (plan.settings or {}).items() if value not in (None, "")
+    }
     form = "yes-no" if plan.judge == "llm" else "rating"
     prompt = find_prompt_for(project, USE, plan.prompt or PROMPTS[plan.judge], form)
     where = back_end_name(settings)
@@ -337,7 +369,9 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
         if name in settings
     }
     identity = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
-    name = plan.name or model.rsplit("/", 1)[-1].split("@", 1)[0] + ("" if plan.judge == "llm" else ", graded")
+    name = plan.name or model.rsplit("/", 1)[-1].split("@", 1)[0] + (
+        "" if plan.judge == "llm" else ", graded"
+    )
     spec = AnswerModel(
         name,
         fingerprint_of(["answer judge", model, prompt.hash, identity, own]),
@@ -404,7 +438,8 @@ def check_results(
     Args:
         judge: the name of the answer check.
         pairs: each with at least one right answer.
-        model: the model whose comparisons count, for a check with a model; None if it was not asked yet.
+        model: the model whose comparisons count, for a check with a model; None if it was not asked
+            yet.
         threshold: scores from here on accept an answer; None for the default of the check.
 
     Raises:
@@ -420,7 +455,9 @@ def check_results(
         )
     wanted = list(dict.fromkeys(pairs))
     if check.needs != "model":
-        scores = judge_scores(judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project))
+        scores = judge_scores(
+            judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project)
+        )
         return {
             pair: Verdict(accepts_score(judge, score, threshold), score)
             for pair, score in zip(wanted, scores, strict=True)
@@ -429,14 +466,24 @@ def check_results(
         return dict.fromkeys(wanted, WAITING)
     comparisons = comparisons_of(project, model.key)
     texts = {text: key for key, text in answer_texts(project).items()}
-    questions = dict(project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL"))
+    questions = dict(
+        project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL")
+    )
     results = {}
     for pair in wanted:
         question, answer, references = pair
-        if question not in questions or answer not in texts or not all(ref in texts for ref in references):
+        if (
+            question not in questions
+            or answer not in texts
+            or not all(ref in texts for ref in references)
+        ):
             results[pair] = WAITING
             continue
-        about = (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in references)))
+        about = (
+            questions[question],
+            texts[answer],
+            tuple(sorted(texts[ref] for ref in references)),
+        )
         results[pair] = _make_verdict(judge, comparisons.get(about), threshold)
     return results
 
@@ -460,7 +507,12 @@ def pairs_to_compare(
 ) -> list[Pair]:
     """Return the pairs without a result of this answer check, each once."""
     stored = next(
-        (entry for entry in answer_models(project, "judge") if entry.fingerprint == ready.model.fingerprint), None
+        (
+            entry
+            for entry in answer_models(project, "judge")
+            if entry.fingerprint == ready.model.fingerprint
+        ),
+        None,
     )
     known = check_results(project, ready.judge, pairs, stored)
     return [
@@ -477,7 +529,9 @@ def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) 
         ready.back_end,
         ready.model.model,
         pairs,
-        lambda sample: [fill_prompt(ready.prompt, _prompt_values(pair), ready.fence).joined() for pair in sample],
+        lambda sample: [
+            fill_prompt(ready.prompt, _prompt_values(pair), ready.fence).joined() for pair in sample
+        ],
         WRITTEN,
     )
 
@@ -505,19 +559,35 @@ def compare_answers(
         InputError: the cost is capped and the model has no price.
     """
     wanted = pairs_to_compare(project, ready, pairs, caps)
-    kept = {name: value for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost)) if value}
-    work = Work(ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps)
+    kept = {
+        name: value
+        for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost))
+        if value
+    }
+    work = Work(
+        ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps
+    )
 
     def prepare_calls(cursor: Cursor) -> Callable[[Control], Iterator[list[Comparison]]]:
-        questions = {text: question_text_key(cursor, text) for text in {question for question, _, _ in wanted}}
-        texts = answer_text_keys(cursor, [text for _, answer, refs in wanted for text in (answer, *refs)])
+        questions = {
+            text: question_text_key(cursor, text)
+            for text in {question for question, _, _ in wanted}
+        }
+        texts = answer_text_keys(
+            cursor, [text for _, answer, refs in wanted for text in (answer, *refs)]
+        )
         places = [
             (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in refs)))
             for question, answer, refs in wanted
         ]
-        options = ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
+        options = (
+            ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
+        )
         form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
-        calls = [Call(ready.prompt, _prompt_values(pair), form, ready.fence, options, TOKENS) for pair in wanted]
+        calls = [
+            Call(ready.prompt, _prompt_values(pair), form, ready.fence, options, TOKENS)
+            for pair in wanted
+        ]
 
         def read_batches(control: Control) -> Iterator[list[Comparison]]:
             for batch in stream_completions(ready.back_end, calls, control):
@@ -538,7 +608,11 @@ def compare_answers(
 
 
 def start_comparing(
-    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], author: str, caps: Extent = ALL_MISSING
+    project: Project,
+    ready: ReadyJudge,
+    pairs: Sequence[Pair],
+    author: str,
+    caps: Extent = ALL_MISSING,
 ) -> BackgroundJob:
     """Check answers with a model in the background; see `start_answer_job`."""
     return start_answer_job(
@@ -546,7 +620,9 @@ def start_comparing(
         ready.model,
         COMPARISONS,
         author,
-        lambda owned, report, control: compare_answers(owned, ready, pairs, author, caps, report, control),
+        lambda owned, report, control: compare_answers(
+            owned, ready, pairs, author, caps, report, control
+        ),
     )
 
 
@@ -557,13 +633,18 @@ def _prompt_values(pair: Pair) -> dict[str, str]:
     return {"question": question, "correct_answer": f"\n{listed}", "result": answer}
 
 
-def _read_comparison(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Completion) -> Comparison:
+def _read_comparison(
+    about: tuple[int, int, tuple[int, ...]], call: Call, completion: Completion
+) -> Comparison:
     if completion.error is not None:
         return Comparison(about, None, completion.error)
     parsed = read_completion(call, completion)
     note = None if completion.model is None else f"answered by {completion.model}"
-    # A rating that replaces an unreadable reply counts as failed, so that the three states stay apart.
+    # A rating that replaces an unreadable reply counts as failed, so that the three states stay
+    # apart.
     if parsed.rating is None or parsed.status != "graded":
-        return Comparison(about, None, parsed.reason or "neither yes nor no", completion.text, note=note)
+        return Comparison(
+            about, None, parsed.reason or "neither yes nor no", completion.text, note=note
+        )
     confidence = None if completion.distribution is None else max(completion.distribution.values())
     return Comparison(about, parsed.rating, None, completion.text, confidence, note)

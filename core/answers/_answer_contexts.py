@@ -1,4 +1,6 @@
-"""The contexts of answers (top passages of runs, and gold passages), and the jobs that write or compare answers."""
+"""The contexts of answers (top passages of runs, and gold passages), and the jobs that write or
+compare answers.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,9 @@ class Gold:
     """The choice of gold passages.
 
     Args:
-        against: sources of judgments, or `gold` for the gold texts; for None the gold texts if the project has them,
-            else the first source. With several sources, a passage is gold if any of them says so.
+        against: sources of judgments, or `gold` for the gold texts; for None the gold texts if the
+            project has them, else the first source. With several sources, a passage is gold if any
+            of them says so.
         min_judgment: the judgment from which a passage is gold.
     """
 
@@ -95,10 +98,13 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
         InputError: a query is unknown or has no words.
     """
     queries = [
-        AskedQuery(query_id, text, key or 0, () if answer is None else (answer, *(further or ())), query)
+        AskedQuery(
+            query_id, text, key or 0, () if answer is None else (answer, *(further or ())), query
+        )
         for query_id, text, answer, further, key, query in project.rows(
             "SELECT query_id, q.text, answer, further_answers, text_key, query_key FROM queries q"
-            " LEFT JOIN question_texts t ON t.text = q.text WHERE q.text <> query_id ORDER BY query_key"
+            " LEFT JOIN question_texts t ON t.text = q.text WHERE q.text <> query_id"
+            " ORDER BY query_key"
         )
     ]
     if query_ids is None:
@@ -106,14 +112,19 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
     known = {asked_query.query_id for asked_query in queries}
     if lost := [query_id for query_id in query_ids if query_id not in known]:
         raise InputError(
-            "unknown-query", f"No text for query {first_few(lost)}.", "Import the queries with their texts."
+            "unknown-query",
+            f"No text for query {first_few(lost)}.",
+            "Import the queries with their texts.",
         )
     return [asked_query for asked_query in queries if asked_query.query_id in set(query_ids)]
 
 
 def ranking_runs(project: Project) -> list[str]:
     """Return the runs that rank passages, without runs of responses, in order."""
-    found = project.rows("SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key")
+    found = project.rows(
+        "SELECT name FROM runs"
+        " WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key"
+    )
     return [name for (name,) in found]
 
 
@@ -136,7 +147,9 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
     return every
 
 
-def top_passages(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[str, list[Read | str]]]:
+def top_passages(
+    project: Project, runs: Sequence[str], depth: int
+) -> dict[str, dict[str, list[Read | str]]]:
     """Return the passages at the top of runs, by run and query id, the best first.
 
     Args:
@@ -149,11 +162,14 @@ def top_passages(project: Project, runs: Sequence[str], depth: int) -> dict[str,
     for run, query_id, passage_id, text_key in project.rows(
         "SELECT name, query_id, passage_id, text_key FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        " WHERE list_contains($runs, name) QUALIFY row_number() OVER (PARTITION BY run_key, query_key ORDER BY rank)"
+        " WHERE list_contains($runs, name)"
+        " QUALIFY row_number() OVER (PARTITION BY run_key, query_key ORDER BY rank)"
         " <= $depth ORDER BY run_key, query_key, rank",
         {"runs": list(runs), "depth": depth},
     ):
-        by_run[run].setdefault(query_id, []).append(passage_id if text_key is None else Read(passage_id, text_key))
+        by_run[run].setdefault(query_id, []).append(
+            passage_id if text_key is None else Read(passage_id, text_key)
+        )
     return by_run
 
 
@@ -163,17 +179,22 @@ def passage_id_of(one: Read | str) -> str:
 
 
 def context_of(passages: Sequence[Read | str]) -> tuple[int, ...]:
-    """Return the keys of the texts of passages, each once, in order; passages without a text are left out."""
+    """Return the keys of the texts of passages, each once, in order; passages without a text are
+    left out.
+    """
     return tuple(dict.fromkeys(one.text_key for one in passages if isinstance(one, Read)))
 
 
 def gold_sources(project: Project) -> list[str]:
-    """Return the possible sources of gold passages: the gold texts, if any, and sources of judgments."""
+    """Return the possible sources of gold passages: the gold texts, if any, and sources of
+    judgments.
+    """
     return ([GOLD_RUN] if gold_name(project) is not None else []) + judgment_sources(project)
 
 
 def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
-    """Return the gold passages with texts, by query id: by falling judgment, or in the order of the gold texts.
+    """Return the gold passages with texts, by query id: by falling judgment, or in the order of the
+    gold texts.
 
     Raises:
         InputError: a source is unknown, or the project has no source.
@@ -183,29 +204,35 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
         raise InputError(
             "no-gold-passages",
             "No gold passages.",
-            "Import judgments (exam import qrels FILE) or gold passages (exam import responses FILE --gold).",
+            "Import judgments (exam import qrels FILE) or gold passages (exam import"
+            " responses FILE --gold).",
         )
     wanted = gold.against or tuple(known[:1])
     check_known("unknown-source", "source of gold passages", known, *wanted)
     rows = project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
-        f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible_rows(project, 'judgments')}"
+        " SELECT query_key, passage_key, 0 AS place, -value AS position"
+        f" FROM {visible_rows(project, 'judgments')}"
         "  JOIN sources USING (source_key)"
         "  WHERE list_contains($wanted, name) AND value >= $least"
-        f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD} WHERE list_contains($wanted, '{GOLD_RUN}'))"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
-        " QUALIFY row_number() OVER (PARTITION BY query_key, passage_key ORDER BY place, position) = 1"
-        " ORDER BY query_key, place, position, passage_key",
+        f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD}"
+        f" WHERE list_contains($wanted, '{GOLD_RUN}')) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
+        " QUALIFY row_number() OVER (PARTITION BY query_key, passage_key"
+        " ORDER BY place, position) = 1 ORDER BY query_key, place, position, passage_key",
         {"wanted": list(wanted), "least": gold.min_judgment},
     )
-    return group_pairs((query_id, Read(passage_id, text_key)) for query_id, passage_id, text_key in rows)
+    return group_pairs(
+        (query_id, Read(passage_id, text_key)) for query_id, passage_id, text_key in rows
+    )
 
 
 def passage_texts(project: Project, keys: Collection[int]) -> dict[int, str]:
     """Return the texts of passages by their keys."""
     return dict(
         project.rows(
-            "SELECT text_key, text FROM passage_texts WHERE list_contains($keys, text_key)", {"keys": list(set(keys))}
+            "SELECT text_key, text FROM passage_texts WHERE list_contains($keys, text_key)",
+            {"keys": list(set(keys))},
         )
     )
 
@@ -237,7 +264,12 @@ def make_run(
         raise InputError("name-taken", f"Run '{name}' already exists.", "Choose another name.")
     queries = asked_queries(project)
     rankings, made_by = rank_passages(
-        project, {query.query_id: query.text for query in queries}, "queries", retriever, depth, tell
+        project,
+        {query.query_id: query.text for query in queries},
+        "queries",
+        retriever,
+        depth,
+        tell,
     )
     ranked = [
         Ranked(query_id, passage_id, rank, score)
@@ -255,16 +287,18 @@ def make_run(
 def answers_as_responses(
     project: Project, generator: AnswerModel, run: str, k: int, author: str, name: str | None = None
 ) -> tuple[str, dict[str, int]]:
-    """Make responses of a generator's answers from a run at a depth, to grade them with the question bank.
+    """Make responses of a generator's answers from a run at a depth, to grade them with the
+    question bank.
 
-    Their coverage (EXAM-Cover) can be compared with LLM-retEval of the retriever (llm-reteval specification, section
-    13). Failed answers are left out, because the system gave no answer.
+    Their coverage (EXAM-Cover) can be compared with LLM-retEval of the retriever (llm-reteval
+    specification, section 13). Failed answers are left out, because the system gave no answer.
 
     Args:
         name: of the system, a single word; None for a name made of the generator, run and depth.
 
     Returns:
-        The project's name for the run of the responses, and numbers of runs, responses and passages.
+        The project's name for the run of the responses, and numbers of runs, responses and
+            passages.
 
     Raises:
         InputError: there are no such answers, or the name is not a single word.
@@ -297,11 +331,17 @@ def answers_as_responses(
         counts = write_responses(cursor, responses, Report(), keeper)
         refresh_pool(cursor)
         act = log_action(
-            cursor, author, "answers as responses", name=system, responses=len(responses), generator=generator.name
+            cursor,
+            author,
+            "answers as responses",
+            name=system,
+            responses=len(responses),
+            generator=generator.name,
         )
         keeper.record(keeper.settle(), act)
         ((kept,),) = cursor.execute(
-            "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [system]
+            "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)",
+            [system],
         ).fetchall()
     return str(kept), counts
 
@@ -349,7 +389,8 @@ def run_job(
 
     Args:
         report: called after every commit.
-        batches: called in the transaction in which the job begins; returns a function that yields the results.
+        batches: called in the transaction in which the job begins; returns a function that yields
+            the results.
         write: called in a transaction with the key of the model, results, and the key of the job.
         failed: whether a result is unusable.
 
@@ -357,27 +398,45 @@ def run_job(
         The final progress; its state is done, cancelled, stopped or failed.
 
     Raises:
-        InputError: the cost is capped and the model has no price, or another model already has this name.
+        InputError: the cost is capped and the model has no price, or another model already has this
+            name.
     """
     name, compares = work.model.name, work.things == COMPARISONS
     control.renew(job_control(project, work.model.model, work.back_end, work.caps))
     with project.transaction() as cursor:
         key = put_answer_model(cursor, "judge" if compares else "generator", work.model, author)
         come = batches(cursor)
-        job = add_job(cursor, "comparing" if compares else "generating", key, work.asked, work.total, author)
+        job = add_job(
+            cursor, "comparing" if compares else "generating", key, work.asked, work.total, author
+        )
         log_action(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
 
     carrier = Carrier[Result](
-        project, job, Progress("running", work.total), lambda progress: report(name, progress), control,
-        lambda cursor, some: write(cursor, key, some, job), failed,
-    )  # fmt: skip
+        project,
+        job,
+        Progress("running", work.total),
+        lambda progress: report(name, progress),
+        control,
+        lambda cursor, some: write(cursor, key, some, job),
+        failed,
+    )
     return run_recorded_job(
-        carrier, lambda: come(control), "Start again", "to continue", "The model",
+        carrier,
+        lambda: come(control),
+        "Start again",
+        "to continue",
+        "The model",
         lambda: other_models_note(work.model.model, control.models),
         lambda cursor, final: log_action(
-            cursor, author, f"{work.things} {final.state}", job=job, by=name, count=final.graded, failed=final.failed
+            cursor,
+            author,
+            f"{work.things} {final.state}",
+            job=job,
+            by=name,
+            count=final.graded,
+            failed=final.failed,
         ),
-    )  # fmt: skip
+    )
 
 
 ANSWERS, COMPARISONS = "answers", "comparisons"
@@ -402,12 +461,19 @@ def start_answer_job(
         NotAllowed: the role of the person does not include running exams.
     """
     return start_background(
-        project, "answers", "run exams", author,
+        project,
+        "answers",
+        "run exams",
+        author,
         lambda owned: BackgroundJob(
-            model.name, things, None, author, Control(),
+            model.name,
+            things,
+            None,
+            author,
+            Control(),
             lambda report, job: {model.name: work(owned, report, job.control)},
         ),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -432,16 +498,26 @@ def answering_so_far(project: Project) -> list[AnsweringSoFar]:
     counted = []
     for role, table, key, about, came in (
         (
-            "generator", "generators", "generator_key",
-            "question_text_key, context_keys, run, k, temperature, draw FROM generated_answers", "text_key",
+            "generator",
+            "generators",
+            "generator_key",
+            "question_text_key, context_keys, run, k, temperature, draw FROM generated_answers",
+            "text_key",
         ),
-        ("judge", "answer_judges", "judge_key", "question_text_key, answer_text_key, reference_keys FROM comparisons",
-         "rating"),
-    ):  # fmt: skip
+        (
+            "judge",
+            "answer_judges",
+            "judge_key",
+            "question_text_key, answer_text_key, reference_keys FROM comparisons",
+            "rating",
+        ),
+    ):
         columns, source = about.split(" FROM ")
         counted += project.rows(
-            f"SELECT '{role}', name, model, prompt, count(*) FILTER (done), count(*) FILTER (NOT done) FROM {table}"
-            f" LEFT JOIN (SELECT {key}, bool_or({came} IS NOT NULL) AS done FROM {source} GROUP BY {key}, {columns})"
+            f"SELECT '{role}', name, model, prompt, count(*) FILTER (done), count(*) FILTER (NOT"
+            f" done) FROM {table}"
+            f" LEFT JOIN (SELECT {key}, bool_or({came} IS NOT NULL) AS done FROM {source}"
+            f" GROUP BY {key}, {columns})"
             f" USING ({key}) GROUP BY {key}, name, model, prompt ORDER BY {key}"
         )
     return [AnsweringSoFar(*row) for row in counted]

@@ -39,7 +39,15 @@ from ..graders import (
 )
 from ..grading import PriceTag, sampled_price
 from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
-from ..records import AnswerModel, AnswerPlace, Generated, add_generated, answer_models, fingerprint_of, generated_of
+from ..records import (
+    AnswerModel,
+    AnswerPlace,
+    Generated,
+    add_generated,
+    answer_models,
+    fingerprint_of,
+    generated_of,
+)
 from ..sentences import split_sentences
 from ..store import Cursor, Project
 from ..text import how_many
@@ -62,26 +70,39 @@ from ._answer_contexts import (
 USE = "answer from passages"
 PROMPT = "reteval-answer"
 N_TOKENS = 5
-"""Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open."""
+"""Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open.
+"""
 MAX_TOKENS = 32
 """Tokens that a model may write: room for words around the answer."""
 PassageOrder = Literal["best first", "best last", "one by one"]
 ORDERS: dict[PassageOrder, str] = {
     "best first": "All passages in one prompt, the best one first.",
-    "best last": "All passages in one prompt, the best one last. The question is repeated at the end.",
-    "one by one": "One prompt per passage, the best one first. The last answer other than 'unanswerable' counts.",
+    "best last": (
+        "All passages in one prompt, the best one last. The question is repeated at the end."
+    ),
+    "one by one": (
+        "One prompt per passage, the best one first. The last answer other than"
+        " 'unanswerable' counts."
+    ),
 }
-"""Orders in which a model gets its passages (llm-reteval specification, section 4.1), with descriptions."""
+"""Orders in which a model gets its passages (llm-reteval specification, section 4.1), with
+descriptions.
+"""
 ORDER: PassageOrder = "best first"
 PARTING = "\n\n"
 """Separator of the passages of a context."""
 
 AnswerRule = Literal["nearest-sentence", "extractive"]
 ANSWER_RULES: dict[AnswerRule, str] = {
-    "nearest-sentence": "The passage sentence closest to the question by all-MiniLM-L6-v2. No key or prompt is needed.",
+    "nearest-sentence": (
+        "The passage sentence closest to the question by all-MiniLM-L6-v2. No key"
+        " or prompt is needed."
+    ),
     "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
 }
-"""Generators without a prompt, with descriptions. They are deterministic: every draw would be the same."""
+"""Generators without a prompt, with descriptions. They are deterministic: every draw would be the
+same.
+"""
 
 
 @dataclass(frozen=True)
@@ -89,7 +110,8 @@ class GeneratorPlan:
     """The settings of a generator.
 
     Args:
-        settings: of the model, as for a grader: model, back_end, base_url, key_variable, dtype and so on.
+        settings: of the model, as for a grader: model, back_end, base_url, key_variable, dtype and
+            so on.
         rule: an item of `ANSWER_RULES` instead of a model with a prompt.
         prompt: name of the prompt.
         n_tokens: the answer length stated in the prompt.
@@ -114,7 +136,8 @@ class ReadyGenerator:
     Args:
         model: its identity.
         rule: None for a model with a prompt.
-        prompt: with places for question, context and number of tokens; for a rule, that of an extractive model.
+        prompt: with places for question, context and number of tokens; for a rule, that of an
+            extractive model.
         fence: whether passages are marked as data.
         n_tokens, max_tokens, order: see `GeneratorPlan`.
         settings: of the model.
@@ -154,12 +177,15 @@ class ReadyGenerator:
 
 
 def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
-    """Return a generator as it will be added with its first answer; nothing is written, and no model is loaded.
+    """Return a generator as it will be added with its first answer; nothing is written, and no
+    model is loaded.
 
     Raises:
         InputError: a setting is invalid, the prompt is unknown, or no model is named.
     """
-    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    settings = {
+        name: value for name, value in (plan.settings or {}).items() if value not in (None, "")
+    }
     check_known("unknown-passage-order", "passage order", ORDERS, plan.order)
     if plan.rule is not None:
         if plan.order != ORDER:
@@ -173,7 +199,8 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         raise InputError(
             "useless-parameter",
             "Unknown parameter 'temperature': a generator does not set it.",
-            "Remove it. Answers from runs use 0. For gold passages, set it when you generate answers.",
+            "Remove it. Answers from runs use 0. For gold passages, set it when"
+            " you generate answers.",
         )
     if plan.n_tokens < 1 or plan.max_tokens < 1:
         raise InputError(
@@ -187,22 +214,40 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     fence = bool(settings.pop("fence", where == "openai"))
     # Only settings that change answers; the machine and the waiting time for an endpoint do not.
     own: dict[str, Any] = {
-        name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
+        name: settings[name]
+        for name in ("max_tokens_in", "extra", "api", "num_beams")
+        if name in settings
     }
     if where != "openai":
         own["dtype"] = settings["dtype"] = _fixed_dtype(settings)
-    identity = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "at": where}
+    identity = {
+        "n_tokens": plan.n_tokens,
+        "max_tokens": plan.max_tokens,
+        "order": plan.order,
+        "at": where,
+    }
     identity["fence"] = fence_mark(prompt, fence)
     parameters = {"settings": settings, "prompt": prompt.name} | identity
     return ReadyGenerator(
         AnswerModel(
-            plan.name or _short_name(model) + ("" if prompt.name == PROMPT else f", {prompt.name}")
+            plan.name
+            or _short_name(model)
+            + ("" if prompt.name == PROMPT else f", {prompt.name}")
             + ("" if plan.order == ORDER else f", {plan.order}"),
             fingerprint_of(["generator", model, prompt.hash, identity, own]),
-            model, prompt.name, prompt.hash, parameters,
+            model,
+            prompt.name,
+            prompt.hash,
+            parameters,
         ),
-        None, prompt, fence, plan.n_tokens, plan.max_tokens, settings, plan.order,
-    )  # fmt: skip
+        None,
+        prompt,
+        fence,
+        plan.n_tokens,
+        plan.max_tokens,
+        settings,
+        plan.order,
+    )
 
 
 def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
@@ -227,7 +272,13 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
         ready = make_generator(
             project,
             GeneratorPlan(
-                settings, None, kept["prompt"], kept["n_tokens"], kept["max_tokens"], model.name, kept["order"]
+                settings,
+                None,
+                kept["prompt"],
+                kept["n_tokens"],
+                kept["max_tokens"],
+                model.name,
+                kept["order"],
             ),
         )
     if ready.model.fingerprint != model.fingerprint:
@@ -240,10 +291,16 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
 
 
 def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
-    check_known("unknown-generator-rule", "generator rule", ANSWER_RULES, rule, hint="Or name a model.")
+    check_known(
+        "unknown-generator-rule", "generator rule", ANSWER_RULES, rule, hint="Or name a model."
+    )
     if rule == "nearest-sentence":
         if settings:
-            raise InputError("settings-for-a-rule", f"Rule {rule} has no model settings.", "Remove the model settings.")
+            raise InputError(
+                "settings-for-a-rule",
+                f"Rule {rule} has no model settings.",
+                "Remove the model settings.",
+            )
         model = "all-MiniLM-L6-v2"
     else:
         model = _extractive_grader(settings).spec.model
@@ -252,10 +309,18 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
         AnswerModel(
             name or (rule if rule == "nearest-sentence" else f"extractive ({_short_name(model)})"),
             fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
-            model, "", "", parameters,
+            model,
+            "",
+            "",
+            parameters,
         ),
-        rule, EXTRACTION, False, N_TOKENS, MAX_TOKENS, settings,
-    )  # fmt: skip
+        rule,
+        EXTRACTION,
+        False,
+        N_TOKENS,
+        MAX_TOKENS,
+        settings,
+    )
 
 
 EXTRACTION = Prompt("question", "Question", "answer", "{question}\n{context}", "text", "ours")
@@ -284,8 +349,8 @@ def _short_name(model: str) -> str:
 
 
 def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """Return the sentence nearest to each question by the cosine of the vectors of all-MiniLM-L6-v2; the first of
-    equals.
+    """Return the sentence nearest to each question by the cosine of the vectors of
+    all-MiniLM-L6-v2; the first of equals.
 
     Args:
         asked: n questions, each with its texts.
@@ -296,8 +361,15 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-    cut = [[text[begin:end] for text in texts for begin, end in split_sentences(text)] for _, texts in asked]
-    rows = {text: 0 for (question, _), sentences in zip(asked, cut, strict=True) for text in (question, *sentences)}
+    cut = [
+        [text[begin:end] for text in texts for begin, end in split_sentences(text)]
+        for _, texts in asked
+    ]
+    rows = {
+        text: 0
+        for (question, _), sentences in zip(asked, cut, strict=True)
+        for text in (question, *sentences)
+    }
     rows = {text: row for row, text in enumerate(rows)}
     vectors = load_encoder(model_folder()).encode(list(rows))
     nearest = []
@@ -306,7 +378,8 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
             nearest.append("")
             continue
         cosines = vectors[[rows[text] for text in sentences]] @ vectors[rows[question]]
-        # Rounded because batches and their order change the last digits, which must not change answers.
+        # Rounded because batches and their order change the last digits, which must not change
+        # answers.
         nearest.append(sentences[int(np.argmax(np.round(cosines.astype(np.float64), 4)))].strip())
     return nearest
 
@@ -337,18 +410,22 @@ def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
 
 
 def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
-    """Return the answers from single passages that an answer is made of; empty if all passages are in one prompt."""
+    """Return the answers from single passages that an answer is made of; empty if all passages are
+    in one prompt.
+    """
     if ready.order != "one by one" or len(line.context) == 1:
         return []
     return [replace(line, context=(key,)) for key in line.context]
 
 
-def join_answers(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
+def join_answers(
+    place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None
+) -> Generated:
     """Join the answers given passage by passage: the last one that is not "unanswerable" counts.
 
-    Source: llm-reteval specification, section 4.1; the paper allows it but does not say how answers are joined. If
-    every part is unanswerable, so is the whole. If a part failed, so has the whole: the part might have been the last
-    answer.
+    Source: llm-reteval specification, section 4.1; the paper allows it but does not say how answers
+    are joined. If every part is unanswerable, so is the whole. If a part failed, so has the whole:
+    the part might have been the last answer.
 
     Args:
         place: of the answer.
@@ -357,7 +434,11 @@ def join_answers(place: AnswerPlace, parts: Sequence[Generated], seed: int | Non
     if lost := [part for part in parts if part.text is None]:
         reason = f"{len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
         return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
-    given = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not says_unanswerable(part.text)]
+    given = [
+        (rank, part.text)
+        for rank, part in enumerate(parts, 1)
+        if part.text and not says_unanswerable(part.text)
+    ]
     rank, text = given[-1] if given else (None, parts[-1].text)
     note = (
         "no passage contains an answer"
@@ -373,7 +454,9 @@ DRAWS = 3
 TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 SEED = 1
-NO_ROOM = "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
+NO_ROOM = (
+    "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
+)
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
 
@@ -390,7 +473,8 @@ class WantedAnswers:
         draws: number of answers from the gold passages of each query.
         temperature: of these draws; above 0 if there are several.
         seed: of the first draw; the others have the numbers that follow.
-        query_ids: only these queries; for None all with gold passages, or all if no gold passages are known.
+        query_ids: only these queries; for None all with gold passages, or all if no gold passages
+            are known.
     """
 
     runs: tuple[str, ...] | None = None
@@ -434,10 +518,13 @@ def plan_answers(
     """Return the missing ones of the wanted answers, without calling a model.
 
     Raises:
-        InputError: a run, source or query is unknown, nothing is wanted, or a number is out of range.
+        InputError: a run, source or query is unknown, nothing is wanted, or a number is out of
+            range.
     """
     _check_wanted(wanted)
-    gold = gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
+    gold = (
+        gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
+    )
     queries = asked_queries(project, wanted.query_ids)
     if wanted.query_ids is None and gold:
         queries = [query for query in queries if query.query_id in gold]
@@ -451,7 +538,10 @@ def plan_answers(
             for k in wanted.ks:
                 context = context_of(passages[:k])
                 if not context:
-                    skipped, without_text = (skipped + (not passages), without_text + bool(passages))
+                    skipped, without_text = (
+                        skipped + (not passages),
+                        without_text + bool(passages),
+                    )
                     continue
                 line = Line(query, context, 0.0, 1, None)
                 shared += wanted_place(line) in lines
@@ -461,7 +551,12 @@ def plan_answers(
                 line = Line(query, context, temperature, draw, seed)
                 lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
     stored = next(
-        (entry for entry in answer_models(project, "generator") if entry.fingerprint == ready.model.fingerprint), None
+        (
+            entry
+            for entry in answer_models(project, "generator")
+            if entry.fingerprint == ready.model.fingerprint
+        ),
+        None,
     )
     generated = generated_of(project, stored.key) if stored else {}
     to_ask, known, failed = [], 0, 0
@@ -471,22 +566,29 @@ def plan_answers(
             to_ask.append(line)
         elif answer is not None:
             known, failed = known + (answer.text is not None), failed + (answer.text is None)
-    return AnswerPlan(len(lines), known, failed, _limit_lines(ready, to_ask, caps), shared, skipped, without_text)
+    return AnswerPlan(
+        len(lines), known, failed, _limit_lines(ready, to_ask, caps), shared, skipped, without_text
+    )
 
 
 def _limit_lines(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
-    """Return as many lines as the limit allows; those that are joined from others come after these."""
+    """Return as many lines as the limit allows, and then those that are joined from others."""
     asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
     joined = [line for line in lines if parts_of(ready, line)]
     return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
 
 
-def _plan_draws(ready: ReadyGenerator, wanted: WantedAnswers) -> list[tuple[int, float, int | None]]:
-    """Return number, temperature and seed of each draw; a deterministic generator has a single one."""
+def _plan_draws(
+    ready: ReadyGenerator, wanted: WantedAnswers
+) -> list[tuple[int, float, int | None]]:
+    """Return number, temperature and seed of each draw; a deterministic generator has one."""
     if not ready.draws_differ:
         return [(1, 0.0, None)]
     seeded = ready.model.parameters.get("at") != "openai" or current_access().any_address
-    return [(1 + at, wanted.temperature, wanted.seed + at if seeded else None) for at in range(wanted.draws)]
+    return [
+        (1 + at, wanted.temperature, wanted.seed + at if seeded else None)
+        for at in range(wanted.draws)
+    ]
 
 
 def _check_wanted(wanted: WantedAnswers) -> None:
@@ -498,10 +600,14 @@ def _check_wanted(wanted: WantedAnswers) -> None:
         )
     if any(k < 1 for k in wanted.ks) or wanted.draws < 1 or wanted.seed < 0:
         raise InputError(
-            "parameter-out-of-range", "k, draws or seed is out of range.", "Use k and draws from 1, and a seed from 0."
+            "parameter-out-of-range",
+            "k, draws or seed is out of range.",
+            "Use k and draws from 1, and a seed from 0.",
         )
     if not wanted.ks and wanted.runs != ():
-        raise InputError("depth-out-of-range", "The number of passages is missing.", "Use at least one k.")
+        raise InputError(
+            "depth-out-of-range", "The number of passages is missing.", "Use at least one k."
+        )
     if wanted.temperature < 0 or (wanted.temperature == 0 and wanted.draws > 1):
         raise InputError(
             "draws-at-temperature-zero",
@@ -518,10 +624,19 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
 
     def fill_prompts(sample: Sequence[Line]) -> list[str]:
         texts = passage_texts(project, {key for line in sample for key in line.context})
-        return [fill_prompt(ready.prompt, _prompt_values(ready, line, texts), ready.fence).joined() for line in sample]
+        return [
+            fill_prompt(ready.prompt, _prompt_values(ready, line, texts), ready.fence).joined()
+            for line in sample
+        ]
 
     return sampled_price(
-        project, ready.back_end(), ready.model.model, lines, fill_prompts, ready.n_tokens + 1, len(plan.to_ask)
+        project,
+        ready.back_end(),
+        ready.model.model,
+        lines,
+        fill_prompts,
+        ready.n_tokens + 1,
+        len(plan.to_ask),
     )
 
 
@@ -542,9 +657,10 @@ def generate_answers(
 ) -> Progress:
     """Generate the missing answers in this thread. Earlier answers are kept even if it fails.
 
-    All passages go into one prompt, the best first. If they do not fit, the end is cut off: the last passage first,
-    never the question (llm-reteval specification, section 4.1). If the best passage is last, it would be cut off, so
-    the answer fails instead. If passages are read one by one, `join_answers` joins their answers.
+    All passages go into one prompt, the best first. If they do not fit, the end is cut off: the
+    last passage first, never the question (llm-reteval specification, section 4.1). If the best
+    passage is last, it would be cut off, so the answer fails instead. If passages are read one by
+    one, `join_answers` joins their answers.
 
     Args:
         report: receives the generator's name and the progress after every commit.
@@ -559,44 +675,75 @@ def generate_answers(
     plan = plan_answers(project, ready, wanted, caps)
     left = [
         f"{how_many(plan.skipped, 'answers')} without passages in the run" if plan.skipped else "",
-        f"{how_many(plan.without_text, 'answers')} without passage texts" if plan.without_text else "",
+        f"{how_many(plan.without_text, 'answers')} without passage texts"
+        if plan.without_text
+        else "",
     ]
     remark = ", ".join(filter(None, left))
     # Stored by name because runs that are added later were not requested.
     runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
     asked = {
-        "runs": runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
-        "temperature": wanted.temperature, "left_out": remark, "max_calls": caps.max_calls, "max_cost": caps.max_cost,
-    }  # fmt: skip
+        "runs": runs,
+        "ks": list(wanted.ks),
+        "from_gold": wanted.from_gold,
+        "draws": wanted.draws,
+        "temperature": wanted.temperature,
+        "left_out": remark,
+        "max_calls": caps.max_calls,
+        "max_cost": caps.max_cost,
+    }
     kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
     back_end = ready.back_end() if ready.asks else None
     work = Work(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
 
     def prepare_batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
-        keys = {text: question_text_key(cursor, text) for text in {line.query.text for line in plan.to_ask}}
+        keys = {
+            text: question_text_key(cursor, text)
+            for text in {line.query.text for line in plan.to_ask}
+        }
         return lambda control: _with_joined(project, ready, plan.to_ask, keys, control)
 
     return run_job(
-        project, work, author, report, control or Control(), prepare_batches,
+        project,
+        work,
+        author,
+        report,
+        control or Control(),
+        prepare_batches,
         lambda cursor, key, some, job: add_generated(cursor, key, some, job),
         failed=lambda one: one.text is None,
-    )  # fmt: skip
+    )
 
 
 def start_answering(
-    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, author: str, caps: Extent = ALL_MISSING
+    project: Project,
+    ready: ReadyGenerator,
+    wanted: WantedAnswers,
+    author: str,
+    caps: Extent = ALL_MISSING,
 ) -> BackgroundJob:
     """Generate the missing answers in the background; see `start_answer_job`."""
     return start_answer_job(
-        project, ready.model, ANSWERS, author,
-        lambda owned, report, control: generate_answers(owned, ready, wanted, author, caps, report, control),
-    )  # fmt: skip
+        project,
+        ready.model,
+        ANSWERS,
+        author,
+        lambda owned, report, control: generate_answers(
+            owned, ready, wanted, author, caps, report, control
+        ),
+    )
 
 
 def _with_joined(
-    project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
+    project: Project,
+    ready: ReadyGenerator,
+    lines: Sequence[Line],
+    keys: dict[str, int],
+    control: Control,
 ) -> Iterator[list[Generated]]:
-    """Yield answers in batches as they come, then those joined from others. An answer without all its parts waits."""
+    """Yield answers in batches as they come, then those joined from others. An answer without all
+    its parts waits.
+    """
     came: dict[AnswerPlace, Generated] = {}
     for batch in _generate_batches(
         project, ready, [line for line in lines if not parts_of(ready, line)], keys, control
@@ -607,17 +754,27 @@ def _with_joined(
     if not joined:
         return
     stored = next(
-        entry for entry in answer_models(project, "generator") if entry.fingerprint == ready.model.fingerprint
+        entry
+        for entry in answer_models(project, "generator")
+        if entry.fingerprint == ready.model.fingerprint
     )
     known = generated_of(project, stored.key) | came
     for line in joined:
         parts = [known.get(place_of(part, keys)) for part in parts_of(ready, line)]
         if None not in parts:
-            yield [join_answers(place_of(line, keys), [part for part in parts if part is not None], line.seed)]
+            yield [
+                join_answers(
+                    place_of(line, keys), [part for part in parts if part is not None], line.seed
+                )
+            ]
 
 
 def _generate_batches(
-    project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
+    project: Project,
+    ready: ReadyGenerator,
+    lines: Sequence[Line],
+    keys: dict[str, int],
+    control: Control,
 ) -> Iterator[list[Generated]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
     for sampling in dict.fromkeys(map(_line_sampling, lines)):
@@ -637,7 +794,13 @@ def _generate_batches(
                 continue
             form: Literal["span", "text"] = "span" if ready.rule == "extractive" else "text"
             calls = [
-                Call(ready.prompt, _prompt_values(ready, line, texts), form, ready.fence, max_tokens=ready.max_tokens)
+                Call(
+                    ready.prompt,
+                    _prompt_values(ready, line, texts),
+                    form,
+                    ready.fence,
+                    max_tokens=ready.max_tokens,
+                )
                 for line in block
             ]
             for batch in stream_completions(back_end, calls, control):
@@ -648,8 +811,12 @@ def _line_sampling(line: Line) -> Sampling | None:
     return None if line.temperature == 0 else Sampling(line.temperature, line.seed)
 
 
-def _read_answer(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
-    """Return a completion as an answer: its text without preceding thoughts, or the reason for failure."""
+def _read_answer(
+    ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]
+) -> Generated:
+    """Return a completion as an answer: its text without preceding thoughts, or the reason for
+    failure.
+    """
     place = place_of(line, keys)
     if completion.error is not None:
         return Generated(place, None, completion.error, line.seed, completion.shortened)
@@ -657,7 +824,9 @@ def _read_answer(ready: ReadyGenerator, line: Line, completion: Completion, keys
         return Generated(place, None, NO_ROOM, line.seed, completion.shortened)
     text = without_thoughts(completion.text).strip()
     if not text:
-        return Generated(place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened)
+        return Generated(
+            place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened
+        )
     notes = [] if completion.complete else ["cut off at the maximum length"]
     if completion.shortened:
         notes.append(f"the passages were shortened by {how_many(completion.shortened, 'tokens')}")

@@ -1,4 +1,4 @@
-"""Live targets and their snapshots: every query is asked; differences and falls between snapshots."""
+"""Live targets, their snapshots of all queries, and differences and falls between snapshots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,14 @@ from ..records import (
 from ..store import Cursor, Project, log_action
 from ..text import clean_text, fault_of_id, how_many, quote_name
 from ..types import Passage, Ranked, Response
-from ._answer_contexts import AskedQuery, Read, asked_queries, passage_id_of, passage_texts, top_passages
+from ._answer_contexts import (
+    AskedQuery,
+    Read,
+    asked_queries,
+    passage_id_of,
+    passage_texts,
+    top_passages,
+)
 
 QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
 PLACES = (QUERY, QUERY_ID, K)
@@ -53,10 +60,11 @@ class Target:
 
     Args:
         url: its address, without a query.
-        request: the JSON to send, with {query}, {query_id} and {k} within texts; a text of only {k} becomes the number.
+        request: the JSON to send, with {query}, {query_id} and {k} within texts; a text of only {k}
+            becomes the number.
         passages: path to the list of passages, such as hits.hits; empty if it gives no passages.
-        id, text, score: paths within a passage. If `id` is empty, ids are made from texts; if `score` is empty, scores
-            follow the places.
+        id, text, score: paths within a passage. If `id` is empty, ids are made from texts; if
+            `score` is empty, scores follow the places.
         answer: path to the answer's text; empty if it gives no answer.
         method: POST sends the request as JSON, GET as the query of the address.
         k: passages to request and keep.
@@ -80,15 +88,19 @@ class Target:
     key_variable: str = ""
 
     def body(self, query_id: str, text: str) -> dict[str, Any]:
-        """Return the request for a query. The text of a query is inserted unchanged; placeholders in it are not
-        replaced."""
-        filled = _fill_places(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
+        """Return the request for a query. The text of a query is inserted unchanged; placeholders
+        in it are not replaced."""
+        filled = _fill_places(
+            self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k
+        )
         assert isinstance(filled, dict)
         return filled
 
 
 DECIDING = ("url", "method", "request", "k", "passages", "id", "text", "score", "answer")
-"""Fields of a target that determine its request and the reading of its results; speed and patience do not."""
+"""Fields of a target that determine its request and the reading of its results; speed and patience
+do not.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,7 +140,9 @@ def read_target(text: str, file: str) -> Target:
         raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
     checked_host(target.url)
     if target.k < 1 or not any(QUERY in entry for entry in _nested_texts(target.request)):
-        raise InputError("invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint)
+        raise InputError(
+            "invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint
+        )
     for name in ("passages", "id", "text", "score", "answer"):
         path_of(getattr(target, name))
     return target
@@ -165,15 +179,21 @@ def path_of(path: str) -> list[str | int]:
         step = _STEP.match(path, at)
         if step is None:
             raise InputError(
-                "invalid-path", f"Invalid path {quote_name(path)}.", "Use names separated by dots, with [0] or [*]."
+                "invalid-path",
+                f"Invalid path {quote_name(path)}.",
+                "Use names separated by dots, with [0] or [*].",
             )
-        steps.append(step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"]))
+        steps.append(
+            step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"])
+        )
         at = step.end()
     return steps
 
 
 def at_path(value: Any, path: str) -> Any:
-    """Return the value at a path of a JSON value; None if it is absent. A path with [*] gives a list."""
+    """Return the value at a path of a JSON value; None if it is absent. A path with [*] gives a
+    list.
+    """
     return _value_at(value, path_of(path))
 
 
@@ -208,7 +228,8 @@ class Frozen:
         answered: queries with a result.
         empty: queries with an empty result.
         failed: reason by query id, for queries that failed.
-        changed: passages whose text differs from the project's under their id; they got ids of their own.
+        changed: passages whose text differs from the project's under their id; they got ids of
+            their own.
         seconds: median time of an answer; None without answers.
         before: queries answered earlier, before an interruption; they were not asked again.
     """
@@ -235,27 +256,30 @@ def take_snapshot(
 ) -> Frozen:
     """Ask a target for every query and store its results: passages as a run, answers as responses.
 
-    Results are stored as they come. A snapshot that was interrupted, or in which queries failed, stays open. Under the
-    same name it continues with the missing queries only.
+    Results are stored as they come. A snapshot that was interrupted, or in which queries failed,
+    stays open. Under the same name it continues with the missing queries only.
 
-    A query without an answer after all attempts has failed, which differs from an empty result. Thus a failed query
-    prevents the run, unless failures are allowed.
+    A query without an answer after all attempts has failed, which differs from an empty result.
+    Thus a failed query prevents the run, unless failures are allowed.
 
     Args:
-        name: of the run, which must be new; responses have the same name, or NAME-responses next to a run.
+        name: of the run, which must be new; responses have the same name, or NAME-responses next to
+            a run.
         query_ids: only these; None for all queries with words.
         allow_failed: whether a run is made from which failed queries are absent.
         watch: receives the number of finished queries, and of all queries asked now.
 
     Raises:
-        InputError: the name is taken or invalid, the open snapshot of this name had another request, or the project has
-            no queries.
-        GradingError: a query failed and that is not allowed, or all failed, or it was stopped from the keyboard.
-            Results so far are kept, without a run.
+        InputError: the name is taken or invalid, the open snapshot of this name had another
+            request, or the project has no queries.
+        GradingError: a query failed and that is not allowed, or all failed, or it was stopped from
+            the keyboard. Results so far are kept, without a run.
     """
     if name in run_names(project):
         raise InputError(
-            "name-taken", f"Run '{name}' already exists.", "Snapshots cannot be changed. Choose another name."
+            "name-taken",
+            f"Run '{name}' already exists.",
+            "Snapshots cannot be changed. Choose another name.",
         )
     queries = asked_queries(project, query_ids)
     if not queries:
@@ -272,19 +296,28 @@ def take_snapshot(
     words = {query.query_id: query.text for query in queries}
     kept = _kept_results(project, key, words)
     before = len(kept)
-    failed = _ask_target(project, target, key, [query for query in queries if query.query_id not in kept], watch)
+    failed = _ask_target(
+        project, target, key, [query for query in queries if query.query_id not in kept], watch
+    )
     kept = _kept_results(project, key, words)
     if not kept or (failed and not allow_failed):
         first, reason = next(iter(failed.items()))
         if not kept:
             drop_freeze(project, name, author)
-        hint = f"Kept {how_many(len(kept), 'responses')}. Repeat snapshot {name} to retry, or add --allow-failed."
+        hint = (
+            f"Kept {how_many(len(kept), 'responses')}. Repeat snapshot {name} to retry, or add"
+            " --allow-failed."
+        )
         raise GradingError(
             "queries-failed",
-            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed, first {first}: {reason}.",
+            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed,"
+            f" first {first}: {reason}.",
             hint if kept else "Nothing was kept. Check that the target works.",
         )
-    given = {query_id: msgspec.json.decode(response.given, type=Given) for query_id, response in kept.items()}
+    given = {
+        query_id: msgspec.json.decode(response.given, type=Given)
+        for query_id, response in kept.items()
+    }
     with project.transaction() as cursor:
         changed = _write_snapshot(cursor, target, name, queries, given)
         system = None
@@ -297,29 +330,48 @@ def take_snapshot(
         if found_texts:
             write_responses(cursor, found_texts, Report())
             ((system,),) = cursor.execute(
-                "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [name]
+                "SELECT name FROM runs"
+                " WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)",
+                [name],
             ).fetchall()
         end_freeze(cursor, key, system, len(queries), len(failed))
         refresh_pool(cursor)
         log_action(
-            cursor, author, "freeze target", name=name, url=target.url, queries=len(queries), failed=len(failed),
+            cursor,
+            author,
+            "freeze target",
+            name=name,
+            url=target.url,
+            queries=len(queries),
+            failed=len(failed),
             changed=changed,
-        )  # fmt: skip
+        )
     empty = sum(not entry.passages and entry.answer is None for entry in given.values())
     run = name if target.passages else None
     middle = sorted(entry.seconds for entry in kept.values())[len(kept) // 2]
-    return Frozen(run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before)
+    return Frozen(
+        run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before
+    )
 
 
 def _kept_results(project: Project, key: int, words: Mapping[str, str]) -> dict[str, FrozenQuery]:
     """Return the results so far for queries with these words, by query id."""
-    return {query_id: one for query_id, one in frozen_so_far(project, key).items() if one.words == words.get(query_id)}
+    return {
+        query_id: one
+        for query_id, one in frozen_so_far(project, key).items()
+        if one.words == words.get(query_id)
+    }
 
 
 def _ask_target(
-    project: Project, target: Target, key: int, queries: Sequence[AskedQuery], watch: Callable[[int, int], None]
+    project: Project,
+    target: Target,
+    key: int,
+    queries: Sequence[AskedQuery],
+    watch: Callable[[int, int], None],
 ) -> dict[str, str]:
-    """Ask for queries and store results as they come. Return the reasons of the failed queries, by query id.
+    """Ask for queries and store results as they come. Return the reasons of the failed queries, by
+    query id.
 
     Raises:
         GradingError: it was stopped from the keyboard.
@@ -338,11 +390,15 @@ def _ask_target(
         committed = time.monotonic()
 
     def store_result(at: int, fetched: Fetched) -> None:
-        answer = fetched.reason if fetched.reason is not None else read_answer(fetched.value, target)
+        answer = (
+            fetched.reason if fetched.reason is not None else read_answer(fetched.value, target)
+        )
         if isinstance(answer, str):
             failed[queries[at].query_id] = answer
             return
-        given = json.dumps({"passages": answer.passages, "answer": answer.answer}, ensure_ascii=False)
+        given = json.dumps(
+            {"passages": answer.passages, "answer": answer.answer}, ensure_ascii=False
+        )
         waiting.append(FrozenQuery(queries[at].query_id, queries[at].text, given, fetched.seconds))
         if time.monotonic() - committed >= COMMIT_SECONDS:
             commit_results()
@@ -350,7 +406,15 @@ def _ask_target(
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
         manners = Manners(target.concurrency, target.rate, target.attempts, target.timeout_s)
-        fetch_all(target.url, target.method, bodies, manners, target.key_variable or None, watch, came=store_result)
+        fetch_all(
+            target.url,
+            target.method,
+            bodies,
+            manners,
+            target.key_variable or None,
+            watch,
+            came=store_result,
+        )
     except KeyboardInterrupt as stopped:
         commit_results()
         by = str(stopped).rstrip(".") or "Interrupted (Ctrl+C)"
@@ -400,7 +464,9 @@ def _read_passage(value: Any, place: int, target: Target) -> tuple[str, str | No
     if name is None and text is None:
         return "no id and no text"
     passage_id = (
-        str(name) if isinstance(name, str | int) and not isinstance(name, bool) else f"live-{_text_digest(text or '')}"
+        str(name)
+        if isinstance(name, str | int) and not isinstance(name, bool)
+        else f"live-{_text_digest(text or '')}"
     )
     if fault := fault_of_id(passage_id, True):
         return f"its id {fault}"
@@ -415,13 +481,22 @@ def _text_digest(text: str) -> str:
 
 
 def _write_snapshot(
-    cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQuery], given: dict[str, Given]
+    cursor: Cursor,
+    target: Target,
+    name: str,
+    queries: Sequence[AskedQuery],
+    given: dict[str, Given],
 ) -> int:
-    """Write passages and run. Return how many passages have another text than the project's under their id."""
+    """Write passages and run. Return how many passages have another text than the project's under
+    their id.
+    """
     if not target.passages:
         return 0
     texts = {
-        passage_id: text for result in given.values() for passage_id, text, _ in result.passages if text is not None
+        passage_id: text
+        for result in given.values()
+        for passage_id, text, _ in result.passages
+        if text is not None
     }
     known = dict(
         cursor.execute(
@@ -430,9 +505,12 @@ def _write_snapshot(
             {"ids": list(texts)},
         ).fetchall()
     )
-    # A text is final because grades rest on it, so another text under the same id becomes another passage.
+    # A text is final because grades rest on it, so another text under the same id becomes another
+    # passage.
     named = {
-        passage_id: passage_id if known.get(passage_id, text) == text else f"{passage_id}~{_text_digest(text)}"
+        passage_id: passage_id
+        if known.get(passage_id, text) == text
+        else f"{passage_id}~{_text_digest(text)}"
         for passage_id, text in texts.items()
     }
     add_passages(cursor, [Passage(named[passage_id], text) for passage_id, text in texts.items()])
@@ -443,7 +521,12 @@ def _write_snapshot(
             order = sorted(result.passages, key=lambda passage: -passage[2])
             ranked += [
                 # Scores are places from the end, so that equal ones keep the order of the target.
-                Ranked(query.query_id, named.get(passage_id, passage_id), rank, float(len(order) - rank + 1))
+                Ranked(
+                    query.query_id,
+                    named.get(passage_id, passage_id),
+                    rank,
+                    float(len(order) - rank + 1),
+                )
                 for rank, (passage_id, _, _) in enumerate(order, 1)
             ]
     stage_rankings(cursor, {name: ranked})
@@ -462,7 +545,8 @@ class QueryChange:
     Args:
         gone, new: passages in only one of the tops, in its order.
         moved: passages that both have at other ranks: id, rank before, rank after.
-        overlap: the share of the passages of both tops that both have; 1 if the passages are the same.
+        overlap: the share of the passages of both tops that both have; 1 if the passages are the
+            same.
         answer: whether the answer differs, or one of them is missing.
     """
 
@@ -475,9 +559,11 @@ class QueryChange:
 
 
 def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list[QueryChange]:
-    """Return the queries whose top or answer differs between two runs, the largest differences first.
+    """Return the queries whose top or answer differs between two runs, the largest differences
+    first.
 
-    A passage whose text changed has an id of its own (ID~DIGEST): the old passage is gone, and another one is new.
+    A passage whose text changed has an id of its own (ID~DIGEST): the old passage is gone, and
+    another one is new.
 
     Args:
         before, after: runs, or responses of targets that give only answers.
@@ -489,7 +575,10 @@ def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list
     (old_tops, new_tops), (old_answers, new_answers) = _both_results(project, before, after, k)
     changes = []
     for query_id in dict.fromkeys([*old_tops, *new_tops, *old_answers, *new_answers]):
-        old, new = ([passage_id_of(entry) for entry in top.get(query_id, [])] for top in (old_tops, new_tops))
+        old, new = (
+            [passage_id_of(entry) for entry in top.get(query_id, [])]
+            for top in (old_tops, new_tops)
+        )
         answer = old_answers.get(query_id) != new_answers.get(query_id)
         if old == new and not answer:
             continue
@@ -520,7 +609,8 @@ class PlacedPassage:
         text: None if the project has no text.
         rank: from 1.
         other: its rank in the other snapshot; None if it is not in its top.
-        rewritten: id of the passage in the other top that has the same id at the target and another text; else None.
+        rewritten: id of the passage in the other top that has the same id at the target and another
+            text; else None.
     """
 
     passage_id: str
@@ -546,7 +636,9 @@ class QueryDifference:
     answers: tuple[str | None, str | None]
 
 
-def query_difference(project: Project, before: str, after: str, query_id: str, k: int = 10) -> QueryDifference:
+def query_difference(
+    project: Project, before: str, after: str, query_id: str, k: int = 10
+) -> QueryDifference:
     """Return the tops and answers of two runs for a query, with their texts.
 
     Args:
@@ -560,9 +652,12 @@ def query_difference(project: Project, before: str, after: str, query_id: str, k
     old, new = (top.get(query_id, []) for top in both)
     texts = passage_texts(project, {one.text_key for one in (*old, *new) if isinstance(one, Read)})
     return QueryDifference(
-        query_id, query.text, _place_passages(old, new, texts), _place_passages(new, old, texts),
+        query_id,
+        query.text,
+        _place_passages(old, new, texts),
+        _place_passages(new, old, texts),
         (answers[0].get(query_id), answers[1].get(query_id)),
-    )  # fmt: skip
+    )
 
 
 def _place_passages(
@@ -596,7 +691,10 @@ def _both_results(
     check_runs(project, [before, after])
     if k < 1:
         raise InputError("depth-out-of-range", f"Depth {k} is out of range.", "Use 1 or more.")
-    written = {name for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")}
+    written = {
+        name
+        for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")
+    }
     by_run = top_passages(project, [before, after], k)
     kept = {one.name: one.system for one in list_snapshots(project)}
 
@@ -611,13 +709,15 @@ def _both_results(
 
 
 def _system_responses(project: Project, system: str) -> Answers:
-    """Return the responses of a system by query id; the passages of a long one are joined with blank lines."""
+    """Return the responses of a system by query id; the passages of a long one are joined with
+    blank lines.
+    """
     return dict(
         project.rows(
             "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank) FROM rankings"
-            " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
-            " JOIN passage_texts x ON x.text_key = p.text_key WHERE name = ? GROUP BY query_key, query_id"
-            " ORDER BY query_key",
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " JOIN passages p USING (passage_key) JOIN passage_texts x ON x.text_key = p.text_key"
+            " WHERE name = ? GROUP BY query_key, query_id ORDER BY query_key",
             [system],
         )
     )
@@ -644,8 +744,8 @@ class Fall:
         before, after: means.
         queries: how many they rest on.
         low, high: interval of 95 % of the difference after - before, by a bootstrap over queries.
-        p: of a two-sided paired randomisation test, which swaps the snapshots at random on every query (Smucker et al.,
-            CIKM 2007); None if no query differs.
+        p: of a two-sided paired randomisation test, which swaps the snapshots at random on every
+            query (Smucker et al., CIKM 2007); None if no query differs.
         fell: whether the mean fell and p is below the level.
         scores: before and after, by query id.
     """
@@ -691,12 +791,16 @@ def measure_fall(
     board = leaderboard(project, measure, source, policy or Policy())
     if not board.per_query:
         raise InputError(
-            "no-scores-by-query", f"Source {source} has no scores per query.", "Use a source of judgments, or exam."
+            "no-scores-by-query",
+            f"Source {source} has no scores per query.",
+            "Use a source of judgments, or exam.",
         )
     old, new = (board.per_query.get(run, {}) for run in (before, after))
     # A query without results in a snapshot scores 0 there, as on the leaderboard.
     names = list(board.query_ids)
-    differences = np.array([new.get(name, 0.0) - old.get(name, 0.0) for name in names], dtype=np.float64)
+    differences = np.array(
+        [new.get(name, 0.0) - old.get(name, 0.0) for name in names], dtype=np.float64
+    )
     if len(names) < 2:
         raise InputError(
             "too-few-queries",
@@ -711,4 +815,15 @@ def measure_fall(
     scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in names}
     earlier, later = (float(np.mean([pair[at] for pair in scores.values()])) for at in (0, 1))
     fell = bool(mean < 0 and known and p < level)
-    return Fall(board.measure, source, earlier, later, len(names), low, high, p if known else None, fell, scores)
+    return Fall(
+        board.measure,
+        source,
+        earlier,
+        later,
+        len(names),
+        low,
+        high,
+        p if known else None,
+        fell,
+        scores,
+    )

@@ -1,4 +1,6 @@
-"""LLM-retEval: scores of runs at depths by generated answers, with Recall, Precision, F1 and EXAM-Cover."""
+"""LLM-retEval: scores of runs at depths by generated answers, with Recall, Precision, F1 and
+EXAM-Cover.
+"""
 
 from __future__ import annotations
 
@@ -69,11 +71,13 @@ class View:
         generator: name of the generator; None for the last added one.
         temperature: of the draws from the gold passages.
         judge: name of the answer check.
-        judge_model: name of the model for an answer check with a model; None for the last added one.
+        judge_model: name of the model for an answer check with a model; None for the last added
+            one.
         threshold: of the answer check; None for its default.
         gold: the choice of gold passages.
         same_text: whether a passage with nearly the text of a gold passage counts as gold (case B).
-        people: whether a person's verdict on an answer takes precedence over the comparison with the gold answers.
+        people: whether a person's verdict on an answer takes precedence over the comparison with
+            the gold answers.
     """
 
     runs: tuple[str, ...] | None = None
@@ -171,8 +175,8 @@ class Evaluation:
         gold: by query id, of the queries that count: those with gold passages.
         lines: results of each run, depth and query.
         rows: the table.
-        ideal: goldEval, the score of a retriever that returns exactly the gold passages; None if no query has gold
-            answers.
+        ideal: goldEval, the score of a retriever that returns exactly the gold passages; None if no
+            query has gold answers.
         pairs: all comparisons of the answer check.
     """
 
@@ -196,19 +200,27 @@ class Evaluation:
         return all(row.reteval.complete and not row.failed and not row.waiting for row in self.rows)
 
     def verdicts_of(self, what: Said, k: int) -> dict[str, dict[str, float | None]]:
-        """Return the scores of queries at a depth by run and query id; None if failed, absent if waiting."""
+        """Return the scores of queries at a depth by run and query id; None if failed, absent if
+        waiting.
+        """
         return {run: verdict_numbers(self.lines[run, k], what) for run in self.view.runs or ()}
 
 
 def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, float | None]:
-    """Return the scores of queries by a measure, by query id: None if failed, absent if waiting, 0 if skipped."""
+    """Return the scores of queries by a measure, by query id: None if failed, absent if waiting, 0
+    if skipped.
+    """
     if measure in ("LLM-retEval", "GPT-Eval"):
         return verdict_numbers(lines, "reteval" if measure == "LLM-retEval" else "gpteval")
-    return {query_id: float(getattr(line.found, measure.lower())) for query_id, line in lines.items()}
+    return {
+        query_id: float(getattr(line.found, measure.lower())) for query_id, line in lines.items()
+    }
 
 
 def verdict_numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
-    """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if skipped."""
+    """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if
+    skipped.
+    """
     values: dict[str, float | None] = {}
     if what == "recall":
         return {query_id: float(line.found.any) for query_id, line in lines.items()}
@@ -223,12 +235,13 @@ def verdict_numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | 
 
 @cached()
 def evaluate_answers(project: Project, view: View) -> Evaluation:
-    """Evaluate the answers under a view, cached until its data changes; no model is asked and nothing is written.
+    """Evaluate the answers under a view, cached until its data changes; no model is asked and
+    nothing is written.
 
-    The answer from the top k is right by retEval_k(q) if the answer check finds it among the draws from the gold
-    passages. It is right by gptEval_k(q) if it agrees with the gold answers. A draw that agrees with them makes
-    goldEval(q) right. Source: llm-reteval specification, section 4. A failed answer has no comparison: it is left out
-    and counted, as is a failed comparison.
+    The answer from the top k is right by retEval_k(q) if the answer check finds it among the draws
+    from the gold passages. It is right by gptEval_k(q) if it agrees with the gold answers. A draw
+    that agrees with them makes goldEval(q) right. Source: llm-reteval specification, section 4. A
+    failed answer has no comparison: it is left out and counted, as is a failed comparison.
 
     Raises:
         InputError: a run, source, answer check or generator is unknown.
@@ -237,18 +250,27 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
     generator = find_answer_model(project, "generator", view.generator)
     runs = tuple(named_runs(project, view.runs))
     if not view.ks or min(view.ks) < 1:
-        raise InputError("depth-out-of-range", "A depth is missing or below 1.", "Use depths k of 1 or more.")
+        raise InputError(
+            "depth-out-of-range", "A depth is missing or below 1.", "Use depths k of 1 or more."
+        )
     gold = gold_passages(project, view.gold)
     queries = [query for query in asked_queries(project) if query.query_id in gold]
     if not queries:
         raise InputError(
-            "no-gold-texts", "No query has gold passages with texts.", "Import their texts, or choose another source."
+            "no-gold-texts",
+            "No query has gold passages with texts.",
+            "Import their texts, or choose another source.",
         )
     generated = _Said(generated_of(project, generator.key), view.temperature)
     ranked = top_passages(project, runs, max(view.ks))
-    drawn = {entry.query_id: generated.draws(entry, context_of(gold[entry.query_id])) for entry in queries}
+    drawn = {
+        entry.query_id: generated.draws(entry, context_of(gold[entry.query_id]))
+        for entry in queries
+    }
     answered = {
-        (run, k, query.query_id): generated.from_run(query, run, k, context_of(ranked[run].get(query.query_id, [])[:k]))
+        (run, k, query.query_id): generated.from_run(
+            query, run, k, context_of(ranked[run].get(query.query_id, [])[:k])
+        )
         for run in runs
         for k in view.ks
         for query in queries
@@ -266,7 +288,10 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
     judged.found = check_results(project, view.judge, list(judged.pairs), model, view.threshold)
     sides = {
         query.query_id: GoldSide(
-            query, tuple(gold[query.query_id]), *drawn[query.query_id], judged.goldeval(query, drawn[query.query_id][0])
+            query,
+            tuple(gold[query.query_id]),
+            *drawn[query.query_id],
+            judged.goldeval(query, drawn[query.query_id][0]),
         )
         for query in queries
     }
@@ -296,7 +321,8 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
     if with_answers := [entry.query_id for entry in queries if entry.answers]:
         told = {query_id: sides[query_id].goldeval for query_id in with_answers}
         ideal = score_outcomes(
-            {q: _verdict_number(entry) for q, entry in told.items() if entry.state != "waiting"}, with_answers
+            {q: _verdict_number(entry) for q, entry in told.items() if entry.state != "waiting"},
+            with_answers,
         )
     return Evaluation(
         replace(view, runs=runs),
@@ -316,28 +342,40 @@ class _Said:
 
     _known: Mapping[AnswerPlace, Generated]
     _temperature: float
-    _draws: dict[tuple[int, tuple[int, ...] | tuple[str, int]], list[Generated]] = field(default_factory=dict)
+    _draws: dict[tuple[int, tuple[int, ...] | tuple[str, int]], list[Generated]] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         for (question, context, *_), one in self._known.items():
             self._draws.setdefault((question, context), []).append(one)
 
-    def from_run(self, query: AskedQuery, run: str, k: int, context: tuple[int, ...]) -> Generated | None:
+    def from_run(
+        self, query: AskedQuery, run: str, k: int, context: tuple[int, ...]
+    ) -> Generated | None:
         """Return the answer from the top k of a run; None if it is missing."""
         found = self._known.get((query.text_key, context, 0.0, 1)) if context else None
-        imported = [one for one in self._draws.get((query.text_key, (run, k)), []) if one.place[3] == 1]
+        imported = [
+            one for one in self._draws.get((query.text_key, (run, k)), []) if one.place[3] == 1
+        ]
         return found or (imported[0] if imported else None)
 
     def draws(self, query: AskedQuery, context: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
         """Return the distinct answers from the gold passages, and how many failed.
 
-        Answers at the view's temperature are used, else imported ones, else those at another temperature.
+        Answers at the view's temperature are used, else imported ones, else those at another
+        temperature.
         """
-        every = self._draws.get((query.text_key, context), []) + self._draws.get((query.text_key, (GOLD_RUN, 0)), [])
+        every = self._draws.get((query.text_key, context), []) + self._draws.get(
+            (query.text_key, (GOLD_RUN, 0)), []
+        )
         for temperature in dict.fromkeys(
             (self._temperature, None, *sorted({drawn.place[2] or 0.0 for drawn in every}))
         ):
-            some = sorted((drawn for drawn in every if drawn.place[2] == temperature), key=lambda drawn: drawn.place[3])
+            some = sorted(
+                (drawn for drawn in every if drawn.place[2] == temperature),
+                key=lambda drawn: drawn.place[3],
+            )
             if some:
                 texts = tuple(dict.fromkeys(drawn.text for drawn in some if drawn.text is not None))
                 return texts, sum(drawn.text is None for drawn in some)
@@ -348,7 +386,9 @@ def _judge_model(project: Project, view: View) -> AnswerModel | None:
     """Return the model of a view's answer check; None without one."""
     if answer_judge(view.judge).needs != "model":
         return None
-    known = [one for one in answer_models(project, "judge") if one.parameters.get("judge") == view.judge]
+    known = [
+        one for one in answer_models(project, "judge") if one.parameters.get("judge") == view.judge
+    ]
     if view.judge_model is None:
         return known[-1] if known else None
     model = find_answer_model(project, "judge", view.judge_model)
@@ -379,7 +419,8 @@ class _Judged:
         """Return yes if any draw is right, and no if all are known to be wrong."""
         found = [self.of(query, draw, query.answers) for draw in draws]
         return next(
-            (one for state in (True, None) for one in found if one.yes is state), found[0] if found else WAITING
+            (one for state in (True, None) for one in found if one.yes is state),
+            found[0] if found else WAITING,
         )
 
 
@@ -416,12 +457,24 @@ def _make_line(
     if by_person is not None:
         gpteval = Verdict(by_person)
     return Line(
-        query.query_id, run, k, tuple(passages), state, text, note, hits, reteval, gpteval, by_person is not None
+        query.query_id,
+        run,
+        k,
+        tuple(passages),
+        state,
+        text,
+        note,
+        hits,
+        reteval,
+        gpteval,
+        by_person is not None,
     )
 
 
 def _by_people(said: Mapping[str, bool]) -> bool | None:
-    """Return the majority of people's verdicts on an answer; None without verdicts or if they are evenly split."""
+    """Return the majority of people's verdicts on an answer; None without verdicts or if they are
+    evenly split.
+    """
     yes = sum(said.values())
     return None if 2 * yes == len(said) else 2 * yes > len(said)
 
@@ -430,10 +483,14 @@ def _verdict_number(verdict: Verdict) -> float | None:
     return None if verdict.yes is None else float(verdict.yes)
 
 
-def _make_row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]) -> RetEvalRow:
+def _make_row(
+    run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]
+) -> RetEvalRow:
     skipped = [query_id for query_id, line in lines.items() if line.state == "skipped"]
     gpteval = score_outcomes(
-        verdict_numbers(lines, "gpteval"), with_answers, [one for one in skipped if one in set(with_answers)]
+        verdict_numbers(lines, "gpteval"),
+        with_answers,
+        [one for one in skipped if one in set(with_answers)],
     )
     states = [line.state for line in lines.values()]
     return RetEvalRow(
@@ -449,12 +506,21 @@ def _make_row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequenc
 
 
 def _near_copies(
-    project: Project, ranked: Mapping[str, Mapping[str, Sequence[Read | str]]], gold: Mapping[str, Sequence[Read]]
+    project: Project,
+    ranked: Mapping[str, Mapping[str, Sequence[Read | str]]],
+    gold: Mapping[str, Sequence[Read]],
 ) -> dict[str, dict[str, list[str]]]:
-    """Return, by query, the retrieved passages with nearly the text of gold passages, and the ids of these."""
+    """Return, by query, the retrieved passages with nearly the text of gold passages, and the ids
+    of these.
+    """
     copies: dict[str, dict[str, list[str]]] = {}
     retrieved_too = {
-        query_id: {passage for run in ranked.values() for passage in run.get(query_id, []) if isinstance(passage, Read)}
+        query_id: {
+            passage
+            for run in ranked.values()
+            for passage in run.get(query_id, [])
+            if isinstance(passage, Read)
+        }
         for query_id in gold
     }
     every = {passage for reads in retrieved_too.values() for passage in reads} | {
@@ -463,13 +529,18 @@ def _near_copies(
     encoded = Alike(project, every)
     for query_id, right in gold.items():
         others = sorted(
-            retrieved_too[query_id] - set(right), key=lambda passage: (passage.text_key, passage.passage_id)
+            retrieved_too[query_id] - set(right),
+            key=lambda passage: (passage.text_key, passage.passage_id),
         )
         if not others:
             continue
         alike = encoded.of(others, right)
         copies[query_id] = {
-            other.passage_id: [passage.passage_id for passage, value in zip(right, row, strict=True) if value >= NEAR]
+            other.passage_id: [
+                passage.passage_id
+                for passage, value in zip(right, row, strict=True)
+                if value >= NEAR
+            ]
             for other, row in zip(others, alike.tolist(), strict=True)
             if max(row) >= NEAR
         }
@@ -489,20 +560,29 @@ class Alike:
         self._vectors = kept_vectors(project)(list(self._texts.values())) if self._texts else None
 
     def of(self, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
-        """Return the similarities, (passages, gold): the greater of word overlap and all-MiniLM-L6-v2."""
+        """Return the similarities, (passages, gold): the greater of word overlap and
+        all-MiniLM-L6-v2.
+        """
         ours, gold_keys = ([one.text_key for one in some] for some in (passages, gold))
         cosines = None
         if self._vectors is not None:
-            left, right = (self._vectors[[self._rows[key] for key in keys]] for keys in (ours, gold_keys))
+            left, right = (
+                self._vectors[[self._rows[key] for key in keys]] for keys in (ours, gold_keys)
+            )
             cosines = left @ right.T
-        return similarity_to_gold([self._texts[key] for key in ours], [self._texts[key] for key in gold_keys], cosines)
+        return similarity_to_gold(
+            [self._texts[key] for key in ours], [self._texts[key] for key in gold_keys], cosines
+        )
 
 
 COVER = "EXAM-Cover"
 
 
-def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Policy | None = None) -> dict[str, Table]:
-    """Return EXAM-Cover of the answers at a depth by every grader that has graded some of them with the question bank.
+def cover_tables(
+    project: Project, evaluation: Evaluation, k: int, policy: Policy | None = None
+) -> dict[str, Table]:
+    """Return EXAM-Cover of the answers at a depth by every grader that has graded some of them with
+    the question bank.
 
     See `cover_of_answers`.
 
@@ -510,7 +590,11 @@ def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Polic
         Tables by name, such as "EXAM-Cover of answers@5 by NAME".
     """
     # Direct graders grade no questions, so they cannot score coverage.
-    names = [one.spec.name for one in label_graders(project) if one.grades and one.spec.method != "direct"]
+    names = [
+        one.spec.name
+        for one in label_graders(project)
+        if one.grades and one.spec.method != "direct"
+    ]
     tables = {
         f"{COVER} of answers@{k} by {name}": cover_of_answers(
             project, evaluation, k, replace(policy or Policy(), grader=name)
@@ -521,19 +605,23 @@ def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Polic
 
 
 def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: Policy) -> Table:
-    """Return EXAM-Cover of the answer to each query, under the name of the run whose top passages it is from.
+    """Return EXAM-Cover of the answer to each query, under the name of the run whose top passages
+    it is from.
 
-    `answers_as_responses` makes responses with systems of their own. Coverage depends only on an answer's words, so any
-    graded response to the query with the same words scores it. Thus it can be compared with LLM-retEval of the
-    retriever (llm-reteval specification, section 13), independently of the systems' names.
+    `answers_as_responses` makes responses with systems of their own. Coverage depends only on an
+    answer's words, so any graded response to the query with the same words scores it. Thus it can
+    be compared with LLM-retEval of the retriever (llm-reteval specification, section 13),
+    independently of the systems' names.
 
     Args:
         evaluation: its runs, depths, queries and generator.
         k: one of its depths.
-        policy: the grader, min rating, weights; its cutoff is how many passages of a response count.
+        policy: the grader, min rating, weights; its cutoff is how many passages of a response
+            count.
 
     Returns:
-        Scores by run and query. None if the answer failed; 0 if the run skipped the query. A run with a waiting or
+        Scores by run and query. None if the answer failed; 0 if the run skipped the query. A run
+            with a waiting or
         ungraded answer is left out.
 
     Raises:
@@ -563,7 +651,11 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
 
     by_run: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
-        lines = {query_id: line for query_id, line in evaluation.lines[run, k].items() if query_id in asked}
+        lines = {
+            query_id: line
+            for query_id, line in evaluation.lines[run, k].items()
+            if query_id in asked
+        }
         values = score_answers(lines)
         if lines and len(values) == len(lines):
             by_run[run] = values
@@ -575,15 +667,18 @@ def _answer_words(answer: str) -> tuple[str, ...]:
 
 
 def _graded_responses(project: Project, policy: Policy) -> dict[tuple[str, tuple[str, ...]], str]:
-    """Return the system of each response for which a question was graded, by query and the texts of its passages."""
+    """Return the system of each response for which a question was graded, by query and the texts of
+    its passages.
+    """
     table = list_labels(project, basis(project, policy))
     usable = table[table["usable"] > 0]
     graded = set(zip(usable["query_id"], usable["passage_id"], strict=True))
     return {
         (query_id, tuple(texts)): system
         for system, query_id, ids, texts in project.rows(
-            "SELECT name, query_id, list(passage_id ORDER BY rank), list(x.text ORDER BY rank) FROM rankings"
-            " SEMI JOIN responses USING (run_key, query_key) JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            "SELECT name, query_id, list(passage_id ORDER BY rank), list(x.text ORDER BY rank)"
+            " FROM rankings SEMI JOIN responses USING (run_key, query_key)"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
             " JOIN passages p USING (passage_key) JOIN passage_texts x ON x.text_key = p.text_key"
             " GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key"
         )

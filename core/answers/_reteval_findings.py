@@ -1,4 +1,6 @@
-"""Findings of LLM-retEval: cases for people to confirm, correlations, agreement with people, and tables."""
+"""Findings of LLM-retEval: cases for people to confirm, correlations, agreement with people, and
+tables.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +52,31 @@ from ..store import Project, as_name, cached
 from ..tables import escape_latex
 from ..text import how_many
 from ._answer_checks import JUDGES, AnswerJudge, Pair, check_results, make_pair
-from ._answer_contexts import Read, asked_queries, gold_sources, named_runs, passage_id_of, passage_texts, ranking_runs
+from ._answer_contexts import (
+    Read,
+    asked_queries,
+    gold_sources,
+    named_runs,
+    passage_id_of,
+    passage_texts,
+    ranking_runs,
+)
 from ._answer_generation import KS
-from ._reteval import Alike, Evaluation, GoldSide, Line, Measured, RetEvalRow, query_values, verdict_numbers
+from ._reteval import (
+    Alike,
+    Evaluation,
+    GoldSide,
+    Line,
+    Measured,
+    RetEvalRow,
+    query_values,
+    verdict_numbers,
+)
 
 RELEVANT = 2
-"""The judgment for a passage that answers the query but was not annotated (case A): highly relevant."""
+"""The judgment for a passage that answers the query but was not annotated (case A): highly
+relevant.
+"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +89,8 @@ class CaseRow:
         verdicts: the four verdicts behind the proposal.
         proposal: the case that they suggest, with reasons.
         confirmed: the cases that people confirmed.
-        stake: the effect of confirming the proposal on the choice of a run; None with a single run or without a case.
+        stake: the effect of confirming the proposal on the choice of a run; None with a single run
+            or without a case.
     """
 
     line: Line
@@ -92,7 +114,8 @@ def list_cases(
     only: str | None = None,
     to_do: bool = False,
 ) -> list[CaseRow]:
-    """Return the cases of a view, first those whose confirmation would affect the choice of a run most.
+    """Return the cases of a view, first those whose confirmation would affect the choice of a run
+    most.
 
     Args:
         run, k: only of this run, or at this depth; None for all.
@@ -105,14 +128,16 @@ def list_cases(
     if only is not None:
         check_case(only)
     rows = _case_rows(project, evaluation, _matching_places(evaluation, run, k))
-    rows = [row for row in rows if (only is None or row.case == only) and not (to_do and row.confirmed)]
+    rows = [
+        row for row in rows if (only is None or row.case == only) and not (to_do and row.confirmed)
+    ]
     return _order_by_stake(evaluation, rows)
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failures of either measure for a run at a depth (llm-reteval, table 1); confirmed cases take precedence over
-    proposed.
+    """Failures of either measure for a run at a depth (llm-reteval, table 1); confirmed cases take
+    precedence over proposed.
 
     Args:
         recall: queries with a case A, B or C.
@@ -137,11 +162,15 @@ def count_failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, 
         recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
         place = row.line.run, row.line.k
         before, seen = by_place[place], bool(row.confirmed) and (recall or reteval)
-        by_place[place] = Failures(before.recall + recall, before.reteval + reteval, before.confirmed + seen)
+        by_place[place] = Failures(
+            before.recall + recall, before.reteval + reteval, before.confirmed + seen
+        )
     return by_place
 
 
-def _case_rows(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
+def _case_rows(
+    project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]
+) -> list[CaseRow]:
     """Return the cases of some runs and depths, in no particular order."""
     confirmed = confirmed_cases(project, evaluation.generator.key)
     known = {(one.query_id, one.run, one.k) for one in confirmed}
@@ -150,13 +179,19 @@ def _case_rows(project: Project, evaluation: Evaluation, places: Sequence[tuple[
         for place in places
         for line in evaluation.lines[place].values()
         if line.answer is not None
-        and (verdicts_of(line, evaluation.gold[line.query_id]).part or (line.query_id, line.run, line.k) in known)
+        and (
+            verdicts_of(line, evaluation.gold[line.query_id]).part
+            or (line.query_id, line.run, line.k) in known
+        )
     ]
     return _make_case_rows(project, evaluation, parting, confirmed)
 
 
 def _make_case_rows(
-    project: Project, evaluation: Evaluation, lines: Sequence[Line], confirmed: Sequence[ConfirmedCase]
+    project: Project,
+    evaluation: Evaluation,
+    lines: Sequence[Line],
+    confirmed: Sequence[ConfirmedCase],
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
     known = group_pairs(((case.query_id, case.run, case.k), case) for case in confirmed)
@@ -166,7 +201,15 @@ def _make_case_rows(
         side = evaluation.gold[line.query_id]
         verdicts = verdicts_of(line, side)
         proposal = propose_case(verdicts, texts.of(line, side, verdicts))
-        rows.append(CaseRow(line, side, verdicts, proposal, tuple(known.get((line.query_id, line.run, line.k), ()))))
+        rows.append(
+            CaseRow(
+                line,
+                side,
+                verdicts,
+                proposal,
+                tuple(known.get((line.query_id, line.run, line.k), ())),
+            )
+        )
     return rows
 
 
@@ -175,8 +218,14 @@ def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
     return Verdicts(line.found.any, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
 
 
-def _matching_places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tuple[str, int]]:
-    places = [(name, depth) for name, depth in evaluation.lines if run in (None, name) and k in (None, depth)]
+def _matching_places(
+    evaluation: Evaluation, run: str | None, k: int | None
+) -> list[tuple[str, int]]:
+    places = [
+        (name, depth)
+        for name, depth in evaluation.lines
+        if run in (None, name) and k in (None, depth)
+    ]
     if not places:
         raise unknown_name(
             "unknown-run",
@@ -196,20 +245,28 @@ class _Texts:
 
     def __init__(self, project: Project, evaluation: Evaluation, lines: Iterable[Line]) -> None:
         parting = [line for line in lines if line.answer is not None]
-        reads = {passage for line in parting for passage in line.passages if isinstance(passage, Read)}
+        reads = {
+            passage for line in parting for passage in line.passages if isinstance(passage, Read)
+        }
         self._texts = passage_texts(project, {passage.text_key for passage in reads})
         missed = [
-            line for line in parting if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
+            line
+            for line in parting
+            if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
         ]
-        compared = {passage for line in missed for passage in line.passages if isinstance(passage, Read)}
+        compared = {
+            passage for line in missed for passage in line.passages if isinstance(passage, Read)
+        }
         self._alike = Alike(
-            project, compared | {passage for line in missed for passage in evaluation.gold[line.query_id].passages}
+            project,
+            compared
+            | {passage for line in missed for passage in evaluation.gold[line.query_id].passages},
         )
 
     @staticmethod
     def _may_be_near(line: Line, verdicts: Verdicts) -> bool:
-        # A passage without a text has no similarity. So all passages need texts, to keep similarities and ranks
-        # aligned.
+        # A passage without a text has no similarity. So all passages need texts, to keep
+        # similarities and ranks aligned.
         whole = all(isinstance(one, Read) for one in line.passages)
         return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
@@ -217,15 +274,22 @@ class _Texts:
         read = [passage for passage in line.passages if isinstance(passage, Read)]
         return Texts(
             line.answer or "",
-            [self._texts.get(passage.text_key, "") if isinstance(passage, Read) else "" for passage in line.passages],
+            [
+                self._texts.get(passage.text_key, "") if isinstance(passage, Read) else ""
+                for passage in line.passages
+            ],
             side.draws,
             side.query.answers,
-            self._alike.of(read, side.passages) if self._may_be_near(line, verdicts) and line.answer else None,
+            self._alike.of(read, side.passages)
+            if self._may_be_near(line, verdicts) and line.answer
+            else None,
         )
 
 
 def _order_by_stake(evaluation: Evaluation, rows: Sequence[CaseRow]) -> list[CaseRow]:
-    """Return the cases, those with the highest stake first. Confirmed cases and those without a proposal follow."""
+    """Return the cases, those with the highest stake first. Confirmed cases and those without a
+    proposal follow.
+    """
     open_ = [row for row in rows if row.proposal.case is not None and not row.confirmed]
     rest = [row for row in rows if row.proposal.case is None or row.confirmed]
     if len(evaluation.view.runs or ()) < 2 or not open_:
@@ -239,14 +303,18 @@ def _order_by_stake(evaluation: Evaluation, rows: Sequence[CaseRow]) -> list[Cas
 
 
 def _corrected_scores(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
-    """Return the scores that a confirmation would correct. A case A raises every run with the passage."""
+    """Return the scores that a confirmation would correct. A case A raises every run with the
+    passage.
+    """
     case, line = row.proposal.case, row.line
     if case is None:
         return []
     recall, reteval = corrected_verdicts(case, row.verdicts)
     corrections = []
     if reteval is not None and reteval != row.verdicts.reteval:
-        corrections.append(NewScore(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval)))
+        corrections.append(
+            NewScore(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval))
+        )
     if recall is not None and recall != row.verdicts.recall:
         runs = {line.run}
         if case == "A" and row.proposal.passage is not None:
@@ -256,7 +324,9 @@ def _corrected_scores(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
                 for (run, k), lines in evaluation.lines.items()
                 if k == line.k and passage in map(passage_id_of, lines[line.query_id].passages)
             }
-        corrections += [NewScore(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)]
+        corrections += [
+            NewScore(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)
+        ]
     return corrections
 
 
@@ -274,7 +344,9 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
             f"Query {query_id} does not exist or has no gold passages.",
             "Choose a query from the table.",
         )
-    return _make_case_rows(project, evaluation, [line], confirmed_cases(project, evaluation.generator.key))[0]
+    return _make_case_rows(
+        project, evaluation, [line], confirmed_cases(project, evaluation.generator.key)
+    )[0]
 
 
 def check_case(case: str) -> Case:
@@ -289,9 +361,17 @@ def check_case(case: str) -> Case:
 
 
 def confirm_case(
-    project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, case: str, author: str, note: str = ""
+    project: Project,
+    evaluation: Evaluation,
+    query_id: str,
+    run: str,
+    k: int,
+    case: str,
+    author: str,
+    note: str = "",
 ) -> int:
-    """Confirm a case, the proposed one or another; an earlier confirmation by the same person is withdrawn.
+    """Confirm a case, the proposed one or another; an earlier confirmation by the same person is
+    withdrawn.
 
     Returns:
         Its key.
@@ -302,12 +382,18 @@ def confirm_case(
     letter = check_case(case)
     row = case_at(project, evaluation, query_id, run, k)
     return record_case(
-        project, place_of_case(evaluation, query_id, run, k), letter, row.proposal.case or "", note, author
+        project,
+        place_of_case(evaluation, query_id, run, k),
+        letter,
+        row.proposal.case or "",
+        note,
+        author,
     )
 
 
 def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[ConfirmedCase]:
-    """Return other people's confirmations of a case that the author had not seen when confirming it.
+    """Return other people's confirmations of a case that the author had not seen when confirming
+    it.
 
     Args:
         seen: keys of the confirmations that the author saw.
@@ -315,7 +401,9 @@ def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[Confirme
     return [one for one in row.confirmed if one.author != as_name(author) and one.key not in seen]
 
 
-def take_back_case(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> None:
+def take_back_case(
+    project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str
+) -> None:
     """Withdraw the author's confirmation of a case.
 
     Raises:
@@ -329,10 +417,13 @@ def place_of_case(evaluation: Evaluation, query_id: str, run: str, k: int) -> Ca
     return CasePlace(query_id, run, k, evaluation.generator.key, evaluation.generator.name)
 
 
-def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: str, value: int = RELEVANT) -> None:
+def judge_as_relevant(
+    project: Project, row: CaseRow, passage_id: str, author: str, value: int = RELEVANT
+) -> None:
     """Judge a retrieved passage as relevant: it answers the query but was not annotated (case A).
 
-    This is an ordinary judgment: its source is the person, and it can be withdrawn (`judging.withdraw_judgment`).
+    This is an ordinary judgment: its source is the person, and it can be withdrawn
+    (`judging.withdraw_judgment`).
 
     Raises:
         InputError: the passage is not among the top k, or the value is out of range.
@@ -352,7 +443,8 @@ class ShownPassage:
 
     Args:
         rank: its place in the run, from 1; 0 for a gold passage.
-        parts: its text in pieces, with those that have the answer's words marked; empty without a text.
+        parts: its text in pieces, with those that have the answer's words marked; empty without a
+            text.
         gold: whether it is a gold passage.
         judged: the reader's judgment; None if it is missing.
     """
@@ -379,7 +471,9 @@ class CaseDesk:
     gold: list[ShownPassage]
 
 
-def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> CaseDesk:
+def case_desk(
+    project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str
+) -> CaseDesk:
     """Return one query of one run at one depth, with all its texts, whether it is a case or not.
 
     Args:
@@ -391,7 +485,11 @@ def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str,
     row = case_at(project, evaluation, query_id, run, k)
     line, side = row.line, row.side
     ids = {passage.passage_id for passage in side.passages}
-    keys = {passage.text_key for passage in (*line.passages, *side.passages) if isinstance(passage, Read)}
+    keys = {
+        passage.text_key
+        for passage in (*line.passages, *side.passages)
+        if isinstance(passage, Read)
+    }
     texts = passage_texts(project, keys)
 
     def show_passage(passage: Read | str, rank: int, answers: Sequence[str]) -> ShownPassage:
@@ -409,13 +507,21 @@ def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str,
 
 
 def mark_answers(text: str, answers: Sequence[str]) -> tuple[MarkedPart, ...]:
-    """Split a text into pieces and mark those that match an answer's words, ignoring case and punctuation."""
-    patterns = [r"\W+".join(map(re.escape, words)) for answer in answers if (words := re.findall(r"\w+", answer))]
+    """Split a text into pieces and mark those that match an answer's words, ignoring case and
+    punctuation.
+    """
+    patterns = [
+        r"\W+".join(map(re.escape, words))
+        for answer in answers
+        if (words := re.findall(r"\w+", answer))
+    ]
     if not patterns:
         return ((text, False),) if text else ()
     parts: list[MarkedPart] = []
     at = 0
-    for hit in re.finditer(rf"(?<!\w)(?:{'|'.join(sorted(patterns, key=len, reverse=True))})(?!\w)", text, re.I):
+    for hit in re.finditer(
+        rf"(?<!\w)(?:{'|'.join(sorted(patterns, key=len, reverse=True))})(?!\w)", text, re.I
+    ):
         parts += [(text[at : hit.start()], False), (hit[0], True)]
         at = hit.end()
     return tuple(part for part in (*parts, (text[at:], False)) if part[0])
@@ -441,8 +547,11 @@ class Correlation:
     by: Refined
 
 
-def correlate_recall(project: Project, evaluation: Evaluation, by: Refined = "confirmed") -> list[Correlation]:
-    """Correlate Recall with LLM-retEval over queries, by Spearman, for each run and depth (llm-reteval, table 2).
+def correlate_recall(
+    project: Project, evaluation: Evaluation, by: Refined = "confirmed"
+) -> list[Correlation]:
+    """Correlate Recall with LLM-retEval over queries, by Spearman, for each run and depth
+    (llm-reteval, table 2).
 
     Args:
         by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.
@@ -450,7 +559,8 @@ def correlate_recall(project: Project, evaluation: Evaluation, by: Refined = "co
     rows = []
     if by == "proposed":
         case_places = [
-            (row.line.query_id, row.line.run, row.line.k, row.case) for row in list_cases(project, evaluation)
+            (row.line.query_id, row.line.run, row.line.k, row.case)
+            for row in list_cases(project, evaluation)
         ]
     else:
         case_places = [
@@ -461,11 +571,19 @@ def correlate_recall(project: Project, evaluation: Evaluation, by: Refined = "co
     counts = {(query_id, run, k): case for query_id, run, k, case in case_places}
     for (run, k), lines in evaluation.lines.items():
         removed = [
-            query_id for (query_id, *place), case in counts.items() if place == [run, k] and case in RECALL_FAILURES
+            query_id
+            for (query_id, *place), case in counts.items()
+            if place == [run, k] and case in RECALL_FAILURES
         ]
         recall, reteval = verdict_numbers(lines, "recall"), verdict_numbers(lines, "reteval")
         rows.append(
-            Correlation(run, k, correlate_queries(recall, reteval), correlate_queries(recall, reteval, removed), by)
+            Correlation(
+                run,
+                k,
+                correlate_queries(recall, reteval),
+                correlate_queries(recall, reteval, removed),
+                by,
+            )
         )
     return rows
 
@@ -474,8 +592,10 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     """Return the scores of queries at a depth by every available measure, to choose runs by.
 
     Returns:
-        Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval only over the queries with gold
-        answers. A run with waiting answers or comparisons is left out of measures that need them. Its known scores
+        Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval only over
+            the queries with gold
+        answers. A run with waiting answers or comparisons is left out of measures that need them.
+            Its known scores
         may be those of easy queries. See `waiting_runs`.
 
     Raises:
@@ -485,8 +605,12 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     every = list(evaluation.gold)
     with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
     measured: dict[Measured, list[str]] = {
-        "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
-    }  # fmt: skip
+        "Recall": every,
+        "Precision": every,
+        "F1": every,
+        "LLM-retEval": every,
+        "GPT-Eval": with_answers,
+    }
     tables = {
         f"{measure}@{k}": _score_table(evaluation, k, measure, queries)
         for measure, queries in measured.items()
@@ -495,8 +619,10 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     return {name: table for name, table in tables.items() if table}
 
 
-def _score_table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
-    """Return scores by run and query; None if failed, which differs from the 0 of a skipped query."""
+def _score_table(
+    evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]
+) -> Table:
+    """Return scores by run and query; None if failed, unlike the 0 of a skipped query."""
     table: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         values = query_values(evaluation.lines[run, k], measure)
@@ -506,7 +632,9 @@ def _score_table(evaluation: Evaluation, k: int, measure: Measured, queries: Seq
 
 
 def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
-    """Return, for each incomplete run, the number of queries with a waiting answer or comparison at a depth."""
+    """Return, for each incomplete run, the number of queries with a waiting answer or comparison at
+    a depth.
+    """
     waiting = {
         run: len(lines) - len(verdict_numbers(lines, "reteval"))
         for (run, at), lines in evaluation.lines.items()
@@ -531,18 +659,21 @@ class PeopleSaid:
 
 def verdict_sources(project: Project) -> list[tuple[str, int]]:
     """Return the sources of people's verdicts on answers, with the number of verdicts of each."""
-    return list(Counter(source for said in answer_verdicts(project).values() for source in said).items())
+    return list(
+        Counter(source for said in answer_verdicts(project).values() for source in said).items()
+    )
 
 
 def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]:
     """Return the answers with people's verdicts, of queries with gold answers.
 
     Args:
-        source: only this one; for None the majority of all, without answers on which people are evenly split.
+        source: only this one; for None the majority of all, without answers on which people are
+            evenly split.
 
     Raises:
-        InputError: there are no such answers. The message says whether verdicts or gold answers are missing, or people
-            are evenly split.
+        InputError: there are no such answers. The message says whether verdicts or gold answers are
+            missing, or people are evenly split.
     """
     texts, known = answer_texts(project), answer_verdicts(project, source)
     asked = {query.key: query for query in asked_queries(project) if query.answers}
@@ -553,7 +684,9 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
             query = asked[key]
             checked.append(
                 PeopleSaid(
-                    query.query_id, make_pair(query.text, texts[answer], query.answers), 2 * yes > len(by_person)
+                    query.query_id,
+                    make_pair(query.text, texts[answer], query.answers),
+                    2 * yes > len(by_person),
                 )
             )
     if checked:
@@ -589,7 +722,9 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
     """
     asked = {query.query_id: query for query in asked_queries(project) if query.answers}
     checked = [
-        PeopleSaid(query_id, make_pair(asked[query_id].text, answer, asked[query_id].answers), acceptable)
+        PeopleSaid(
+            query_id, make_pair(asked[query_id].text, answer, asked[query_id].answers), acceptable
+        )
         for query_id, answer, acceptable in said
         if query_id in asked
     ]
@@ -613,8 +748,8 @@ class AgreementRow:
         threshold: the check's own threshold.
         waiting: answers without a verdict by the model; they are left out.
         curve: agreement at other thresholds; empty if its scores are only yes and no.
-        tested: agreement on one half of the questions at the best threshold of the other half. None if its scores are
-            only yes and no, or with too few questions.
+        tested: agreement on one half of the questions at the best threshold of the other half. None
+            if its scores are only yes and no, or with too few questions.
     """
 
     judge: AnswerJudge
@@ -632,7 +767,8 @@ def agreement_with_people(
     judges: Sequence[str] | None = None,
     samples: int = 1000,
 ) -> list[AgreementRow]:
-    """Return the agreement of answer checks with people on the same answers; intervals resample questions.
+    """Return the agreement of answer checks with people on the same answers; intervals resample
+    questions.
 
     Args:
         human_checks: see `people_said`.
@@ -668,7 +804,9 @@ def _agreement_row(
     people = [check.acceptable for check in known]
     questions = [check.query_id for check in known]
     scores = [results[check.pair].score for check in known]
-    yes = [None if (verdict := results[check.pair].yes) is None else int(verdict) for check in known]
+    yes = [
+        None if (verdict := results[check.pair].yes) is None else int(verdict) for check in known
+    ]
     return AgreementRow(
         judge,
         None if model is None else model.name,
@@ -676,12 +814,16 @@ def _agreement_row(
         judge.threshold,
         len(human_checks) - len(known),
         threshold_curve(scores, people) if judge.graded and known else [],
-        halves_test(scores, people, judge.threshold, questions, samples=samples) if judge.graded and known else None,
+        halves_test(scores, people, judge.threshold, questions, samples=samples)
+        if judge.graded and known
+        else None,
     )
 
 
 SHORT = 5
-"""Greatest number of words of a gold answer that counts as a phrase, which can occur within a sentence."""
+"""Greatest number of words of a gold answer that counts as a phrase, which can occur within a
+sentence.
+"""
 SAMPLES = 1000
 SURE = 0.95
 """Share of the resamples in which a run has to lead for a clear lead."""
@@ -695,7 +837,8 @@ class Lacking:
         queries: no query has words.
         runs: the project has no runs.
         gold: the project has no gold passages.
-        answers: no query has gold answers, so that GPT-Eval and cases that rest on them stay unknown.
+        answers: no query has gold answers, so that GPT-Eval and cases that rest on them stay
+            unknown.
     """
 
     queries: bool
@@ -713,7 +856,10 @@ def missing_data(project: Project) -> Lacking:
     """Return the missing data for LLM-retEval (specification, section 2)."""
     queries = asked_queries(project)
     return Lacking(
-        not queries, not ranking_runs(project), not gold_sources(project), not any(query.answers for query in queries)
+        not queries,
+        not ranking_runs(project),
+        not gold_sources(project),
+        not any(query.answers for query in queries),
     )
 
 
@@ -721,7 +867,8 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
     """Return the runs and depths for which a generator has answered, or was asked to.
 
     Returns:
-        Runs in the project's order and depths, rising; all runs and the usual depths if nothing is known.
+        Runs in the project's order and depths, rising; all runs and the usual depths if nothing is
+            known.
     """
     runs: dict[str, None] = {}
     ks: set[int] = set()
@@ -731,7 +878,8 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
         runs |= dict.fromkeys(known if named is None else named)
         ks |= set(job.request.get("ks", ())) if named != [] else set()
     for run, k in project.rows(
-        "SELECT DISTINCT run, k FROM generated_answers WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
+        "SELECT DISTINCT run, k FROM generated_answers"
+        " WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
         [generator.key],
     ):
         runs[run] = None
@@ -741,10 +889,11 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
 
 
 def usual_judge(project: Project) -> str:
-    """Return the default answer check: the last one with a model, else one that fits the project's gold answers.
+    """Return the default answer check: the last one with a model, else one that fits the project's
+    gold answers.
 
-    Short phrases are searched for in the answers. Whole sentences, and answers without gold ones, are compared by
-    meaning.
+    Short phrases are searched for in the answers. Whole sentences, and answers without gold ones,
+    are compared by meaning.
     """
     asked = [one.parameters.get("judge") for one in answer_models(project, "judge")]
     if asked and asked[-1] is not None:
@@ -758,7 +907,8 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
     """Return the run that leads clearly by a measure at a depth.
 
     Returns:
-        By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
+        By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen
+            alone, in at least
         `SURE` of the resamples of queries; absent without a clear lead.
     """
     return {
@@ -773,15 +923,23 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
 
 
 def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
-    """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to compare other checks
-    with it.
+    """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to
+    compare other checks with it.
 
     Pairs without a usable verdict are left out. The question takes the place of the query id.
     """
     told = check_results(
-        project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold
+        project,
+        evaluation.view.judge,
+        evaluation.pairs,
+        evaluation.judge_model,
+        evaluation.view.threshold,
     )
-    return [PeopleSaid(one[0], one, verdict.yes) for one, verdict in told.items() if verdict.yes is not None]
+    return [
+        PeopleSaid(one[0], one, verdict.yes)
+        for one, verdict in told.items()
+        if verdict.yes is not None
+    ]
 
 
 HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
@@ -799,8 +957,11 @@ def row_values(row: RetEvalRow) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> dict[str, Any]:
-    """Return the table as plain values, for JSON: choices, rows with counts of answers, and the ideal retriever.
+def reteval_told(
+    evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]
+) -> dict[str, Any]:
+    """Return the table as plain values, for JSON: choices, rows with counts of answers, and the
+    ideal retriever.
 
     Args:
         failed: see `count_failures`.
@@ -814,7 +975,10 @@ def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failur
         "ideal": _score_fields(evaluation.ideal),
         "rows": [
             {"run": row.run, "k": row.k}
-            | {name: {"mean": mean, "std_error": error} for name, (mean, error) in row_values(row).items()}
+            | {
+                name: {"mean": mean, "std_error": error}
+                for name, (mean, error) in row_values(row).items()
+            }
             | {
                 "f1_of_means": row.conventional.f1_of_means,
                 "reteval": _score_fields(row.reteval),
@@ -832,18 +996,27 @@ def _score_fields(one: Scored | None) -> dict[str, Any] | None:
 
 
 def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> str:
-    """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
+    """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and
+    depth in bold.
 
     Args:
         failed: see `count_failures`.
     """
     head = [*HEADER, "Recall failures", "LLM-retEval failures"]
-    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(escape_latex, head)) + " \\\\", "\\hline"]
+    lines = [
+        "\\begin{tabular}{lrrrrrrrr}",
+        "\\hline",
+        " & ".join(map(escape_latex, head)) + " \\\\",
+        "\\hline",
+    ]
     names = HEADER[2:]
     for k in evaluation.view.ks:
         rows = [row for row in evaluation.rows if row.k == k]
         best = {
-            name: max((mean for row in rows if (mean := row_values(row)[name][0]) is not None), default=None)
+            name: max(
+                (mean for row in rows if (mean := row_values(row)[name][0]) is not None),
+                default=None,
+            )
             for name in names
         }
         for row in rows:
@@ -851,7 +1024,9 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
             cells = [_latex_cell(*values[name], best[name]) for name in names]
             counts = failed[row.run, row.k]
             cells += [str(counts.recall), str(counts.reteval)]
-            lines.append(" & ".join([escape_latex(" ".join(row.run.split())), str(row.k), *cells]) + " \\\\")
+            lines.append(
+                " & ".join([escape_latex(" ".join(row.run.split())), str(row.k), *cells]) + " \\\\"
+            )
         lines.append("\\hline")
     lines.append("\\end{tabular}")
     judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
@@ -863,14 +1038,18 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
 
 
 def reteval_tsv(evaluation: Evaluation) -> str:
-    """Return the table as TSV: means with their standard errors, and numbers of queries and answers."""
+    """Return the table as TSV: means with their standard errors, and numbers of queries and
+    answers.
+    """
     names = HEADER[2:]
     head = ["run", "k", *(part for name in names for part in (name, f"{name} std error"))]
     lines = ["\t".join([*head, "queries", "answers", "failed", "waiting"])]
     for row in evaluation.rows:
         values = [number for name in names for number in row_values(row)[name]]
         numbers = ["" if number is None else f"{number:.6f}" for number in values]
-        rests = map(str, (row.reteval.queries, row.answers, row.reteval.failed, row.reteval.waiting))
+        rests = map(
+            str, (row.reteval.queries, row.answers, row.reteval.failed, row.reteval.waiting)
+        )
         lines.append("\t".join([" ".join(row.run.split()), str(row.k), *numbers, *rests]))
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,6 @@
-"""Audits: a few hundred judgments of a random sample correct the grader's leaderboard and bound its error."""
+"""Audits: a few hundred judgments of a random sample correct the grader's leaderboard and bound its
+error.
+"""
 
 from ..store import attach_face
 

@@ -26,7 +26,11 @@ from ._audit_records import (
     list_batches as list_batches,
     open_batch as open_batch,
 )
-from ._audited_leaderboard import AuditBoard as AuditBoard, audit_board as audit_board, board_of as board_of
+from ._audited_leaderboard import (
+    AuditBoard as AuditBoard,
+    audit_board as audit_board,
+    board_of as board_of,
+)
 from ._batch_assignment import (
     Card as Card,
     Hand as Hand,

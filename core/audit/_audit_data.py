@@ -74,10 +74,11 @@ class Facts:
     """An audit as numbers, for N passages and S systems.
 
     Args:
-        ranks: ranks at the time of planning. The `weights` of the systems are derived from them; all arrays over
-            passages are in the order of the weights.
+        ranks: ranks at the time of planning. The `weights` of the systems are derived from them;
+            all arrays over passages are in the order of the weights.
         labels: the grader's labels, NaN if missing. `top_rating` is the highest possible label.
-        min_rating, min_judgment: the values from which a label and a judgment are relevant, for binary measures.
+        min_rating, min_judgment: the values from which a label and a judgment are relevant, for
+            binary measures.
         top_judgment: the highest possible judgment.
         columns: predictors of judgments, by name.
         batches: the batches, in order.
@@ -102,7 +103,9 @@ class Facts:
     batches: Sequence[Drawn]
 
     def gains(self, values: Values) -> Values:
-        """Return the gains of judgments: 1 or 0 for a binary measure, else the judgment, or 0 if it is negative."""
+        """Return the gains of judgments: 1 or 0 for a binary measure, else the judgment, or 0 if it
+        is negative.
+        """
         if linear_measure(self.measure).binary:
             return np.where(np.isnan(values), np.nan, values >= self.min_judgment)
         return np.maximum(values, 0.0)
@@ -114,9 +117,9 @@ class Facts:
 
     @property
     def machine(self) -> Array:
-        """The gains of labels. For a binary measure, the gain is 1 from the min rating. For other measures, it is the
-        label, rescaled from the grader's scale to the scale of judgments. A missing label has gain 0, as on the
-        grader's leaderboard.
+        """The gains of labels. For a binary measure, the gain is 1 from the min rating. For other
+        measures, it is the label, rescaled from the grader's scale to the scale of judgments. A
+        missing label has gain 0, as on the grader's leaderboard.
         """
         if linear_measure(self.measure).binary:
             return np.asarray(self.labels >= self.min_rating, float)
@@ -128,7 +131,10 @@ class Facts:
         """The judgments known before or given in a finished batch; NaN for other passages."""
         combined = np.full(len(self.weights.items), np.nan)
         for batch in self.batches:
-            for values in (batch.known, batch.first if batch.done else np.full_like(batch.first, np.nan)):
+            for values in (
+                batch.known,
+                batch.first if batch.done else np.full_like(batch.first, np.nan),
+            ):
                 combined = np.where(np.isnan(values), combined, values)
         return combined
 
@@ -162,7 +168,9 @@ def gather_facts(project: Project, audit: Audit) -> Facts:
 
 
 def basis_of(project: Project, audit: Audit, grader: str) -> Basis:
-    """Return the basis of the labels of a grader. The audit's rating rule counts only for its own grader."""
+    """Return the basis of the labels of a grader. The audit's rating rule counts only for its own
+    grader.
+    """
     rating = audit.policy.rating if grader == audit.policy.grader else Policy.rating
     return basis(project, replace(audit.policy, grader=grader, rating=rating))
 
@@ -172,7 +180,9 @@ def values_of(qrels: Qrels, items: Iterable[tuple[str, str]]) -> Values:
     return np.array([float(qrels.get(query, {}).get(passage, np.nan)) for query, passage in items])
 
 
-def labels_of(project: Project, audit: Audit, grader: str, items: Iterable[tuple[str, str]]) -> Values:
+def labels_of(
+    project: Project, audit: Audit, grader: str, items: Iterable[tuple[str, str]]
+) -> Values:
     """Return the labels of a grader for the passages of an audit; NaN if missing."""
     return values_of(label_qrels(project, basis_of(project, audit, grader)), items)
 
@@ -180,7 +190,9 @@ def labels_of(project: Project, audit: Audit, grader: str, items: Iterable[tuple
 def columns_of(
     project: Project, audit: Audit, graders: Sequence[str], items: Sequence[tuple[str, str]]
 ) -> dict[str, Values]:
-    """Return, for each grader, its label, mean rating, mean squared rating and number of answered questions."""
+    """Return, for each grader, its label, mean rating, mean squared rating and number of answered
+    questions.
+    """
     values_by_name: dict[str, Values] = {}
     for fingerprint in graders:
         name = find_grader(project, fingerprint).spec.name
@@ -193,24 +205,30 @@ def columns_of(
             base.parameters,
         )
         numbers = {(query, passage): values for query, passage, *values in rows}
-        mean, square, answered = np.array([numbers.get(item, [None] * 3) for item in items], float).reshape(-1, 3).T
+        mean, square, answered = (
+            np.array([numbers.get(item, [None] * 3) for item in items], float).reshape(-1, 3).T
+        )
         values_by_name[f"label by {name}"] = labels_of(project, audit, fingerprint, items)
         values_by_name |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
         values_by_name[f"answered by {name}"] = answered
     return values_by_name
 
 
-def _drawn_batches(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]) -> list[Drawn]:
+def _drawn_batches(
+    project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
+) -> list[Drawn]:
     n = len(column)
     by_key: dict[int, Drawn] = {}
     kept = {batch.key: batch for batch in list_batches(project, audit)}
     for key, query, passage, chance, size, drawn, doubled, known, first, second in project.rows(
         f"WITH said AS (FROM {LAST_SAID} WHERE said = 'judged')"
-        " SELECT c.batch_key, query_id, passage_id, chance, c.size, drawn, doubled, known, a.value, b.value"
+        " SELECT c.batch_key, query_id, passage_id, chance, c.size, drawn, doubled, known,"
+        " a.value, b.value"
         " FROM audit_chances c JOIN audit_batches USING (batch_key) JOIN queries USING (query_key)"
         " JOIN passages USING (passage_key)"
         " LEFT JOIN (FROM said WHERE turn = 1) a USING (batch_key, query_key, passage_key)"
-        " LEFT JOIN (FROM said WHERE turn = 2) b USING (batch_key, query_key, passage_key) WHERE audit_key = ?",
+        " LEFT JOIN (FROM said WHERE turn = 2) b USING (batch_key, query_key, passage_key)"
+        " WHERE audit_key = ?",
         [audit.key],
     ):
         if key not in by_key:
@@ -230,18 +248,24 @@ def _drawn_batches(project: Project, audit: Audit, column: Mapping[tuple[str, st
                 design=batch.design,
             )
         entry, at = by_key[key], column[query, passage]
-        entry.chances[at], entry.sizes[at], entry.drawn[at], entry.doubled[at] = chance, size, drawn, doubled
+        entry.chances[at], entry.sizes[at], entry.drawn[at], entry.doubled[at] = (
+            chance,
+            size,
+            drawn,
+            doubled,
+        )
         for values, value in ((entry.known, known), (entry.first, first), (entry.second, second)):
             values[at] = np.nan if value is None else value
     looked = dict(
         project.rows(
-            "SELECT batch_key, count(DISTINCT (query_key, passage_key)) FROM audit_looks JOIN audit_batches USING"
-            " (batch_key) WHERE audit_key = ? GROUP BY 1",
+            "SELECT batch_key, count(DISTINCT (query_key, passage_key)) FROM audit_looks"
+            " JOIN audit_batches USING (batch_key) WHERE audit_key = ? GROUP BY 1",
             [audit.key],
         )
     )
     return [
-        replace(by_key[key], looked=looked.get(key, 0)) for key in sorted(by_key, key=lambda entry: kept[entry].number)
+        replace(by_key[key], looked=looked.get(key, 0))
+        for key in sorted(by_key, key=lambda entry: kept[entry].number)
     ]
 
 
@@ -255,7 +279,8 @@ class Estimation:
 
     Args:
         batches: the finished batches.
-        planned: chances of the batches as planned before the first batch; they determine the shares of batches.
+        planned: chances of the batches as planned before the first batch; they determine the shares
+            of batches.
         gains: gains of the judged passages; NaN for other passages.
         predicted: predictions from graders or ranks.
         corrected: estimates from gains and predictions.
@@ -274,8 +299,8 @@ def estimate_gains(facts: Facts, machine: bool = True) -> Estimation | None:
     """Estimate the gain of every passage from finished batches; None without finished batches.
 
     Args:
-        machine: whether to predict judgments also from graders; otherwise only from ranks and other judgments. The
-            estimates are unbiased in both cases.
+        machine: whether to predict judgments also from graders; otherwise only from ranks and other
+            judgments. The estimates are unbiased in both cases.
     """
     done = [batch for batch in facts.batches if batch.done]
     if not done:
@@ -284,22 +309,34 @@ def estimate_gains(facts: Facts, machine: bool = True) -> Estimation | None:
     pool = pool_of(facts.weights, facts.columns if machine else {})
     # Shares are fixed before anything is drawn, so that they do not depend on the outcome.
     size = float(first.size)
-    planned = planned_chances(first.sizes, [size] * max(facts.looks, len(done), PLANNED), known=~np.isnan(first.known))
+    planned = planned_chances(
+        first.sizes, [size] * max(facts.looks, len(done), PLANNED), known=~np.isnan(first.known)
+    )
     judged = [
-        JudgedBatch(batch.chances, batch.drawn, batch.drawn & ~np.isnan(batch.first), ~np.isnan(batch.known))
+        JudgedBatch(
+            batch.chances, batch.drawn, batch.drawn & ~np.isnan(batch.first), ~np.isnan(batch.known)
+        )
         for batch in done
     ]
     gains = facts.gains(facts.judged)
     predicted = predict_batches(pool, judged, planned, gains)
-    return Estimation(facts, pool, judged, planned, gains, predicted, correct_gains(judged, planned, gains, predicted))
+    return Estimation(
+        facts,
+        pool,
+        judged,
+        planned,
+        gains,
+        predicted,
+        correct_gains(judged, planned, gains, predicted),
+    )
 
 
 DRAW = "draw audit batch"
 
 
 def weigh_passages(facts: Facts) -> Array:
-    """Return the importance of each passage for the goal: for the difference of a pair, for all differences, or for all
-    scores.
+    """Return the importance of each passage for the goal: for the difference of a pair, for all
+    differences, or for all scores.
 
     Returns:
         Shape (N,), at least 0.
@@ -307,12 +344,20 @@ def weigh_passages(facts: Facts) -> Array:
     goal: Goal = facts.goal
     rows = facts.weights.w
     if goal.aim == "pair":
-        rows = rows[[facts.weights.systems.index(str(goal.first)), facts.weights.systems.index(str(goal.second))]]
+        rows = rows[
+            [
+                facts.weights.systems.index(str(goal.first)),
+                facts.weights.systems.index(str(goal.second)),
+            ]
+        ]
     return passage_importance(rows, "differences" if goal.aim in ("best", "pair") else "scores")
 
 
-def draw_batch(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
-    """Draw the next batch. Each passage is drawn independently, so the number of drawn passages varies around the size.
+def draw_batch(
+    project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0
+) -> Batch:
+    """Draw the next batch. Each passage is drawn independently, so the number of drawn passages
+    varies around the size.
 
     Existing judgments of the source count unchanged, and their passages are not drawn.
 
@@ -321,12 +366,14 @@ def draw_batch(project: Project, audit: Audit, author: str, size: int | None = N
         doubled: share of the drawn passages that a second person also judges, to measure agreement.
 
     Raises:
-        InputError: the audit has ended, the previous batch is open, no passages are left to draw, or a number is out
-            of range.
+        InputError: the audit has ended, the previous batch is open, no passages are left to draw,
+            or a number is out of range.
     """
     before = list_batches(project, audit)
     if audit.ended:
-        raise InputError("audit-ended", f"The audit '{audit.name}' has ended.", "Plan another audit.")
+        raise InputError(
+            "audit-ended", f"The audit '{audit.name}' has ended.", "Plan another audit."
+        )
     if before and not before[-1].done:
         raise InputError(
             "batch-still-open",
@@ -362,9 +409,9 @@ def draw_batch(project: Project, audit: Audit, author: str, size: int | None = N
         "expected": round(float(chance[eligible].sum()), 6),
     }
     with project.transaction(act="plan audits", author=author) as cursor:
-        if cursor.execute("SELECT count(*) FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall() != [
-            (len(before),)
-        ]:
+        if cursor.execute(
+            "SELECT count(*) FROM audit_batches WHERE audit_key = ?", [audit.key]
+        ).fetchall() != [(len(before),)]:
             raise InputError(
                 "batch-drawn-meanwhile",
                 "Another person has just drawn a batch.",
@@ -384,11 +431,19 @@ def draw_batch(project: Project, audit: Audit, author: str, size: int | None = N
             "doubled": twice,
             "known": [None if np.isnan(value) else int(value) for value in known],
         }
-        types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "chance": "DOUBLE", "size": "DOUBLE",
-                 "drawn": "BOOLEAN", "doubled": "BOOLEAN", "known": "INTEGER"}  # fmt: skip
+        types = {
+            "query_id": "VARCHAR",
+            "passage_id": "VARCHAR",
+            "chance": "DOUBLE",
+            "size": "DOUBLE",
+            "drawn": "BOOLEAN",
+            "doubled": "BOOLEAN",
+            "known": "INTEGER",
+        }
         stage_columns(cursor, "new_chances", columns, types)
         cursor.execute(
-            "INSERT INTO audit_chances SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
+            "INSERT INTO audit_chances"
+            " SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
             " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
             " ORDER BY query_id, passage_id",
             [key],
@@ -413,5 +468,7 @@ def _draw_sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
     estimated = estimate_gains(facts)
     if estimated is None:
         return weigh_passages(facts), {"spread": "alike"}
-    spread = expected_spread(estimated.pool, estimated.batches, estimated.planned, estimated.gains, estimated.predicted)
+    spread = expected_spread(
+        estimated.pool, estimated.batches, estimated.planned, estimated.gains, estimated.predicted
+    )
     return weigh_passages(facts) * spread, {"spread": "learnt from the batches before"}

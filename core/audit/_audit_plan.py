@@ -1,4 +1,4 @@
-"""Planning of audits: goal, systems, measure and current ranks; and the end of batches and audits."""
+"""Planning of audits: goal, systems, measure and current ranks; the end of batches and audits."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def in_batches(goal: Goal, batch_size: int | None, looks: int | None) -> tuple[i
     """Return the number of passages per batch, and the maximum number of batches.
 
     Args:
-        batch_size: passages per batch. None means the goal's budget divided by the looks, or `BATCH_SIZE` without a
-            budget.
-        looks: number of batches after which the leaderboard may be inspected. None means the number that the budget
-            needs, or `LOOKS` without a budget.
+        batch_size: passages per batch. None means the goal's budget divided by the looks, or
+            `BATCH_SIZE` without a budget.
+        looks: number of batches after which the leaderboard may be inspected. None means the number
+            that the budget needs, or `LOOKS` without a budget.
     """
     if goal.budget:
         looks = looks or (-(-goal.budget // batch_size) if batch_size else 1)
@@ -60,8 +60,9 @@ def design_audit(
 ) -> Audit:
     """Plan an audit of the current ranks, which are stored. No passages are drawn yet.
 
-    The audit has the queries of the grader's leaderboard. Overrides do not count, because people gave them after seeing
-    the grader's ratings. With them, the ratings would influence the predictions twice.
+    The audit has the queries of the grader's leaderboard. Overrides do not count, because people
+    gave them after seeing the grader's ratings. With them, the ratings would influence the
+    predictions twice.
 
     Args:
         name: name of the audit.
@@ -69,29 +70,34 @@ def design_audit(
         policy: policy of the grader's leaderboard.
         runs: the systems; empty for all.
         graders: graders whose ratings predict judgments, in addition to the policy's grader.
-        source: source that gets the judgments; its existing judgments are known. None for `audit: NAME`.
+        source: source that gets the judgments; its existing judgments are known. None for `audit:
+            NAME`.
         highest: greatest possible judgment; None means the greatest of the source, or else 3.
         batch_size, looks: see `in_batches`.
         alpha: error that is spent over the looks.
         seed: determines, with the chances, which passages are drawn; None for a random seed.
 
     Raises:
-        InputError: the name is empty or taken, the measure is not linear in gains; a run or grader is unknown; labels
-            are missing; or a number is out of range.
+        InputError: the name is empty or taken, the measure is not linear in gains; a run or grader
+            is unknown; labels are missing; or a number is out of range.
     """
     project.require("plan audits", author=author)
     if not (name := as_name(name)):
         raise InputError("empty-name", "The name of the audit is empty.", "Give the audit a name.")
     linear = linear_measure(measure)
     base = basis(project, replace(policy, overrides=False))
-    resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
+    resolved = replace(
+        base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False
+    )
     further = [find_grader(project, one).spec.fingerprint for one in graders]
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
     check_goal(goal, chosen)
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
         raise InputError(
-            "no-labels", "Nothing to audit: no passage has a label yet.", "Grade passages first: exam grade"
+            "no-labels",
+            "Nothing to audit: no passage has a label yet.",
+            "Grade passages first: exam grade",
         )
     batch_size, looks = in_batches(goal, batch_size, looks)
     kept = source or f"audit: {name}"
@@ -125,44 +131,69 @@ def design_audit(
         (
             not 0 <= seed <= LARGEST_SEED,
             InputError(
-                "seed-out-of-range", f"Seed {seed} is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
+                "seed-out-of-range",
+                f"Seed {seed} is out of range.",
+                f"Use a whole number from 0 to {LARGEST_SEED:,}.",
             ),
         ),
     )
     with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
-            raise InputError("name-taken", f"An audit named '{name}' already exists.", "Choose another name.")
+            raise InputError(
+                "name-taken", f"An audit named '{name}' already exists.", "Choose another name."
+            )
         check_new(cursor, "source", [kept])
         key = cursor.execute(
             "INSERT INTO audits VALUES"
-            " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING audit_key",
-            [name, linear.title, json.dumps(resolved.as_dict()),
-             list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
-             json.dumps(goal.as_dict(), ensure_ascii=False), kept, highest, batch_size, looks, alpha,
-             seed, as_name(author)],
-        ).fetchall()[0][0]  # fmt: skip
+            " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            " RETURNING audit_key",
+            [
+                name,
+                linear.title,
+                json.dumps(resolved.as_dict()),
+                list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
+                json.dumps(goal.as_dict(), ensure_ascii=False),
+                kept,
+                highest,
+                batch_size,
+                looks,
+                alpha,
+                seed,
+                as_name(author),
+            ],
+        ).fetchall()[0][0]
         for table, row, column, names in (
             ("runs", "run_key", "name", chosen),
             ("queries", "query_key", "query_id", queries),
         ):
             cursor.execute(
-                f"INSERT INTO audit_{table} SELECT $key, {row}, list_position($names, {column}) FROM {table}"
-                f" WHERE list_contains($names, {column}) ORDER BY 3",
+                f"INSERT INTO audit_{table} SELECT $key, {row}, list_position($names, {column})"
+                f" FROM {table} WHERE list_contains($names, {column}) ORDER BY 3",
                 {"key": key, "names": names},
             )
         cursor.execute(
-            "INSERT INTO audit_ranks SELECT audit_key, run_key, query_key, passage_key, rank FROM rankings"
-            " JOIN audit_runs USING (run_key) JOIN audit_queries USING (audit_key, query_key)"
-            " WHERE audit_key = ? AND rank <= ? ORDER BY ALL",
+            "INSERT INTO audit_ranks SELECT audit_key, run_key, query_key, passage_key, rank"
+            " FROM rankings JOIN audit_runs USING (run_key) JOIN audit_queries"
+            " USING (audit_key, query_key) WHERE audit_key = ? AND rank <= ? ORDER BY ALL",
             [key, linear.cutoff],
         )
-        if not cursor.execute("SELECT count(*) FROM audit_ranks WHERE audit_key = ?", [key]).fetchall()[0][0]:
+        if not cursor.execute(
+            "SELECT count(*) FROM audit_ranks WHERE audit_key = ?", [key]
+        ).fetchall()[0][0]:
             raise InputError(
                 "no-labelled-queries",
                 "The runs rank no passages for queries with labels.",
                 "Import runs for these queries.",
             )
-        log_action(cursor, author, DESIGN, name=name, measure=linear.title, goal=goal.says, runs=len(chosen))
+        log_action(
+            cursor,
+            author,
+            DESIGN,
+            name=name,
+            measure=linear.title,
+            goal=goal.says,
+            runs=len(chosen),
+        )
     return find_audit(project, name)
 
 
@@ -173,7 +204,10 @@ def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
         InputError: no systems, a single one for a comparison, or not those that the goal names.
     """
     check_rules(
-        (not chosen, InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")),
+        (
+            not chosen,
+            InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE..."),
+        ),
         (
             goal.aim in ("best", "pair") and len(chosen) < 2,
             InputError(
@@ -186,7 +220,9 @@ def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
             (
                 run is not None and run not in chosen,
                 InputError(
-                    "goal-run-not-audited", f"Run '{run}' of the goal is not part of the audit.", f"Add --run {run}."
+                    "goal-run-not-audited",
+                    f"Run '{run}' of the goal is not part of the audit.",
+                    f"Add --run {run}.",
                 ),
             )
             for run in (goal.first, goal.second)
@@ -195,7 +231,8 @@ def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
 
 
 def end_batch(project: Project, audit: Audit, author: str) -> None:
-    """End the newest batch before all passages are judged. The unjudged passages then count as "cannot say".
+    """End the newest batch before all passages are judged. The unjudged passages then count as
+    "cannot say".
 
     Raises:
         InputError: the newest batch is not open, or has no judgments.
@@ -203,7 +240,9 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
     existing = list_batches(project, audit)
     if not existing or existing[-1].done:
         raise InputError(
-            "no-open-batch", f"The audit '{audit.name}' has no open batch to end.", "See exam audit status."
+            "no-open-batch",
+            f"The audit '{audit.name}' has no open batch to end.",
+            "See exam audit status.",
         )
     if not existing[-1].judged:
         raise InputError(
@@ -216,11 +255,20 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
             "INSERT INTO audit_ends VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
             [audit.key, existing[-1].key, as_name(author)],
         )
-        log_action(cursor, author, END_BATCH, audit=audit.name, batch=existing[-1].number, unjudged=existing[-1].open)
+        log_action(
+            cursor,
+            author,
+            END_BATCH,
+            audit=audit.name,
+            batch=existing[-1].number,
+            unjudged=existing[-1].open,
+        )
 
 
 def end_audit(project: Project, audit: Audit, author: str) -> None:
-    """End an audit: no further passages are drawn or judged. Its leaderboard stays. Repeated calls have no effect."""
+    """End an audit: no further passages are drawn or judged. Its leaderboard stays. Repeated calls
+    have no effect.
+    """
     if audit.ended:
         return
     with project.transaction(act="plan audits", author=author) as cursor:
@@ -247,7 +295,8 @@ class Texts:
 def count_texts(project: Project, audit: Audit) -> Texts:
     """Return the number of passages that can be drawn, and of those without a text."""
     row = project.rows(
-        "SELECT count(*), count(*) FILTER (text_key IS NULL) FROM (SELECT DISTINCT query_key, passage_key"
+        "SELECT count(*), count(*) FILTER (text_key IS NULL)"
+        " FROM (SELECT DISTINCT query_key, passage_key"
         " FROM audit_ranks WHERE audit_key = ?) JOIN passages USING (passage_key)",
         [audit.key],
     )[0]
@@ -269,18 +318,22 @@ def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
         (run, query, passage, rank)
         for run, query, passage, rank in project.rows(
             "SELECT name, query_id, passage_id, rank FROM audit_ranks JOIN runs USING (run_key)"
-            " JOIN audit_runs a USING (audit_key, run_key) JOIN queries USING (query_key) JOIN passages"
-            " USING (passage_key) WHERE audit_key = ? ORDER BY a.position, query_id, rank, passage_id",
+            " JOIN audit_runs a USING (audit_key, run_key) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE audit_key = ?"
+            " ORDER BY a.position, query_id, rank, passage_id",
             [audit.key],
         )
     ]
 
 
-def weights_from(ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int) -> Weights:
-    """Return rank weights of runs over the union of their passages. Ranks that a run lacks have no weight.
+def weights_from(
+    ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int
+) -> Weights:
+    """Return rank weights of runs over the union of their passages. Ranks that a run lacks have no
+    weight.
 
-    A run's weight on a passage is the discount of the passage's rank, divided by the number of queries. So a query that
-    a run skipped counts 0.
+    A run's weight on a passage is the discount of the passage's rank, divided by the number of
+    queries. So a query that a run skipped counts 0.
 
     Args:
         ranks: ranks down to the measure's cutoff.

@@ -26,10 +26,12 @@ FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
 
 
 def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
-    """Return the audit files of a bundle: for each audit with a batch its design, seed, chances and judgments.
+    """Return the audit files of a bundle: for each audit with a batch its design, seed, chances and
+    judgments.
 
     Returns:
-        By file name, a sentence that describes the file, and its content, without names of assessors.
+        By file name, a sentence that describes the file, and its content, without names of
+            assessors.
     """
     files = {}
     with_batches = [audit for audit in find_audits(project) if list_batches(project, audit)]
@@ -37,8 +39,10 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
         facts = gather_facts(project, audit)
         name = f"audit-{number}.json"
         what = (
-            f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and judgments.\n"
-            f"    exam audit leaderboard --from {name} recomputes its leaderboard without the project."
+            f"The audit '{facts.name}' by {facts.measure}: its"
+            " design, seed, ranks, chances and judgments.\n"
+            f"    exam audit leaderboard --from {name} recomputes its leaderboard"
+            " without the project."
         )
         files[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
     return files
@@ -55,7 +59,11 @@ def facts_as_json(facts: Facts) -> dict[str, Any]:
         "queries": facts.weights.queries,
         "passages": [list(item) for item in facts.weights.items],
         "ranks": {
-            run: [[column[query, passage], rank] for one, query, passage, rank in facts.ranks if one == run]
+            run: [
+                [column[query, passage], rank]
+                for one, query, passage, rank in facts.ranks
+                if one == run
+            ]
             for run in facts.weights.systems
         },
         "labels": _without_nan(facts.labels),
@@ -76,9 +84,18 @@ def facts_as_json(facts: Facts) -> dict[str, Any]:
 
 
 _PLAIN = (
-    "name", "measure", "source", "batch_size", "looks", "alpha", "seed", "top_rating", "min_rating", "min_judgment",
+    "name",
+    "measure",
+    "source",
+    "batch_size",
+    "looks",
+    "alpha",
+    "seed",
+    "top_rating",
+    "min_rating",
+    "min_judgment",
     "top_judgment",
-)  # fmt: skip
+)
 _VALUES = ("chances", "sizes", "known", "first", "second")
 _FLAGS = ("drawn", "doubled")
 
@@ -100,20 +117,24 @@ def read_facts(data: bytes, name: str) -> Facts:
     try:
         given = json.loads(data)
     except ValueError as error:
-        raise InputError("not-an-audit", f"{name} is not an audit file ({error}).", _WHICH) from error
+        raise InputError(
+            "not-an-audit", f"{name} is not an audit file ({error}).", _WHICH
+        ) from error
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise InputError("not-an-audit", f"{name} is not an audit file of a bundle.", _WHICH)
     if given.get("format_version") != FORMAT_VERSION:
         raise InputError(
             "unknown-format-version",
-            f"Unknown format version {given.get('format_version')} of {name}. This program reads version"
-            f" {FORMAT_VERSION}.",
+            f"Unknown format version {given.get('format_version')} of {name}. This program reads"
+            f" version {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote the file, or a newer version than that.",
         )
     try:
         return _facts_from_json(given)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, WorkbenchError) as error:
-        raise InputError("not-an-audit", f"Cannot read the audit in {name} ({error}).", _WHICH) from error
+        raise InputError(
+            "not-an-audit", f"Cannot read the audit in {name} ({error}).", _WHICH
+        ) from error
 
 
 _WHICH = "Use an audit file of a bundle, such as audit-1.json."
@@ -121,8 +142,14 @@ _WHICH = "Use an audit file of a bundle, such as audit-1.json."
 
 def _facts_from_json(given: Mapping[str, Any]) -> Facts:
     items = [(str(query), str(passage)) for query, passage in given["passages"]]
-    ranks = [(str(run), *items[int(at)], int(rank)) for run, ranking in given["ranks"].items() for at, rank in ranking]
-    weights = weights_from(ranks, list(given["ranks"]), linear_measure(given["measure"]), int(given["queries"]))
+    ranks = [
+        (str(run), *items[int(at)], int(rank))
+        for run, ranking in given["ranks"].items()
+        for at, rank in ranking
+    ]
+    weights = weights_from(
+        ranks, list(given["ranks"]), linear_measure(given["measure"]), int(given["queries"])
+    )
     if list(weights.items) != items:
         raise ValueError("passages do not match the ranks")
     n = len(items)
@@ -132,7 +159,9 @@ def _facts_from_json(given: Mapping[str, Any]) -> Facts:
         weights=weights,
         ranks=ranks,
         labels=_values_from_json(given["labels"], n),
-        columns={str(name): _values_from_json(values, n) for name, values in given["features"].items()},
+        columns={
+            str(name): _values_from_json(values, n) for name, values in given["features"].items()
+        },
         batches=[
             Drawn(
                 number=int(batch["number"]),
@@ -159,7 +188,9 @@ def _values_from_json(values: Any, n: int) -> Values:
 
 
 @as_act("see boards")
-def audited_by(project: Project, policy: Policy = DEFAULT_POLICY, measure: str | None = None) -> Audit | None:
+def audited_by(
+    project: Project, policy: Policy = DEFAULT_POLICY, measure: str | None = None
+) -> Audit | None:
     """Return the newest audit of a grader's labels that has a leaderboard; None without one.
 
     Args:
@@ -170,14 +201,21 @@ def audited_by(project: Project, policy: Policy = DEFAULT_POLICY, measure: str |
         for audit in _audits_of_policy(project, policy)
         if any(batch.done for batch in list_batches(project, audit))
     ]
-    return next((audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None)
+    return next(
+        (audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None
+    )
 
 
 @as_act("see boards")
 def under_way(project: Project, policy: Policy = DEFAULT_POLICY) -> Audit | None:
-    """Return the newest open audit of a grader's labels that has no leaderboard yet; None without one."""
+    """Return the newest open audit of a grader's labels that has no leaderboard yet; None without
+    one.
+    """
     begun = (audit for audit in reversed(_audits_of_policy(project, policy)) if not audit.ended)
-    return next((audit for audit in begun if not any(batch.done for batch in list_batches(project, audit))), None)
+    return next(
+        (audit for audit in begun if not any(batch.done for batch in list_batches(project, audit))),
+        None,
+    )
 
 
 def _audits_of_policy(project: Project, policy: Policy) -> list[Audit]:
@@ -186,7 +224,9 @@ def _audits_of_policy(project: Project, policy: Policy) -> list[Audit]:
 
 
 def audit_notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
-    """Return the notice for a leaderboard of the grader's labels: whether it was audited, and the roles of models."""
+    """Return the notice for a leaderboard of the grader's labels: whether it was audited, and the
+    roles of models.
+    """
     roles = find_circularity(project, policy)
     return " ".join((_audited_notice(project, policy), roles.says, *roles.warnings))
 
@@ -194,7 +234,10 @@ def audit_notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
 def _audited_notice(project: Project, policy: Policy) -> str:
     if (audit := audited_by(project, policy)) is not None:
         name = shlex.quote(audit.name)
-        return f"These scores rest on the grader's labels. For audited scores: exam audit leaderboard --audit {name}."
+        return (
+            "These scores rest on the grader's labels. For audited scores: exam audit leaderboard"
+            f" --audit {name}."
+        )
     begun = under_way(project, policy)
     how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
     yet = "Not audited" if begun is None else f"Audit '{begun.name}' is in progress"
@@ -214,14 +257,15 @@ def describe_methods(project: Project, audit: Audit) -> str:
 def _describe_plan(project: Project, audit: Audit, facts: Facts) -> str:
     graders = " and ".join(find_grader(project, one).spec.name for one in audit.graders)
     gain = (
-        f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and by the grader's labels"
-        f" if its label was at least {facts.min_rating:,}."
+        f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and by"
+        f" the grader's labels if its label was at least {facts.min_rating:,}."
         if facts.top_gain == 1
         else f"The gain of a passage was its judgment (0–{facts.top_judgment:,})."
     )
     return (
         f"Systems were scored by {audit.measure_title} (systems: {len(audit.runs):,}, queries:"
-        f" {len(audit.queries):,}). {gain} We audited the labels of {graders} for the {len(facts.weights.items):,}"
+        f" {len(audit.queries):,}). {gain} We audited the labels of {graders} for the"
+        f" {len(facts.weights.items):,}"
         f" passages that affect a score. Goal of the audit: {audit.goal.says}."
     )
 
@@ -237,30 +281,40 @@ def _describe_sample(project: Project, audit: Audit, facts: Facts) -> str:
         if assessor.judged
     }
     sentences = (
-        f"We drew a Poisson sample of {sum(b.drawn for b in drawn):,} passages (batches: {len(drawn):,},"
-        f" seed {audit.seed}). Inclusion probabilities were proportional to a passage's weight in the systems' scores"
+        f"We drew a Poisson sample of {sum(b.drawn for b in drawn):,} passages (batches:"
+        f" {len(drawn):,},"
+        f" seed {audit.seed}). Inclusion probabilities were proportional to a passage's weight in"
+        " the systems' scores"
     )
     if len(drawn) > 1:
         sentences += " and, after the first batch, to its expected residual"
     sentences += (
-        f". {how_many(len(people), 'assessors').capitalize()} judged {sum(b.judged for b in drawn):,} of the passages"
+        f". {how_many(len(people), 'assessors').capitalize()} judged"
+        f" {sum(b.judged for b in drawn):,} of the passages"
     )
     looked = sum(batch.looked for batch in facts.batches)
-    sentences += f"; labels were revealed for {how_many(looked, 'passages')}." if looked else " without seeing labels."
+    sentences += (
+        f"; labels were revealed for {how_many(looked, 'passages')}."
+        if looked
+        else " without seeing labels."
+    )
     if missed := sum(b.cannot_say for b in drawn):
         sentences += f" Passages that could not be judged: {missed:,}."
     if drawn[0].known:
-        sentences += f" Passages judged before the audit: {drawn[0].known:,}. They enter with probability 1."
+        sentences += (
+            f" Passages judged before the audit: {drawn[0].known:,}. They enter with probability 1."
+        )
     return sentences
 
 
 def _describe_estimate(audit: Audit, board: AuditBoard) -> str:
     about = "these queries" if board.variance == "pool" else "a population of similar queries"
     sentences = (
-        "Judgments were predicted from labels, ratings and answered questions by ridge regression, cross-fitted over"
-        " passages. Each score is the sum of the predictions, corrected by the inversely weighted residuals of the"
-        " sample (difference estimator). The shares that combine the batches were fixed before the first batch."
-        f" The estimate is unbiased for any grader. Intervals ({board.confidence:.0%}, Student's t) are about {about}."
+        "Judgments were predicted from labels, ratings and answered questions by ridge regression,"
+        " cross-fitted over passages. Each score is the sum of the predictions, corrected by"
+        " the inversely weighted residuals of the sample (difference estimator). The shares"
+        " that combine the batches were fixed before the first batch. The estimate is unbiased"
+        f" for any grader. Intervals ({board.confidence:.0%}, Student's t) are about {about}."
         " Pairs of systems were compared with Holm's correction."
     )
     # An audit with a budget draws no conclusion, so its interim analyses spend no error.
@@ -274,26 +328,32 @@ def _describe_estimate(audit: Audit, board: AuditBoard) -> str:
 
 
 def _describe_results(board: AuditBoard) -> str:
-    widths = sorted(s.high - s.low for s in board.systems if s.high is not None and s.low is not None)
+    widths = sorted(
+        s.high - s.low for s in board.systems if s.high is not None and s.low is not None
+    )
     half = f"{widths[len(widths) // 2] / 2:.4f}" if widths else "unknown"
     but = f" (unknown for {first_few(board.untested)})" if widths and board.untested else ""
     biases = [s.bias for s in board.systems if s.bias is not None]
     sentences = (
-        f"{board.statement.says} The median half width of the intervals is {half}{but}. The bias of the grader's scores"
-        f" ranges from {min(biases):+z.4f} to {max(biases):+z.4f}."
+        f"{board.statement.says} The median half width of the intervals is {half}{but}. The bias of"
+        f" the grader's scores ranges from {min(biases):+z.4f} to {max(biases):+z.4f}."
     )
     if board.labels is not None:
         sentences += (
             f" The labels have a precision of {_rate_text(board.labels.precision)}, a recall of"
-            f" {_rate_text(board.labels.recall)} and a Cohen's kappa of {_rate_text(board.labels.kappa)}."
+            f" {_rate_text(board.labels.recall)} and a Cohen's kappa of"
+            f" {_rate_text(board.labels.kappa)}."
         )
     if board.correlation is not None and board.correlation.value is not None:
         sentences += (
-            " Corrected for sampling noise, Pearson's correlation of the grader's leaderboard with a fully judged one"
-            f" is {_rate_text(board.correlation)}."
+            " Corrected for sampling noise, Pearson's correlation of the grader's leaderboard with"
+            f" a fully judged one is {_rate_text(board.correlation)}."
         )
     if board.people is not None and board.people.value is not None:
-        sentences += f" For passages judged twice, Cohen's kappa of the two assessors is {board.people.value:z.3f}."
+        sentences += (
+            " For passages judged twice, Cohen's kappa of the two assessors is"
+            f" {board.people.value:z.3f}."
+        )
     return sentences
 
 

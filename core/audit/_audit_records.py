@@ -14,8 +14,9 @@ from ..measures.audit import linear_measure
 from ..store import Project
 
 Aim = Literal["best", "pair", "width", "budget"]
-"""The aim of an audit. `best`: find the best system. `pair`: find the better of two systems. `width`: know every score
-within a half-width. `budget`: get results from a given number of judgments."""
+"""The aim of an audit. `best`: find the best system. `pair`: find the better of two systems.
+`width`: know every score within a half-width. `budget`: get results from a given number of
+judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
@@ -54,16 +55,29 @@ class Goal:
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        needs = {"best": (), "pair": ("first", "second"), "width": ("half_width",), "budget": ("budget",)}
+        needs = {
+            "best": (),
+            "pair": ("first", "second"),
+            "width": ("half_width",),
+            "budget": ("budget",),
+        }
         given = needs.get(self.aim, ())
         check_rules(
             (
                 self.aim not in needs,
-                InputError("unknown-audit-goal", f"Unknown audit goal '{self.aim}'.", f"Available: {', '.join(AIMS)}."),
+                InputError(
+                    "unknown-audit-goal",
+                    f"Unknown audit goal '{self.aim}'.",
+                    f"Available: {', '.join(AIMS)}.",
+                ),
             ),
             (
                 any(getattr(self, name) is None for name in given),
-                InputError("incomplete-goal", f"The goal '{self.aim}' is incomplete.", f"Give {' and '.join(given)}."),
+                InputError(
+                    "incomplete-goal",
+                    f"The goal '{self.aim}' is incomplete.",
+                    f"Give {' and '.join(given)}.",
+                ),
             ),
             (
                 self.aim == "pair" and self.first == self.second,
@@ -76,13 +90,17 @@ class Goal:
             (
                 self.half_width is not None and not 0 < self.half_width < float("inf"),
                 InputError(
-                    "width-out-of-range", f"Half width {self.half_width} is out of range.", "Use a number above 0."
+                    "width-out-of-range",
+                    f"Half width {self.half_width} is out of range.",
+                    "Use a number above 0.",
                 ),
             ),
             (
                 self.budget is not None and self.budget < 1,
                 InputError(
-                    "budget-out-of-range", f"Budget {self.budget} is out of range.", "Use a number of judgments from 1."
+                    "budget-out-of-range",
+                    f"Budget {self.budget} is out of range.",
+                    "Use a number of judgments from 1.",
                 ),
             ),
         )
@@ -107,9 +125,12 @@ class Audit:
     """The plan of an audit.
 
     Args:
-        measure: stored name of the measure. Audits of earlier versions have the name of the weights, such as DCG@10.
-        policy: policy of the grader's leaderboard: the grader by its fingerprint, a fixed bank version, no overrides.
-        graders: fingerprints of the graders whose ratings predict judgments; the policy's grader is first.
+        measure: stored name of the measure. Audits of earlier versions have the name of the
+            weights, such as DCG@10.
+        policy: policy of the grader's leaderboard: the grader by its fingerprint, a fixed bank
+            version, no overrides.
+        graders: fingerprints of the graders whose ratings predict judgments; the policy's grader is
+            first.
         source: source of its judgments, which are from 0 to `highest`.
         batch_size: planned number of passages per batch.
         looks: number of batches over which the error alpha is spent.
@@ -160,7 +181,8 @@ class Batch:
         known: number of passages that were judged before.
         doubled: number of drawn passages that a second person is to judge.
         frame: number of passages that could be drawn.
-        judged, cannot_say, skipped: numbers of drawn passages by their last verdict in the first turn.
+        judged, cannot_say, skipped: numbers of drawn passages by their last verdict in the first
+            turn.
         judged_twice: number of passages that a second person has judged.
         ended: whether a person ended the batch before all passages were judged.
         design: how the chances were computed.
@@ -229,17 +251,32 @@ def find_audits(project: Project) -> list[Audit]:
             ended=ended,
         )
         for (
-            key, name, measure, policy, graders, goal, source, highest, batch_size, looks, alpha, seed, author,
-            made_at, runs, queries, ended,
+            key,
+            name,
+            measure,
+            policy,
+            graders,
+            goal,
+            source,
+            highest,
+            batch_size,
+            looks,
+            alpha,
+            seed,
+            author,
+            made_at,
+            runs,
+            queries,
+            ended,
         ) in project.rows(
-            "SELECT a.*, r.names, q.ids, EXISTS (FROM audit_ends e WHERE e.audit_key = a.audit_key AND"
-            " e.batch_key IS NULL) FROM audits a"
-            " JOIN (SELECT audit_key, list(name ORDER BY position) AS names FROM audit_runs JOIN runs USING"
-            " (run_key) GROUP BY 1) r USING (audit_key)"
-            " JOIN (SELECT audit_key, list(query_id ORDER BY position) AS ids FROM audit_queries JOIN queries"
-            " USING (query_key) GROUP BY 1) q USING (audit_key) ORDER BY audit_key"
+            "SELECT a.*, r.names, q.ids, EXISTS (FROM audit_ends e"
+            " WHERE e.audit_key = a.audit_key AND e.batch_key IS NULL) FROM audits a"
+            " JOIN (SELECT audit_key, list(name ORDER BY position) AS names FROM audit_runs"
+            " JOIN runs USING (run_key) GROUP BY 1) r USING (audit_key)"
+            " JOIN (SELECT audit_key, list(query_id ORDER BY position) AS ids FROM audit_queries"
+            " JOIN queries USING (query_key) GROUP BY 1) q USING (audit_key) ORDER BY audit_key"
         )
-    ]  # fmt: skip
+    ]
 
 
 def find_audit(project: Project, name: str | None = None) -> Audit:
@@ -259,7 +296,9 @@ def find_audit(project: Project, name: str | None = None) -> Audit:
     if candidates:
         return candidates[-1]
     if name is None:
-        raise InputError("no-audit", "No audits yet.", "Plan an audit: exam audit design NAME --measure DCG@10")
+        raise InputError(
+            "no-audit", "No audits yet.", "Plan an audit: exam audit design NAME --measure DCG@10"
+        )
     raise unknown_name("unknown-audit", "audit", name, [audit.name for audit in known])
 
 
@@ -268,12 +307,13 @@ def list_batches(project: Project, audit: Audit) -> list[Batch]:
     return [
         Batch(*(*row[:-1], json.loads(row[-1])))
         for row in project.rows(
-            f"WITH said AS MATERIALIZED (SELECT batch_key, turn, said, count(*) AS n FROM {LAST_SAID} GROUP BY ALL)"
+            "WITH said AS MATERIALIZED (SELECT batch_key, turn, said, count(*) AS n"
+            f" FROM {LAST_SAID} GROUP BY ALL)"
             " SELECT b.batch_key, audit_key, number, b.size, seed, b.author, drawn_at, count(*),"
             " count(*) FILTER (drawn), count(known), count(*) FILTER (doubled),"
             + "".join(
-                f" coalesce((SELECT sum(n)::BIGINT FROM said s WHERE s.batch_key = b.batch_key AND turn = {turn}"
-                f" AND said = '{said}'), 0),"
+                " coalesce((SELECT sum(n)::BIGINT FROM said s"
+                f" WHERE s.batch_key = b.batch_key AND turn = {turn} AND said = '{said}'), 0),"
                 for turn, said in ((1, "judged"), (1, "cannot say"), (1, "skipped"), (2, "judged"))
             )
             + " EXISTS (FROM audit_ends e WHERE e.batch_key = b.batch_key), design"

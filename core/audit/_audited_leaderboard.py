@@ -1,4 +1,6 @@
-"""The audited leaderboard: the grader's scores and scores corrected by judgments of a sample, with intervals."""
+"""The audited leaderboard: the grader's scores and scores corrected by judgments of a sample, with
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -46,17 +48,19 @@ class AuditedSystem:
     """A row of the audited leaderboard.
 
     Args:
-        rank, machine_rank: ranks by the audited score and by the grader's score, from 1, equal for equal scores.
-        audited: the unbiased score from the judgments. It is None before a batch is done, like the fields that depend
-            on it.
-        error, low, high: standard error and interval of the audited score by itself; None if the error is unknown,
-            because no judged passage affects the score.
-        worst_low, worst_high: the interval for the worst possible values of passages that people could not judge; None
-            without such passages.
+        rank, machine_rank: ranks by the audited score and by the grader's score, from 1, equal for
+            equal scores.
+        audited: the unbiased score from the judgments. It is None before a batch is done, like the
+            fields that depend on it.
+        error, low, high: standard error and interval of the audited score by itself; None if the
+            error is unknown, because no judged passage affects the score.
+        worst_low, worst_high: the interval for the worst possible values of passages that people
+            could not judge; None without such passages.
         machine: the score by the grader's labels.
-        bias, bias_low, bias_high: the grader's score minus the audited score, with its interval. The interval is None
-            if the audited score has no interval.
-        order: rank from 1 by the scores of `measures.audit.composite_scores`, which have no intervals.
+        bias, bias_low, bias_high: the grader's score minus the audited score, with its interval.
+            The interval is None if the audited score has no interval.
+        order: rank from 1 by the scores of `measures.audit.composite_scores`, which have no
+            intervals.
     """
 
     run: str
@@ -82,8 +86,9 @@ class Difference:
     Args:
         value: score of the first system minus score of the second.
         low, high: interval of the difference by itself.
-        p, adjusted: two-sided p value of no difference, and p after Holm's correction over all pairs of systems. These
-            and the interval are None if no judged passage distinguishes the two.
+        p, adjusted: two-sided p value of no difference, and p after Holm's correction over all
+            pairs of systems. These and the interval are None if no judged passage distinguishes the
+            two.
     """
 
     first: str
@@ -97,12 +102,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Favour:
-    """The bias of the grader towards systems that use its own model family, or the model family of the questions.
+    """The bias of the grader towards systems that use its own model family, or the model family of
+    the questions.
 
     Args:
         runs: these systems.
-        value: the mean bias of these systems minus the mean bias of other systems, with its interval. The interval is
-            None if the error is unknown.
+        value: the mean bias of these systems minus the mean bias of other systems, with its
+            interval. The interval is None if the error is unknown.
     """
 
     runs: tuple[str, ...]
@@ -113,7 +119,10 @@ class Favour:
     @property
     def says(self) -> str:
         """The finding as a sentence."""
-        kin = f"Systems with the same model family as the grader or the questions: {first_few(self.runs)}."
+        kin = (
+            "Systems with the same model family as the grader or the questions:"
+            f" {first_few(self.runs)}."
+        )
         if self.low is None or self.high is None:
             return f"{kin} No judgments show yet if their scores are too high."
         interval = f"{self.value:+z.4f} [{self.low:+z.4f}, {self.high:+z.4f}]"
@@ -132,8 +141,8 @@ class Statement:
         holds: whether the conclusion can be drawn; None before a batch is done.
         says: the conclusion, or the progress towards it, as a sentence.
         look, looks: number of this look, and number of planned looks.
-        level: the error that this look may spend; None if no look is left. If people look after every batch and stop at
-            a conclusion, it is wrong in at most a share alpha of audits.
+        level: the error that this look may spend; None if no look is left. If people look after
+            every batch and stop at a conclusion, it is wrong in at most a share alpha of audits.
         may_stop: whether judging can stop.
     """
 
@@ -146,7 +155,8 @@ class Statement:
 
 
 def statement_of(facts: Facts, estimated: Estimation | None) -> Statement:
-    """Return the conclusion of an audit after its finished batches. It is about exactly the queries of the audit.
+    """Return the conclusion of an audit after its finished batches. It is about exactly the queries
+    of the audit.
 
     Args:
         estimated: the estimated gains; None before a batch is done.
@@ -163,7 +173,8 @@ def statement_of(facts: Facts, estimated: Estimation | None) -> Statement:
         return Statement(spent, says, look, facts.looks, None, spent)
     if look > facts.looks:
         says = (
-            f"All {facts.looks:,} planned looks are used. Plan another audit with this source to reuse its judgments."
+            f"All {facts.looks:,} planned looks are used. Plan another audit with this source to"
+            " reuse its judgments."
         )
         return Statement(False, says, look, facts.looks, None, True)
     level = level_at(facts.alpha, facts.looks, look)
@@ -178,18 +189,28 @@ def _state_best(facts: Facts, estimated: Estimation, level: float) -> tuple[bool
     left = sorted(test.systems, key=lambda at: -scores[at])
     if test.holds:
         return True, f"The best of {len(names):,} systems is {names[left[0]]}."
-    return False, f"{names[left[0]]} leads. Possibly as good: {first_few([names[at] for at in left[1:]])}."
+    return (
+        False,
+        f"{names[left[0]]} leads. Possibly as good: {first_few([names[at] for at in left[1:]])}.",
+    )
 
 
 def _state_pair(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
     names = facts.weights.systems
     system, other = names.index(str(facts.goal.first)), names.index(str(facts.goal.second))
     test = decide_better(facts.weights.w, estimated.corrected, system, other, level)
-    value = float(estimate_sums(facts.weights.w[system] - facts.weights.w[other], estimated.corrected).value[0])
+    value = float(
+        estimate_sums(facts.weights.w[system] - facts.weights.w[other], estimated.corrected).value[
+            0
+        ]
+    )
     first, second = (names[system], names[other]) if value >= 0 else (names[other], names[system])
     if test.holds:
         return True, f"{first} is better than {second}, by {abs(value):.4f}."
-    return False, f"{first} leads {second} by {abs(value):.4f}, but the difference is not significant."
+    return (
+        False,
+        f"{first} leads {second} by {abs(value):.4f}, but the difference is not significant.",
+    )
 
 
 def _state_width(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
@@ -199,12 +220,17 @@ def _state_width(facts: Facts, estimated: Estimation, level: float) -> tuple[boo
     if np.isnan(halves).any():
         unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
         return False, (
-            f"Scores with an interval wider than ±{goal:g}: {len(test.systems):,} of {len(halves):,}."
+            f"Scores with an interval wider than ±{goal:g}: {len(test.systems):,} of"
+            f" {len(halves):,}."
             f" Unknown error, because no informative passage was judged: {first_few(unknown)}."
         )
     widest = int(np.argmax(halves))
     if test.holds:
-        return True, f"All scores are within ±{goal:g} (simultaneous intervals). The widest is ±{halves[widest]:.4f}."
+        return (
+            True,
+            f"All scores are within ±{goal:g} (simultaneous intervals). The widest is"
+            f" ±{halves[widest]:.4f}.",
+        )
     return False, (
         f"Scores with an interval wider than ±{goal:g}: {len(test.systems):,} of {len(halves):,}."
         f" The widest is ±{halves[widest]:.4f}, for {facts.weights.systems[widest]}."
@@ -223,21 +249,25 @@ class AuditBoard:
     """The results of an audit so far.
 
     Args:
-        systems: the systems, best first by the audited score, or by the grader's score before a batch is done.
+        systems: the systems, best first by the audited score, or by the grader's score before a
+            batch is done.
         groups: groups of runs that are not separated, best first; groups can overlap.
         differences: the difference of every two systems; empty before a batch is done.
         labels: accuracy of the grader's labels for the pool; None before a batch is done.
         statement: the conclusion on the goal.
-        correlation: Pearson's correlation of the grader's leaderboard with a fully judged leaderboard, corrected for
-            sampling noise; None before a batch is done.
-        kendall: bounds of Kendall's tau with a fully judged leaderboard, from the separated pairs of systems; None
-            before a batch is done, and with a single system.
-        favour: see `Favour`; None if no system, or every system, uses a model family of the grader or the questions.
+        correlation: Pearson's correlation of the grader's leaderboard with a fully judged
+            leaderboard, corrected for sampling noise; None before a batch is done.
+        kendall: bounds of Kendall's tau with a fully judged leaderboard, from the separated pairs
+            of systems; None before a batch is done, and with a single system.
+        favour: see `Favour`; None if no system, or every system, uses a model family of the grader
+            or the questions.
         people: Cohen's kappa of first and second judgments; None without second judgments.
-        frame, judged, known, missed: numbers of passages: in the audit, judged in finished batches, known before the
-            first batch, and drawn without getting a value.
-        waiting: number of passages in a batch that is not done; the leaderboard does not include them yet.
-        variance: the scope of intervals: these queries (`pool`), or further similar queries (`queries`).
+        frame, judged, known, missed: numbers of passages: in the audit, judged in finished batches,
+            known before the first batch, and drawn without getting a value.
+        waiting: number of passages in a batch that is not done; the leaderboard does not include
+            them yet.
+        variance: the scope of intervals: these queries (`pool`), or further similar queries
+            (`queries`).
     """
 
     audit: str
@@ -273,7 +303,8 @@ class AuditBoard:
         waiting = f" Passages of the next batch to judge: {self.waiting:,}." if self.waiting else ""
         missed = f" Passages that could not be judged: {self.missed:,}." if self.missed else ""
         untested = (
-            f" Unknown error, because no informative passage was judged: {first_few(self.untested)}."
+            " Unknown error, because no informative passage was judged:"
+            f" {first_few(self.untested)}."
             if self.untested
             else ""
         )
@@ -289,8 +320,8 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
     """Return the leaderboard of an audit from its current judgments.
 
     Args:
-        variance: `pool` for intervals about exactly these queries; `queries` for wider intervals, for which these
-            queries are a sample.
+        variance: `pool` for intervals about exactly these queries; `queries` for wider intervals,
+            for which these queries are a sample.
     """
     kin = find_circularity(project, audit.policy, audit.runs).kin
     return board_of(gather_facts(project, audit), variance, kin)
@@ -306,13 +337,22 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     w, names = facts.weights.w, facts.weights.systems
     machine = w @ facts.machine
     confidence = 1 - facts.alpha
-    waiting = sum(int((batch.drawn & np.isnan(batch.first)).sum()) for batch in facts.batches if not batch.done)
+    waiting = sum(
+        int((batch.drawn & np.isnan(batch.first)).sum())
+        for batch in facts.batches
+        if not batch.done
+    )
     known = int((~np.isnan(facts.batches[0].known)).sum()) if facts.batches else 0
     common: dict[str, Any] = {
-        "audit": facts.name, "measure": linear_measure(facts.measure).title, "confidence": confidence,
-        "variance": variance, "frame": len(facts.weights.items), "known": known, "waiting": waiting,
+        "audit": facts.name,
+        "measure": linear_measure(facts.measure).title,
+        "confidence": confidence,
+        "variance": variance,
+        "frame": len(facts.weights.items),
+        "known": known,
+        "waiting": waiting,
         "people": _assessor_agreement(facts),
-    }  # fmt: skip
+    }
     if estimated is None:
         ranks = _ranks_of(machine)
         rows = [
@@ -333,7 +373,11 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
             judged=0,
             missed=0,
         )
-    how: Mapping[str, Any] = {"variance": variance, "queries": estimated.pool.queries, "confidence": confidence}
+    how: Mapping[str, Any] = {
+        "variance": variance,
+        "queries": estimated.pool.queries,
+        "confidence": confidence,
+    }
     scores = estimate_sums(w, estimated.corrected, **how)
     compared = compare_all_systems(w, estimated.corrected, **how)
     bias = machine_bias(w, facts.machine, estimated.corrected, **how)
@@ -351,11 +395,16 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     return AuditBoard(
         **common,
         systems=systems,
-        groups=[[names[at] for at in group] for group in group_alike(scores.value, compared, facts.alpha)],
+        groups=[
+            [names[at] for at in group]
+            for group in group_alike(scores.value, compared, facts.alpha)
+        ],
         differences=_list_differences(names, compared),
         statement=statement_of(facts, estimated),
         labels=label_quality(facts, estimated),
-        correlation=true_correlation(machine, w, estimated.corrected, confidence) if len(names) > 2 else None,
+        correlation=true_correlation(machine, w, estimated.corrected, confidence)
+        if len(names) > 2
+        else None,
         kendall=kendall_bounds(machine, compared, facts.alpha) if len(names) > 1 else None,
         favour=favour,
         batches=len(estimated.batches),
@@ -370,14 +419,23 @@ def _ranks_of(values: Array) -> list[int]:
 
 
 def _audited_systems(
-    estimated: Estimation, scores: Estimates, bias: Estimates, machine: Array, how: Mapping[str, Any]
+    estimated: Estimation,
+    scores: Estimates,
+    bias: Estimates,
+    machine: Array,
+    how: Mapping[str, Any],
 ) -> list[AuditedSystem]:
     facts = estimated.facts
     names, w = facts.weights.systems, facts.weights.w
     worst: tuple[Array, Array] | None = None
     if estimated.corrected.missed:
         least, most = missing_bounds(
-            estimated.batches, estimated.planned, estimated.gains, estimated.predicted, 0.0, facts.top_gain
+            estimated.batches,
+            estimated.planned,
+            estimated.gains,
+            estimated.predicted,
+            0.0,
+            facts.top_gain,
         )
         worst = estimate_sums(w, least, **how).low, estimate_sums(w, most, **how).high
     ranks, machine_ranks = _ranks_of(scores.value), _ranks_of(machine)
@@ -407,11 +465,20 @@ def _audited_systems(
 def _list_differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
     difference = compared.difference
     # If the error is unknown, p only helps to correct the other pairs, so it is not shown.
-    p, adjusted = (np.where(np.isnan(difference.error), np.nan, one) for one in (compared.p, compared.adjusted))
+    p, adjusted = (
+        np.where(np.isnan(difference.error), np.nan, one) for one in (compared.p, compared.adjusted)
+    )
     return [
         Difference(names[a], names[b], float(value), *map(known_or_none, numbers))
         for a, b, value, *numbers in zip(
-            compared.first, compared.second, difference.value, difference.low, difference.high, p, adjusted, strict=True
+            compared.first,
+            compared.second,
+            difference.value,
+            difference.low,
+            difference.high,
+            p,
+            adjusted,
+            strict=True,
         )
     ]
 
@@ -428,5 +495,7 @@ def _assessor_agreement(facts: Facts) -> Coefficient | None:
         return None
     values = sorted({value for pair in pairs for value in pair})
     return cohen_kappa(
-        cross_table([first_value for first_value, _ in pairs], [other for _, other in pairs], values, values)
+        cross_table(
+            [first_value for first_value, _ in pairs], [other for _, other in pairs], values, values
+        )
     )

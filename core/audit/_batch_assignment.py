@@ -15,7 +15,9 @@ from ..types import Query, Question, Said
 from ._audit_records import LAST_SAID, Audit, find_audits, list_batches
 
 HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
-"""SQL condition for a claim of a query in force. A later end than this was written before the clock was set back."""
+"""SQL condition for a claim of a query in force. A later end than this was written before the clock
+was set back.
+"""
 
 FINAL = ("judged", "cannot say")
 """Verdicts that settle a passage in a turn. Other verdicts leave it open."""
@@ -27,7 +29,8 @@ class Claim:
 
     Args:
         turn: 1 for all drawn passages of the query, 2 for second judgments.
-        until: when the query is released after inactivity; None if the passages are judged elsewhere.
+        until: when the query is released after inactivity; None if the passages are judged
+            elsewhere.
     """
 
     key: int
@@ -55,7 +58,9 @@ class Place:
         return self.said[turn - 1] in FINAL
 
     def open_to(self, assessor: str, turn: int) -> bool:
-        """Return whether an assessor may judge it in a turn. The second judgment must be from another person."""
+        """Return whether an assessor may judge it in a turn. The second judgment must be from
+        another person.
+        """
         if self.settled(turn):
             return False
         return turn == 1 or (self.doubled and self.settled(1) and self.by[0] != assessor)
@@ -106,11 +111,14 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     ).fetchall()
     if not batch_rows:
         raise InputError(
-            "no-batch", f"The audit '{audit.name}' has no batch yet.", "Draw a batch first: exam audit draw"
+            "no-batch",
+            f"The audit '{audit.name}' has no batch yet.",
+            "Draw a batch first: exam audit draw",
         )
     number, key = max(batch_rows)
     if cursor.execute(
-        "SELECT batch_key FROM audit_ends WHERE audit_key = ? AND (batch_key IS NULL OR batch_key = ?)",
+        "SELECT batch_key FROM audit_ends WHERE audit_key = ? AND (batch_key IS NULL"
+        " OR batch_key = ?)",
         [audit.key, key],
     ).fetchall():
         raise InputError(
@@ -119,18 +127,19 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
             "Draw another batch: exam audit draw",
         )
     rows = cursor.execute(
-        f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch)"
-        " SELECT query_key, query_id, passage_key, passage_id, doubled, a.said, b.said, a.assessor, b.assessor,"
-        " a.value, b.value FROM audit_chances c JOIN audit_queries o USING (query_key) JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)"
+        f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch) SELECT query_key,"
+        " query_id, passage_key, passage_id, doubled, a.said, b.said, a.assessor, b.assessor,"
+        " a.value, b.value FROM audit_chances c JOIN audit_queries o USING (query_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " LEFT JOIN (FROM said WHERE turn = 1) a USING (query_key, passage_key)"
         " LEFT JOIN (FROM said WHERE turn = 2) b USING (query_key, passage_key)"
-        " WHERE c.batch_key = $batch AND drawn AND o.audit_key = $audit ORDER BY o.position, passage_id",
+        " WHERE c.batch_key = $batch AND drawn AND o.audit_key = $audit"
+        " ORDER BY o.position, passage_id",
         {"batch": key, "audit": audit.key},
     ).fetchall()
     claims = cursor.execute(
-        "SELECT claim_key, query_key, turn, assessor, until FROM audit_claims WHERE batch_key = ? AND ended_at IS NULL"
-        f" AND {HELD} ORDER BY claim_key",
+        "SELECT claim_key, query_key, turn, assessor, until FROM audit_claims"
+        f" WHERE batch_key = ? AND ended_at IS NULL AND {HELD} ORDER BY claim_key",
         [key],
     ).fetchall()
     places = [
@@ -141,7 +150,9 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
 
 
 LEASE = timedelta(hours=1)
-"""How long a query stays assigned to an inactive assessor. After this time it is free; judgments stay."""
+"""How long a query stays assigned to an inactive assessor. After this time it is free; judgments
+stay.
+"""
 
 
 @dataclass(frozen=True)
@@ -150,8 +161,8 @@ class Card:
 
     Args:
         text: None if the passage is known only by its id, so that it cannot be judged.
-        said, value: the last decision of its assessor (judged, cannot say or skipped), and the judgment; None without
-            it.
+        said, value: the last decision of its assessor (judged, cannot say or skipped), and the
+            judgment; None without it.
         looked: whether the assessor asked for the grader's label.
     """
 
@@ -189,11 +200,15 @@ class Hand:
     left: int
 
 
-def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE) -> list[Hand]:
-    """Assign whole queries to an assessor until enough passages wait, to avoid delays between queries.
+def deal_ahead(
+    project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE
+) -> list[Hand]:
+    """Assign whole queries to an assessor until enough passages wait, to avoid delays between
+    queries.
 
     Args:
-        passages: number of passages that should wait, from 1. Fewer wait if the batch has no more for the assessor.
+        passages: number of passages that should wait, from 1. Fewer wait if the batch has no more
+            for the assessor.
         lease: how long an assignment lasts without activity; every verdict restarts it.
 
     Returns:
@@ -206,13 +221,21 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
     with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         claims = _own_claims(state, name)
-        kept = [claim for claim in claims if _count_waiting(state, name, claim.query_key, claim.turn, again=False)]
-        waits = sum(_count_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept)
+        kept = [
+            claim
+            for claim in claims
+            if _count_waiting(state, name, claim.query_key, claim.turn, again=False)
+        ]
+        waits = sum(
+            _count_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept
+        )
         while waits < passages:
             # Passages that they skipped are dealt again when nothing else is left.
             again = not kept
             has = [(claim.query_key, claim.turn) for claim in kept]
-            chosen = _choose_query(cursor, state, name, has, again, lambda query: project.allows("judge audits", query))
+            chosen = _choose_query(
+                cursor, state, name, has, again, lambda query: project.allows("judge audits", query)
+            )
             if chosen is None:
                 break
             own = next((claim for claim in claims if (claim.query_key, claim.turn) == chosen), None)
@@ -224,7 +247,9 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
     return _make_hands(project, audit, name, state, sorted(kept, key=lambda claim: claim.key))
 
 
-def _make_hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
+def _make_hands(
+    project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]
+) -> list[Hand]:
     if not claims:
         return []
     looked = set(
@@ -236,7 +261,11 @@ def _make_hands(project: Project, audit: Audit, name: str, state: State, claims:
     dealt = [
         (
             claim,
-            [entry for entry in state.places if entry.query_key == claim.query_key and _is_of(entry, name, claim.turn)],
+            [
+                entry
+                for entry in state.places
+                if entry.query_key == claim.query_key and _is_of(entry, name, claim.turn)
+            ],
         )
         for claim in claims
     ]
@@ -254,13 +283,19 @@ def _make_hands(project: Project, audit: Audit, name: str, state: State, claims:
             for entry in places
         ]
         cards.sort(key=lambda card: card.said == "skipped")
-        query_id = next(entry.query_id for entry in state.places if entry.query_key == claim.query_key)
+        query_id = next(
+            entry.query_id for entry in state.places if entry.query_key == claim.query_key
+        )
         version = audit.policy.bank_version or 0
         questions = [
-            entry for entry in readable_questions(project, asked_questions(project, version, query_id)) if entry.active
+            entry
+            for entry in readable_questions(project, asked_questions(project, version, query_id))
+            if entry.active
         ]
         query = find_query(project, query_id)
-        hands.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits))
+        hands.append(
+            Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits)
+        )
     return hands
 
 
@@ -274,7 +309,9 @@ def _count_open(state: State) -> int:
 
 
 def audits_to_judge(project: Project, assessor: str) -> dict[str, int]:
-    """Return the number of passages that an assessor may judge now, by name of each audit with such passages."""
+    """Return the number of passages that an assessor may judge now, by name of each audit with such
+    passages.
+    """
     open_by_audit = {}
     for audit in find_audits(project):
         drawn = list_batches(project, audit)
@@ -282,7 +319,9 @@ def audits_to_judge(project: Project, assessor: str) -> dict[str, int]:
         if drawn and not audit.ended and not drawn[-1].ended:
             places = project.read(partial(read_state, audit=audit)).places
             mine = [place for place in places if project.allows("judge audits", place.query_id)]
-            open_by_audit[audit.name] = sum(place.open_to(assessor, 1) or place.open_to(assessor, 2) for place in mine)
+            open_by_audit[audit.name] = sum(
+                place.open_to(assessor, 1) or place.open_to(assessor, 2) for place in mine
+            )
     return {name: count for name, count in open_by_audit.items() if count}
 
 
@@ -308,7 +347,9 @@ def assessor_name(assessor: str) -> str:
     """
     if not (name := as_name(assessor)):
         raise InputError(
-            "empty-name", "The name of the assessor is empty.", "Give a name. Judgments are stored under it."
+            "empty-name",
+            "The name of the assessor is empty.",
+            "Give a name. Judgments are stored under it.",
         )
     return name
 
@@ -319,11 +360,13 @@ def claim_query(
     """Assign a free query to an assessor.
 
     Args:
-        lease: None if the passages are judged elsewhere, so that the query stays assigned until it is given back.
+        lease: None if the passages are judged elsewhere, so that the query stays assigned until it
+            is given back.
     """
     until = "NULL" if lease is None else f"now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
     row = cursor.execute(
-        f"INSERT INTO audit_claims VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, {until}, NULL)"
+        "INSERT INTO audit_claims"
+        f" VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, {until}, NULL)"
         " RETURNING claim_key, query_key, turn, assessor, until",
         [state.batch_key, query_key, turn, assessor],
     ).fetchall()[0]
@@ -340,12 +383,18 @@ def renew_claim(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
 
 
 def _end_claim(cursor: Cursor, claim: Claim) -> None:
-    cursor.execute("UPDATE audit_claims SET ended_at = now()::TIMESTAMP WHERE claim_key = ?", [claim.key])
+    cursor.execute(
+        "UPDATE audit_claims SET ended_at = now()::TIMESTAMP WHERE claim_key = ?", [claim.key]
+    )
 
 
 def _own_claims(state: State, assessor: str) -> list[Claim]:
-    """Return an assessor's claims, oldest first, without claims of queries that they judge elsewhere."""
-    return [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
+    """Return an assessor's claims, oldest first, without claims of queries that they judge
+    elsewhere.
+    """
+    return [
+        claim for claim in state.claims if claim.assessor == assessor and claim.until is not None
+    ]
 
 
 def _is_of(place: Place, assessor: str, turn: int) -> bool:
@@ -353,9 +402,12 @@ def _is_of(place: Place, assessor: str, turn: int) -> bool:
 
 
 def _count_waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
-    """Return the number of passages of a query that an assessor can judge; skipped passages count only with `again`."""
+    """Return the number of passages of a query that an assessor can judge; skipped passages count
+    only with `again`.
+    """
     return sum(
-        one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
+        one.open_to(assessor, turn)
+        and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
         for one in state.places
         if one.query_key == query_key
     )
@@ -371,8 +423,9 @@ def _choose_query(
 ) -> tuple[int, int] | None:
     """Return the (query key, turn) to deal next to an assessor; None if nothing is left for them.
 
-    Unjudged passages are first, then second judgments, then passages that the assessor skipped. Queries that the
-    assessor had before are preferred, because their questions are known to the assessor.
+    Unjudged passages are first, then second judgments, then passages that the assessor skipped.
+    Queries that the assessor had before are preferred, because their questions are known to the
+    assessor.
 
     Args:
         but: (query key, turn) to leave out, because the assessor has them now.
@@ -382,7 +435,8 @@ def _choose_query(
     before = {
         key
         for (key,) in cursor.execute(
-            "SELECT query_key FROM audit_claims WHERE batch_key = ? AND assessor = ?", [state.batch_key, assessor]
+            "SELECT query_key FROM audit_claims WHERE batch_key = ? AND assessor = ?",
+            [state.batch_key, assessor],
         ).fetchall()
     }
     ids = {one.query_key: one.query_id for one in state.places}
@@ -393,6 +447,10 @@ def _choose_query(
             for key in queries:
                 holder = state.holder(key, turn)
                 free = holder is None or (holder.assessor == assessor and holder.until is not None)
-                if free and (key, turn) not in but and _count_waiting(state, assessor, key, turn, again):
+                if (
+                    free
+                    and (key, turn) not in but
+                    and _count_waiting(state, assessor, key, turn, again)
+                ):
                     return key, turn
     return None

@@ -1,4 +1,6 @@
-"""Calibration of labels by an audit's judgments: the meaning of each label, and proposed min ratings and cut points."""
+"""Calibration of labels by an audit's judgments: the meaning of each label, and proposed min
+ratings and cut points.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ from ._audit_records import Audit
 LEAST_STEP = 0.005
 """Minimum distance of neighbouring cut points."""
 LOWEST_SHARE = 0.05
-"""Share of the pool below the lowest cut point. It can differ if the other cut points leave no room."""
+"""Share of the pool below the lowest cut point. It can differ if the other cut points leave no
+room.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,11 @@ class Calibration:
         meanings: people's judgments by rising label.
         min_rating: the policy's min rating.
         min_ratings: accuracy for every possible min rating.
-        balanced: the min rating with the smallest difference of precision and recall; None if undefined.
+        balanced: the min rating with the smallest difference of precision and recall; None if
+            undefined.
         cuts: current cut points of the embedding grader; empty for another grader.
-        new_cuts: cut points fitted to the judgments: the min rating begins at the similarity that separates relevant
-            judgments. Empty if they cannot be fitted.
+        new_cuts: cut points fitted to the judgments: the min rating begins at the similarity that
+            separates relevant judgments. Empty if they cannot be fitted.
         why_no_cuts: why cut points cannot be fitted, as a sentence; empty if they can.
     """
 
@@ -62,7 +67,9 @@ class Calibration:
 
 
 def label_quality(facts: Facts, estimated: Estimation | None) -> Quality | None:
-    """Return the accuracy of the labels; None before a batch is done, or if no judged passage has a label."""
+    """Return the accuracy of the labels; None before a batch is done, or if no judged passage has a
+    label.
+    """
     sample = _judged_sample(facts, estimated)
     if sample is None:
         return None
@@ -75,11 +82,17 @@ def label_quality(facts: Facts, estimated: Estimation | None) -> Quality | None:
     )
 
 
-def _judged_sample(facts: Facts, estimated: Estimation | None) -> tuple[Values, Values, Values] | None:
-    """Return judgments, their weights, and their contributions to variances; None if no judged passage has a label."""
+def _judged_sample(
+    facts: Facts, estimated: Estimation | None
+) -> tuple[Values, Values, Values] | None:
+    """Return judgments, their weights, and their contributions to variances; None if no judged
+    passage has a label.
+    """
     if estimated is None:
         return None
-    weight, spread = combined_weights(estimated.batches, batch_shares(estimated.planned[: len(estimated.batches)]))
+    weight, spread = combined_weights(
+        estimated.batches, batch_shares(estimated.planned[: len(estimated.batches)])
+    )
     judged = np.where(weight > 0, facts.judged, np.nan)
     if not (~np.isnan(judged) & ~np.isnan(facts.labels)).any():
         return None
@@ -97,7 +110,9 @@ def calibrate_labels(project: Project, audit: Audit) -> Calibration:
     sample, now = _judged_sample(facts, found), label_quality(facts, found)
     if sample is None or now is None:
         raise InputError(
-            "no-judged-labels", "No finished batch has a judged passage with a label.", "Finish judging a batch first."
+            "no-judged-labels",
+            "No finished batch has a judged passage with a label.",
+            "Finish judging a batch first.",
         )
     confidence = 1 - facts.alpha
     levels = [float(value) for value in range(facts.top_judgment + 1)]
@@ -105,7 +120,9 @@ def calibrate_labels(project: Project, audit: Audit) -> Calibration:
     # A judgment below 0 is not relevant, as 0 is.
     sample = (np.maximum(judged, 0.0), weight, sample[2])
     meant = label_meanings(facts.labels, *sample, levels, confidence)
-    tried = quality_by_threshold(facts.labels, *sample, judgment_from=facts.min_judgment, confidence=confidence)
+    tried = quality_by_threshold(
+        facts.labels, *sample, judgment_from=facts.min_judgment, confidence=confidence
+    )
     even = balanced_threshold(tried)
     cuts, new_cuts, why = _find_cuts(project, audit, facts, sample[0], weight)
     balance = None if even is None else even.rating
@@ -127,15 +144,20 @@ def _find_cuts(
     if not np.isfinite(cuts[0]):
         return now, (), "No passage was judged relevant, or similarity does not predict relevance."
     fitted = rating_cuts(cuts, facts.min_rating, cosines[~np.isnan(cosines)])
-    return now, fitted, "" if fitted else "The fitted cut points are outside the range of similarities."
+    return (
+        now,
+        fitted,
+        "" if fitted else "The fitted cut points are outside the range of similarities.",
+    )
 
 
 def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> tuple[float, ...]:
     """Return five cut points of ratings from the cut points of judgments.
 
-    The cut point of the min rating is the cut point of the first relevant judgment. So a label counts as relevant from
-    exactly this similarity. The cut points of higher ratings are spread evenly up to the highest finite cut point. The
-    cut points of lower ratings are spread evenly down to the `LOWEST_SHARE` quantile of similarities.
+    The cut point of the min rating is the cut point of the first relevant judgment. So a label
+    counts as relevant from exactly this similarity. The cut points of higher ratings are spread
+    evenly up to the highest finite cut point. The cut points of lower ratings are spread evenly
+    down to the `LOWEST_SHARE` quantile of similarities.
 
     Args:
         by_level: cut points of the relevant judgments, rising or equal; infinite if unknown.
@@ -161,15 +183,18 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
 
 
 def _highest_cosines(project: Project, audit: Audit, facts: Facts) -> Values:
-    """Return each passage's highest similarity to a question of its query, as the embedding grader stored it."""
+    """Return each passage's highest similarity to a question of its query, as the embedding grader
+    stored it.
+    """
     base = basis(project, audit.policy)
     rows = project.rows(
         f"SELECT query_id, passage_id, max(try_cast(g.raw AS DOUBLE)) FROM ({graded_pairs(base)}) n"
-        " JOIN question_revisions r ON r.question_key = n.question_key AND r.version = (SELECT max(version) FROM"
+        " JOIN question_revisions r ON r.question_key = n.question_key"
+        " AND r.version = (SELECT max(version) FROM"
         "  question_revisions o WHERE o.question_key = n.question_key AND o.version <= $version)"
         " JOIN passages p USING (passage_key) JOIN queries USING (query_key) JOIN grades g ON"
-        " g.grader_key = $grader AND g.question_text_key = r.text_key AND g.passage_text_key = p.text_key"
-        " WHERE n.weight > 0 GROUP BY ALL",
+        " g.grader_key = $grader AND g.question_text_key = r.text_key"
+        " AND g.passage_text_key = p.text_key WHERE n.weight > 0 GROUP BY ALL",
         base.parameters,
     )
     known = {(query, passage): cosine for query, passage, cosine in rows}
@@ -177,7 +202,8 @@ def _highest_cosines(project: Project, audit: Audit, facts: Facts) -> Values:
 
 
 def accept_cut_points(project: Project, audit: Audit, name: str, author: str) -> tuple[float, ...]:
-    """Save the embedding grader with the proposed cut points as a new grader, without grades, under a new name.
+    """Save the embedding grader with the proposed cut points as a new grader, without grades, under
+    a new name.
 
     Returns:
         The cut points.

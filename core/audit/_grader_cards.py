@@ -12,7 +12,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bank import StoredGrader, find_grader, flip_rates, grader_drift, label_graders, latest_version
+from ..bank import (
+    StoredGrader,
+    find_grader,
+    flip_rates,
+    grader_drift,
+    label_graders,
+    latest_version,
+)
 from ..errors import InputError
 from ..graders import Control, Grader
 from ..grading import PROBED, probe_grader
@@ -35,10 +42,23 @@ from ._audit_data import basis_of, columns_of, estimate_gains, gather_facts, lab
 from ._audit_records import Audit, find_audits, list_batches
 
 _STEMS = (
-    ("flan", "flan-t5"), ("t5", "t5"), ("gpt", "gpt"), ("chatgpt", "gpt"), ("davinci", "gpt"), ("claude", "claude"),
-    ("llama", "llama"), ("mistral", "mistral"), ("mixtral", "mistral"), ("gemma", "gemma"), ("gemini", "gemini"),
-    ("qwen", "qwen"), ("deepseek", "deepseek"), ("phi", "phi"), ("command", "command"), ("minilm", "minilm"),
-)  # fmt: skip
+    ("flan", "flan-t5"),
+    ("t5", "t5"),
+    ("gpt", "gpt"),
+    ("chatgpt", "gpt"),
+    ("davinci", "gpt"),
+    ("claude", "claude"),
+    ("llama", "llama"),
+    ("mistral", "mistral"),
+    ("mixtral", "mistral"),
+    ("gemma", "gemma"),
+    ("gemini", "gemini"),
+    ("qwen", "qwen"),
+    ("deepseek", "deepseek"),
+    ("phi", "phi"),
+    ("command", "command"),
+    ("minilm", "minilm"),
+)
 """Beginnings of model names, or of their parts between separators, each with its family."""
 
 _O_SERIES = re.compile(r"o[1-9]")
@@ -70,7 +90,8 @@ class Role:
     Args:
         name: name of the run or the grader; empty for the questions.
         models: names of the models in the data of the project.
-        families: the families that a person stated, or else the families of `models`; None if unknown.
+        families: the families that a person stated, or else the families of `models`; None if
+            unknown.
         stated: whether a person stated the families.
     """
 
@@ -92,8 +113,8 @@ class Circularity:
     """The roles of models in an evaluation.
 
     Args:
-        questions, grader: the models behind the questions, and behind the grader; the grader's name is empty without
-            grades.
+        questions, grader: the models behind the questions, and behind the grader; the grader's name
+            is empty without grades.
         runs: the models of each system.
         kin: the systems that use a model family of the grader or of the questions.
         warnings: sentences about model families with two roles; empty without such families.
@@ -109,12 +130,21 @@ class Circularity:
     def says(self) -> str:
         """The roles as one or two sentences."""
         unstated = sum(run.families is None for run in self.runs)
-        rest = f" Systems without stated models: {unstated:,} of {len(self.runs):,}." if unstated else ""
-        return f"Models of questions: {self.questions.says}. Models of the grader: {self.grader.says}.{rest}"
+        rest = (
+            f" Systems without stated models: {unstated:,} of {len(self.runs):,}."
+            if unstated
+            else ""
+        )
+        return (
+            f"Models of questions: {self.questions.says}. Models of the grader:"
+            f" {self.grader.says}.{rest}"
+        )
 
 
 @as_act("see boards")
-def find_circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequence[str] = ()) -> Circularity:
+def find_circularity(
+    project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequence[str] = ()
+) -> Circularity:
     """Return the roles of models on the grader's leaderboard.
 
     Args:
@@ -130,21 +160,28 @@ def find_circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Se
     roles = [Role(run, (), stated.get(run), run in stated) for run in runs or run_names(project)]
     families = {*(grader.families or ()), *(questions.families or ())}
     kin = tuple(role.name for role in roles if families.intersection(role.families or ()))
-    return Circularity(questions, grader, roles, kin, _circularity_warnings(questions, grader, roles))
+    return Circularity(
+        questions, grader, roles, kin, _circularity_warnings(questions, grader, roles)
+    )
 
 
 def _grader_role(project: Project, policy: Policy) -> Role:
     spec = basis(project, policy).grader.spec
     named = stated_families(project, "grader").get(spec.fingerprint)
-    return Role(spec.name, (spec.model,), named if named is not None else (family_of(spec.model),), named is not None)
+    return Role(
+        spec.name,
+        (spec.model,),
+        named if named is not None else (family_of(spec.model),),
+        named is not None,
+    )
 
 
 def _questions_role(project: Project) -> Role:
     models = tuple(
         model
         for (model,) in project.rows(
-            "SELECT model FROM generations WHERE generation_key IN (SELECT generation_key FROM proposals WHERE state ="
-            " 'accepted') GROUP BY model ORDER BY min(generation_key)"
+            "SELECT model FROM generations WHERE generation_key IN (SELECT generation_key"
+            " FROM proposals WHERE state = 'accepted') GROUP BY model ORDER BY min(generation_key)"
         )
     )
     stated = stated_families(project, "questions").get("")
@@ -157,7 +194,9 @@ def _circularity_warnings(questions: Role, grader: Role, runs: Sequence[Role]) -
     warnings = []
     wrote, graded = set(questions.families or ()), set(grader.families or ())
     if both := sorted(wrote & graded):
-        warnings.append(f"{' and '.join(both)} wrote questions and also graded passages against them.")
+        warnings.append(
+            f"{' and '.join(both)} wrote questions and also graded passages against them."
+        )
     for role, families in (("graded the passages", graded), ("wrote the questions", wrote)):
         for family in sorted(families):
             using = [run.name for run in runs if family in (run.families or ())]
@@ -174,7 +213,8 @@ class ScoredGrader:
         labelled: share of the audit's passages that have a label of the grader.
         correlation: Pearson's correlation of its leaderboard with the audited leaderboard.
         kept: whether no other grader is significantly better.
-        behind, low, high: correlation of the chosen grader minus this one, with the interval; None if unknown.
+        behind, low, high: correlation of the chosen grader minus this one, with the interval; None
+            if unknown.
     """
 
     grader: str
@@ -189,7 +229,9 @@ class ScoredGrader:
 
 @dataclass(frozen=True)
 class GraderChoice:
-    """The graders with a leaderboard that is not constant, by falling correlation, and the one to choose."""
+    """The graders with a leaderboard that is not constant, by falling correlation, and the one to
+    choose.
+    """
 
     audit: str
     measure: str
@@ -203,18 +245,25 @@ class GraderChoice:
         """The result in two sentences."""
         kept = [one.grader for one in self.graders if one.kept]
         if len(self.graders) == 1:
-            return f"Only {self.chosen} has labels. Grade the pool with another grader, or import labels, to compare."
+            return (
+                f"Only {self.chosen} has labels. Grade the pool with another grader, or import"
+                " labels, to compare."
+            )
         if len(kept) == 1:
             return f"Choose {self.chosen}. It is better than every other grader."
-        return f"Choose {self.chosen}. Graders that are not separated from the best: {', '.join(kept)}."
+        return (
+            f"Choose {self.chosen}. Graders that are not separated from the best:"
+            f" {', '.join(kept)}."
+        )
 
 
 @cached()
 def choose_grader(project: Project, audit: Audit) -> GraderChoice:
     """Compare all graders of the project by the judgments of one audit; see `compare_graders`.
 
-    Each grader has the audit's label rule, bank version and min rating on its own scale. Judgments are predicted from
-    all graders, so that the audited scores favour none of them. A passage without a label has the gain 0.
+    Each grader has the audit's label rule, bank version and min rating on its own scale. Judgments
+    are predicted from all graders, so that the audited scores favour none of them. A passage
+    without a label has the gain 0.
 
     Raises:
         InputError: no batch is finished, or fewer than 3 systems differ.
@@ -226,12 +275,15 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
         least = basis_of(project, audit, one.spec.fingerprint).min_rating
         own = replace(facts, labels=values, top_rating=one.spec.max_rating, min_rating=least)
         scores = w @ own.machine
-        # No correlation is defined for a constant leaderboard, such as that of a grader without labels here.
+        # No correlation is defined for a constant leaderboard, such as that of a grader without
+        # labels here.
         if scores.std() > 1e-12:
             kept.append((one.spec, float((~np.isnan(values)).mean())))
             machines.append(scores)
     prints = [spec.fingerprint for spec, _ in kept]
-    found = estimate_gains(replace(facts, columns=columns_of(project, audit, prints, facts.weights.items)))
+    found = estimate_gains(
+        replace(facts, columns=columns_of(project, audit, prints, facts.weights.items))
+    )
     if found is None:
         raise InputError(
             "audit-without-batch",
@@ -252,13 +304,18 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
             share,
             float(compared.value[i]),
             bool(compared.kept[i]),
-            *(known_or_none(one[i]) for one in (compared.behind.value, compared.behind.low, compared.behind.high)),
+            *(
+                known_or_none(one[i])
+                for one in (compared.behind.value, compared.behind.low, compared.behind.high)
+            ),
         )
         for i, (spec, share) in enumerate(kept)
     ]
     rows.sort(key=lambda row: (-row.correlation, row.grader))
     chosen = kept[compared.chosen][0].name
-    return GraderChoice(audit.name, audit.measure_title, 1 - facts.alpha, found.corrected.judged, chosen, rows)
+    return GraderChoice(
+        audit.name, audit.measure_title, 1 - facts.alpha, found.corrected.judged, chosen, rows
+    )
 
 
 @dataclass(frozen=True)
@@ -283,8 +340,15 @@ class GraderCard:
         if agreement is None:
             sentence = "Not calibrated: no audit has judged passages with its labels."
         else:
-            blind = "Calibrated with blind judgments" if agreement["blind"] else "Not calibrated: labels were revealed"
-            sentence = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {_format_rate(agreement['kappa'])}."
+            blind = (
+                "Calibrated with blind judgments"
+                if agreement["blind"]
+                else "Not calibrated: labels were revealed"
+            )
+            sentence = (
+                f"{blind} ({agreement['judged']:,}). Cross-fitted kappa"
+                f" {_format_rate(agreement['kappa'])}."
+            )
         if unsampled is not None:
             sentence += (
                 f" Judgments by {unsampled['source']} that were not sampled by an audit"
@@ -322,13 +386,17 @@ def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
 def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard:
     """Make and store the card of a grader.
 
-    Its content: bank version; agreement with the judgments of the newest audit with a finished batch, as kappa, share
-    relevant by label, and kappa by system; the same without systems for judgments that no audit sampled; shares of
-    failed and defaulted pairs; share of ratings that were the same when asked again; flip rates; calls and cost.
+    Its content: bank version; agreement with the judgments of the newest audit with a finished
+    batch, as kappa, share relevant by label, and kappa by system; the same without systems for
+    judgments that no audit sampled; shares of failed and defaulted pairs; share of ratings that
+    were the same when asked again; flip rates; calls and cost.
     """
-    defaulted = project.value("SELECT count(*) FROM grades WHERE grader_key = ? AND defaulted", [grader.key])
+    defaulted = project.value(
+        "SELECT count(*) FROM grades WHERE grader_key = ? AND defaulted", [grader.key]
+    )
     ((calls, cost),) = project.rows(
-        "SELECT sum(calls)::BIGINT, sum(cost) FROM jobs WHERE kind = 'grading' AND subject_key = ?", [grader.key]
+        "SELECT sum(calls)::BIGINT, sum(cost) FROM jobs WHERE kind = 'grading' AND subject_key = ?",
+        [grader.key],
     )
     asked, watched = grader.grades + grader.failures, grader_drift(project, grader.spec)
     content = {
@@ -339,7 +407,13 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
         "defaulted": defaulted / asked if asked else None,
         "consistent": None if watched is None else 1 - watched.changed / watched.pairs,
         "flips": [
-            {"change": one.change, "pairs": one.pairs, "share": one.share, "low": one.low, "high": one.high}
+            {
+                "change": one.change,
+                "pairs": one.pairs,
+                "share": one.share,
+                "low": one.low,
+                "high": one.high,
+            }
             for one in flip_rates(project, grader.spec)
         ],
         "calls": calls,
@@ -368,8 +442,8 @@ def probe_robustness(
 def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
     """Return numbers that change with the inputs of a card."""
     ((judged, judgments, given, withdrawn, probes),) = project.rows(
-        "SELECT (SELECT count(*) FROM audit_verdicts), (SELECT sum(hash(j))::VARCHAR FROM judgments j),"
-        " (SELECT coalesce(max(override_key), 0) FROM overrides),"
+        "SELECT (SELECT count(*) FROM audit_verdicts), (SELECT sum(hash(j))::VARCHAR"
+        " FROM judgments j), (SELECT coalesce(max(override_key), 0) FROM overrides),"
         " (SELECT count(*) FROM overrides WHERE withdrawn_at IS NOT NULL),"
         " (SELECT count(*) FROM probe_answers WHERE grader_key = $grader)",
         {"grader": grader.key},
@@ -384,15 +458,23 @@ def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
 
 
 def _audit_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
-    """Return the agreement with the newest audit with a finished batch; None without one, or without labels in it."""
-    done: list[Audit] = [one for one in find_audits(project) if any(batch.done for batch in list_batches(project, one))]
+    """Return the agreement with the newest audit with a finished batch; None without one, or
+    without labels in it.
+    """
+    done: list[Audit] = [
+        one
+        for one in find_audits(project)
+        if any(batch.done for batch in list_batches(project, one))
+    ]
     if not done:
         return None
     estimated = estimate_gains(gather_facts(project, done[-1]))
     assert estimated is not None
     facts, w = estimated.facts, estimated.facts.weights
     labels = labels_of(project, done[-1], grader.spec.fingerprint, w.items)
-    weight, _ = combined_weights(estimated.batches, shares_of_batches(estimated.planned[: len(estimated.batches)]))
+    weight, _ = combined_weights(
+        estimated.batches, shares_of_batches(estimated.planned[: len(estimated.batches)])
+    )
     judged = np.flatnonzero(~np.isnan(labels) & ~np.isnan(facts.judged) & (weight > 0))
     if not len(judged):
         return None
@@ -405,13 +487,17 @@ def _audit_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] |
     return {
         "audit": done[-1].name,
         "blind": not any(batch.looked for batch in facts.batches),
-        "by_system": {run: rates.clustered(weighted_kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
+        "by_system": {
+            run: rates.clustered(weighted_kappas, w.w[i, judged] > 0)
+            for i, run in enumerate(w.systems)
+        },
         **rates.as_dict(),
     }
 
 
 def _unsampled_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
-    """Return the agreement with the judgments of the first source; None without a passage that has both.
+    """Return the agreement with the judgments of the first source; None without a passage that has
+    both.
 
     These passages are not a random sample for the grader, so the numbers hold for them alone.
     """
@@ -446,13 +532,17 @@ class _Rates:
         queries: number of the query of each.
     """
 
-    def __init__(self, levels: Array, relevant: Flags, weights: Array, queries: NDArray[np.int64]) -> None:
+    def __init__(
+        self, levels: Array, relevant: Flags, weights: Array, queries: NDArray[np.int64]
+    ) -> None:
         self.levels, self.relevant, self.weights, self.queries = levels, relevant, weights, queries
         self.predicted = cross_fitted(levels, relevant, weights, queries)
 
     def clustered(self, value: Any, at: Flags) -> dict[str, float | int | None]:
         """Return a rate over some pairs, with its interval and their number."""
-        rate = clustered_interval(value, self.weights[at], self.predicted[at], self.relevant[at], self.queries[at])
+        rate = clustered_interval(
+            value, self.weights[at], self.predicted[at], self.relevant[at], self.queries[at]
+        )
         return vars(rate) | {"judged": int(at.sum())}
 
     def as_dict(self) -> dict[str, Any]:
@@ -462,6 +552,7 @@ class _Rates:
             "judged": len(levels),
             "kappa": self.clustered(weighted_kappas, np.ones(len(levels), bool)),
             "by_label": {
-                str(int(level)): self.clustered(relevant_shares, levels == level) for level in np.unique(levels)
+                str(int(level)): self.clustered(relevant_shares, levels == level)
+                for level in np.unique(levels)
             },
         }

@@ -1,4 +1,6 @@
-"""Forecast of the judgments that an audit needs: width of intervals by judgments, with and without a grader."""
+"""Forecast of the judgments that an audit needs: width of intervals by judgments, with and without
+a grader.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,9 @@ class Width:
 
     Args:
         judgments: total number of judgments.
-        width: expected width of intervals. For the goal `pair`, it is that of the difference. For `best`, it is the
-            median over the differences from the leader. For other goals, it is the median over the scores.
+        width: expected width of intervals. For the goal `pair`, it is that of the difference. For
+            `best`, it is the median over the differences from the leader. For other goals, it is
+            the median over the scores.
         without_machine: this width without predictions from graders.
         uniform: this width without predictions, and with equal chances for all passages.
     """
@@ -62,7 +65,8 @@ class Forecast:
         curve: expected widths by rising numbers of judgments.
         made: number of judgments so far.
         width: current width of intervals; None before a batch is done.
-        needed: total number of judgments expected for the goal; None if unknown, as for equal systems.
+        needed: total number of judgments expected for the goal; None if unknown, as for equal
+            systems.
         frame: number of passages that could be drawn, and so the maximum number of judgments.
         guessed: whether the spread of judgments is a guess, because nothing has been judged yet.
         given: whether the goal is a number of judgments.
@@ -79,8 +83,16 @@ class Forecast:
     @property
     def says(self) -> str:
         """The needed judgments, as a sentence."""
-        needed, frame, made = self.needed or 0, f"{self.frame:,} passages", f"Judged so far: {self.made:,}."
-        guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
+        needed, frame, made = (
+            self.needed or 0,
+            f"{self.frame:,} passages",
+            f"Judged so far: {self.made:,}.",
+        )
+        guess = (
+            " This forecast rests on labels only. The first batch makes it more reliable."
+            if self.guessed
+            else ""
+        )
         cases = (
             (self.needed is None, "The number of judgments that this goal needs is unknown."),
             (
@@ -88,7 +100,10 @@ class Forecast:
                 f"To judge: All {frame} (fewer than the budget). {made}{guess}",
             ),
             (self.given, f"To judge: {needed:,} of {frame}. {made}{guess}"),
-            (self.made >= needed, f"Judged: {self.made:,} of {frame}. The expected need was {needed:,}."),
+            (
+                self.made >= needed,
+                f"Judged: {self.made:,} of {frame}. The expected need was {needed:,}.",
+            ),
             (needed >= self.frame, f"All {frame} need a judgment.{guess}"),
             (True, f"About {needed:,} of {frame} need a judgment. {made}{guess}"),
         )
@@ -97,27 +112,41 @@ class Forecast:
 
 def forecast_audit(project: Project, audit: Audit) -> Forecast:
     """Return the forecast of an audit from current data."""
-    return project.cached(("audit forecast", audit.key), lambda: forecast_of(gather_facts(project, audit)))
+    return project.cached(
+        ("audit forecast", audit.key), lambda: forecast_of(gather_facts(project, audit))
+    )
 
 
 def forecast_of(facts: Facts) -> Forecast:
     """Return the forecast of an audit, computed only from its facts; see `forecast_audit`."""
     estimated, plain = estimate_gains(facts), estimate_gains(facts, machine=False)
-    known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
+    known = (
+        ~np.isnan(facts.batches[0].known)
+        if facts.batches
+        else np.zeros(len(facts.weights.items), bool)
+    )
     frame = int((~known).sum())
     size = weigh_passages(facts)
     spread, without = _gain_spreads(facts, estimated, plain)
     rows = _weight_rows(facts, estimated)
     # If everything was known before, there is nothing to forecast.
-    budgets = np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist() if frame else []
+    budgets = (
+        np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist()
+        if frame
+        else []
+    )
     confidence = 1 - facts.alpha
     learnt = size * (spread if isinstance(spread, np.ndarray) else 1.0)
     widths = expected_width(rows, learnt, spread, budgets, known=known, confidence=confidence)
     machineless = expected_width(rows, size, without, budgets, known=known, confidence=confidence)
-    flat = expected_width(rows, np.ones_like(size), without, budgets, known=known, confidence=confidence, floor=1.0)
+    flat = expected_width(
+        rows, np.ones_like(size), without, budgets, known=known, confidence=confidence, floor=1.0
+    )
     curve = [
         Width(int(n), *(float(np.median(one)) for one in (with_machine, no_machine, uniform)))
-        for n, with_machine, no_machine, uniform in zip(budgets, widths, machineless, flat, strict=True)
+        for n, with_machine, no_machine, uniform in zip(
+            budgets, widths, machineless, flat, strict=True
+        )
     ]
     now = None
     if estimated is not None:
@@ -126,7 +155,9 @@ def forecast_of(facts: Facts) -> Forecast:
         now = float(np.median(known_widths)) if len(known_widths) else None
     made = 0 if estimated is None else estimated.corrected.judged
     needed = _count_needed(facts, estimated, learnt, spread, known)
-    return Forecast(curve, made, now, needed, frame, guessed=estimated is None, given=facts.goal.aim == "budget")
+    return Forecast(
+        curve, made, now, needed, frame, guessed=estimated is None, given=facts.goal.aim == "budget"
+    )
 
 
 @dataclass(frozen=True)
@@ -136,13 +167,14 @@ class Outcome:
     Args:
         reached: whether the goal is reached; None before a batch is done.
         conclusion: the conclusion on the goal, as a sentence.
-        decides: whether the conclusion is about which system is better, so that it says more than the separated pairs.
+        decides: whether the conclusion is about which system is better, so that it says more than
+            the separated pairs.
         leader: the system with the highest audited score.
         unseparated: number of the best systems that are not separated, from 1.
-        more: expected number of further judgments that separate the best two systems, or the two of the goal; None if
-            it is unknown, or if all passages are judged.
-        pairs, separated: numbers of pairs of systems, and of separated ones, at the audit's alpha after Holm's
-            correction over all pairs.
+        more: expected number of further judgments that separate the best two systems, or the two of
+            the goal; None if it is unknown, or if all passages are judged.
+        pairs, separated: numbers of pairs of systems, and of separated ones, at the audit's alpha
+            after Holm's correction over all pairs.
     """
 
     reached: bool | None
@@ -164,10 +196,18 @@ class Outcome:
             more = "" if self.reached or not self.more else f" {self._more} would separate them."
             return f"{target} {self.conclusion}{more}"
         if self.unseparated < 2:
-            return f"{target} {self.leader} is separated from the other systems." if self.pairs else target
+            return (
+                f"{target} {self.leader} is separated from the other systems."
+                if self.pairs
+                else target
+            )
         which = "them" if self.unseparated == 2 else "the best two"
         more = f"; {self._more.lower()} would separate {which}" if self.more else ""
-        top = f"The top {self.unseparated:,} are not separated" if self.separated else "No two systems are separated"
+        top = (
+            f"The top {self.unseparated:,} are not separated"
+            if self.separated
+            else "No two systems are separated"
+        )
         return f"{target} {top}{more}."
 
     @property
@@ -178,7 +218,8 @@ class Outcome:
 def audit_outcome(project: Project, audit: Audit) -> Outcome:
     """Return the outcome of an audit from current data."""
     return project.cached(
-        ("audit outcome", audit.key), lambda: outcome_of(gather_facts(project, audit), audit_board(project, audit))
+        ("audit outcome", audit.key),
+        lambda: outcome_of(gather_facts(project, audit), audit_board(project, audit)),
     )
 
 
@@ -208,7 +249,9 @@ def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
 
 
 def _weight_rows(facts: Facts, estimated: Estimation | None) -> Array:
-    """Return the weights of the quantities with intervals: all scores, or the differences that decide the goal."""
+    """Return the weights of the quantities with intervals: all scores, or the differences that
+    decide the goal.
+    """
     goal, w = facts.goal, facts.weights
     if goal.aim == "pair":
         one, other = (w.systems.index(str(name)) for name in (goal.first, goal.second))
@@ -220,17 +263,28 @@ def _weight_rows(facts: Facts, estimated: Estimation | None) -> Array:
 
 
 def _current_scores(facts: Facts, estimated: Estimation | None) -> Array:
-    scores: Array = facts.weights.w @ (facts.machine if estimated is None else estimated.corrected.gains)
+    scores: Array = facts.weights.w @ (
+        facts.machine if estimated is None else estimated.corrected.gains
+    )
     return scores
 
 
-def _gain_spreads(facts: Facts, estimated: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
-    """Return the spread of gains around predictions, with and without graders; a guess without judgments."""
+def _gain_spreads(
+    facts: Facts, estimated: Estimation | None, plain: Estimation | None
+) -> tuple[Array | float, float]:
+    """Return the spread of gains around predictions, with and without graders; a guess without
+    judgments.
+    """
     if estimated is None or plain is None:
         return guessed_spread(0.0, facts.top_gain)
-    with_machine = residual_spread(estimated.batches, estimated.planned, estimated.gains, estimated.predicted) or 0.0
+    with_machine = (
+        residual_spread(estimated.batches, estimated.planned, estimated.gains, estimated.predicted)
+        or 0.0
+    )
     without = residual_spread(plain.batches, plain.planned, plain.gains, plain.predicted) or 0.0
-    each = expected_spread(estimated.pool, estimated.batches, estimated.planned, estimated.gains, estimated.predicted)
+    each = expected_spread(
+        estimated.pool, estimated.batches, estimated.planned, estimated.gains, estimated.predicted
+    )
     # If too few were judged to distinguish passages, all get the observed spread.
     return (each if np.ptp(each) > 0 else with_machine), without
 
@@ -244,7 +298,9 @@ def _count_needed(
     level = level_at(facts.alpha, facts.looks, facts.looks)
     if goal.aim == "width":
         each = 1 - level / len(w)
-        return judgments_needed(w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each)
+        return judgments_needed(
+            w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each
+        )
     scores = _current_scores(facts, estimated)
     if goal.aim == "pair":
         names: Sequence[str] = facts.weights.systems
@@ -257,7 +313,9 @@ def _count_needed(
     difference = float(scores[system] - scores[other])
     if abs(difference) < 1e-12:
         return None
-    return judgments_to_tell(w[system] - w[other], size, spread, difference, known=known, confidence=1 - level_each)
+    return judgments_to_tell(
+        w[system] - w[other], size, spread, difference, known=known, confidence=1 - level_each
+    )
 
 
 def forecast_plan(
@@ -279,7 +337,8 @@ def forecast_plan(
         measure, goal, policy, runs, highest, looks, alpha: see `audit.design_audit`.
 
     Raises:
-        InputError: the measure is not linear in gains, a run or grader is unknown, or nothing can be audited.
+        InputError: the measure is not linear in gains, a run or grader is unknown, or nothing can
+            be audited.
     """
     linear = linear_measure(measure)
     base = basis(project, replace(policy, overrides=False))

@@ -15,7 +15,16 @@ from ..store import Cursor, Project, log_action
 from ..text import how_many
 from ..types import Said
 from ._audit_records import Audit
-from ._batch_assignment import HELD, LEASE, Place, State, assessor_name, claim_query, read_state, renew_claim
+from ._batch_assignment import (
+    HELD,
+    LEASE,
+    Place,
+    State,
+    assessor_name,
+    claim_query,
+    read_state,
+    renew_claim,
+)
 
 CANNOT_SAY, SKIP, LOOK = "cannot say", "skip passage", "look at label"
 """Actions of the log in addition to those of every judgment."""
@@ -38,7 +47,9 @@ class Verdict:
 
 
 def judgment_scale(audit: Audit) -> dict[int, str]:
-    """Return the possible judgments of an audit with their meanings, which are empty for another scale than `SCALE`."""
+    """Return the possible judgments of an audit with their meanings, which are empty for another
+    scale than `SCALE`.
+    """
     values = range(audit.highest + 1)
     return {value: SCALE[value] if audit.highest == max(SCALE) else "" for value in values}
 
@@ -59,10 +70,14 @@ def judge_drawn(
         value: a key of `judgment_scale`.
         lease, raises: see `store_verdict`.
     """
-    store_verdict(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
+    store_verdict(
+        project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease
+    )
 
 
-def store_verdict(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
+def store_verdict(
+    project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE
+) -> None:
     """Store a verdict. The last one counts; a repeated verdict is stored once.
 
     Assessors can change their own verdicts until the next batch is drawn. `cannot say` gives the
@@ -73,8 +88,8 @@ def store_verdict(project: Project, audit: Audit, verdict: Verdict, assessor: st
         lease: how long the query stays assigned to this person from now on.
 
     Raises:
-        InputError: the value is out of range, the name is empty, or the passage was not drawn or belongs to another
-            assessor.
+        InputError: the value is out of range, the name is empty, or the passage was not drawn or
+            belongs to another assessor.
     """
     name = assessor_name(assessor)
     if verdict.said == "judged" and verdict.value not in judgment_scale(audit):
@@ -90,15 +105,22 @@ def store_verdict(project: Project, audit: Audit, verdict: Verdict, assessor: st
         write_verdict(cursor, audit, state, place, turn, verdict, name)
 
 
-def _find_turn(cursor: Cursor, state: State, place: Place, kind: Said, assessor: str, lease: timedelta) -> int:
+def _find_turn(
+    cursor: Cursor, state: State, place: Place, kind: Said, assessor: str, lease: timedelta
+) -> int:
     """Return the turn in which an assessor judges a passage, and assign its query to the assessor.
 
     Raises:
         InputError: the passage belongs to another assessor.
     """
     for turn in (1, 2):
-        # Assessors may change their last judgment, even if the query is now assigned to another assessor.
-        if place.by[turn - 1] == assessor and place.said[turn - 1] is not None and place.settled(turn):
+        # Assessors may change their last judgment, even if the query is now assigned to another
+        # assessor.
+        if (
+            place.by[turn - 1] == assessor
+            and place.said[turn - 1] is not None
+            and place.settled(turn)
+        ):
             claim = state.holder(place.query_key, turn)
             if claim is not None and claim.assessor == assessor:
                 renew_claim(cursor, claim, lease)
@@ -109,7 +131,8 @@ def _find_turn(cursor: Cursor, state: State, place: Place, kind: Said, assessor:
                     "You cannot withdraw your judgment now. Change its value instead.",
                 )
             elif kind == "taken back":
-                # The passage is unjudged again. Assign its query to this assessor, or another could get it meanwhile.
+                # The passage is unjudged again. Assign its query to this assessor, or another could
+                # get it meanwhile.
                 claim_query(cursor, state, place.query_key, turn, assessor, lease)
             return turn
     if kind == "taken back":
@@ -150,7 +173,8 @@ def write_verdict(
     assessor: str,
     elsewhere: bool = False,
 ) -> bool:
-    """Write a verdict, the judgment of the source, and the action; write nothing if the verdict is unchanged.
+    """Write a verdict, the judgment of the source, and the action; write nothing if the verdict is
+    unchanged.
 
     The source gets the judgment of the first turn. The second turn only measures agreement.
 
@@ -161,18 +185,36 @@ def write_verdict(
     if (place.said[at], place.values[at], place.by[at]) == (verdict.said, verdict.value, assessor):
         return False
     cursor.execute(
-        "INSERT INTO audit_verdicts VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
-        [state.batch_key, place.query_key, place.passage_key, turn, assessor, verdict.said, verdict.value,
-         verdict.note.strip(), elsewhere],
-    )  # fmt: skip
+        "INSERT INTO audit_verdicts VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " now()::TIMESTAMP)",
+        [
+            state.batch_key,
+            place.query_key,
+            place.passage_key,
+            turn,
+            assessor,
+            verdict.said,
+            verdict.value,
+            verdict.note.strip(),
+            elsewhere,
+        ],
+    )
     if turn == 1 and (verdict.said == "judged" or place.said[0] == "judged"):
         put_judgment(cursor, audit.source, place.query_key, place.passage_key, verdict.value)
-    act = {"judged": JUDGE, "cannot say": CANNOT_SAY, "skipped": SKIP, "taken back": WITHDRAW}[verdict.said]
+    act = {"judged": JUDGE, "cannot say": CANNOT_SAY, "skipped": SKIP, "taken back": WITHDRAW}[
+        verdict.said
+    ]
     value = {} if verdict.value is None else {"value": verdict.value}
     log_action(
-        cursor, assessor, act, query=place.query_id, passage=place.passage_id, **value, note=verdict.note.strip(),
+        cursor,
+        assessor,
+        act,
+        query=place.query_id,
+        passage=place.passage_id,
+        **value,
+        note=verdict.note.strip(),
         audit=audit.name,
-    )  # fmt: skip
+    )
     return True
 
 
@@ -184,8 +226,11 @@ class Look:
     highest: int
 
 
-def reveal_label(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> Look:
-    """Return the grader's label of a drawn passage for an assessor. `describe_methods` reports the look.
+def reveal_label(
+    project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str
+) -> Look:
+    """Return the grader's label of a drawn passage for an assessor. `describe_methods` reports the
+    look.
 
     Raises:
         InputError: the name is empty, or the passage was not drawn.
@@ -195,15 +240,23 @@ def reveal_label(project: Project, audit: Audit, query_id: str, passage_id: str,
         state = read_state(cursor, audit)
         place = state.place(query_id, passage_id)
         looked = cursor.execute(
-            "INSERT INTO audit_looks SELECT nextval('keys'), $batch, $query, $passage, $assessor, now()::TIMESTAMP"
+            "INSERT INTO audit_looks SELECT nextval('keys'), $batch, $query, $passage, $assessor,"
+            " now()::TIMESTAMP"
             " WHERE NOT EXISTS (FROM audit_looks WHERE batch_key = $batch AND query_key = $query"
             " AND passage_key = $passage AND assessor = $assessor)",
-            {"batch": state.batch_key, "query": place.query_key, "passage": place.passage_key, "assessor": name},
+            {
+                "batch": state.batch_key,
+                "query": place.query_key,
+                "passage": place.passage_key,
+                "assessor": name,
+            },
         ).fetchall()[0][0]
         if looked:
             log_action(cursor, name, LOOK, query=query_id, passage=passage_id, audit=audit.name)
     base = basis(project, audit.policy)
-    return Look(label_qrels(project, base).get(query_id, {}).get(passage_id), base.grader.spec.max_rating)
+    return Look(
+        label_qrels(project, base).get(query_id, {}).get(passage_id), base.grader.spec.max_rating
+    )
 
 
 @dataclass(frozen=True)
@@ -212,8 +265,8 @@ class Assessor:
 
     Args:
         query_id: the query assigned to the assessor; None without an assigned query.
-        judged, cannot_say, skipped: numbers of passages by their last verdict. `second` of the judged passages are
-            second judgments.
+        judged, cannot_say, skipped: numbers of passages by their last verdict. `second` of the
+            judged passages are second judgments.
         looked: number of passages for which the assessor asked for the grader's label.
     """
 
@@ -226,14 +279,18 @@ class Assessor:
     looked: int
 
 
-def list_audit_assessors(project: Project, audit: Audit, number: int | None = None) -> list[Assessor]:
+def list_audit_assessors(
+    project: Project, audit: Audit, number: int | None = None
+) -> list[Assessor]:
     """Return every assessor with a part in a batch, by name.
 
     Args:
         number: number of the batch; None for the newest.
     """
     # Not cached, because claims expire without any write.
-    rows = project.read(lambda cursor: cursor.execute(_ASSESSORS, {"audit": audit.key, "number": number}).fetchall())
+    rows = project.read(
+        lambda cursor: cursor.execute(_ASSESSORS, {"audit": audit.key, "number": number}).fetchall()
+    )
     return [Assessor(*row) for row in rows]
 
 
@@ -241,12 +298,13 @@ _ASSESSORS = (
     "WITH batch AS (SELECT batch_key FROM audit_batches WHERE audit_key = $audit"
     "  AND ($number IS NULL OR number = $number) ORDER BY number DESC LIMIT 1),"
     " said AS (SELECT assessor, turn, said FROM audit_verdicts SEMI JOIN batch USING (batch_key)"
-    "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn ORDER BY verdict_key DESC) = 1),"
+    "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn"
+    " ORDER BY verdict_key DESC) = 1),"
     " held AS (SELECT assessor, arg_min(query_id, claim_key) AS query_id FROM audit_claims"
     "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
-    f"  AND {HELD} GROUP BY 1),"
-    " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key) GROUP BY 1),"
-    " everybody AS (SELECT assessor FROM said UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
+    f"  AND {HELD} GROUP BY 1), looks AS (SELECT assessor, count(*) AS n FROM audit_looks"
+    " SEMI JOIN batch USING (batch_key) GROUP BY 1), everybody AS (SELECT assessor FROM said"
+    " UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
     " SELECT e.assessor, any_value(held.query_id), count(*) FILTER (said = 'judged'),"
     " count(*) FILTER (said = 'cannot say'), count(*) FILTER (said = 'skipped'),"
     " count(*) FILTER (turn = 2 AND said = 'judged'), coalesce(any_value(looks.n), 0)"
@@ -280,11 +338,13 @@ def make_sheet(
     most: int | None = None,
     deliver: Callable[[str], object] = lambda _: None,
 ) -> Sheet:
-    """Return a sheet with the open, unassigned passages of the newest batch and the questions, but without labels.
+    """Return a sheet with the open, unassigned passages of the newest batch and the questions, but
+    without labels.
 
     Args:
-        assessor: the queries of the sheet are assigned to this assessor until they are released (`give_back`), and not
-            dealt to other assessors. With None they stay free, and the first judgment of a passage counts.
+        assessor: the queries of the sheet are assigned to this assessor until they are released
+            (`give_back`), and not dealt to other assessors. With None they stay free, and the first
+            judgment of a passage counts.
         most: approximate maximum number of passages, because queries are not divided; None for all.
         deliver: writes the sheet. If it fails, nothing is recorded.
 
@@ -297,21 +357,32 @@ def make_sheet(
         chosen: dict[int, list[Place]] = {}
         for place in state.places:
             holder = state.holder(place.query_key, 1)
-            if place.settled(1) or (holder is not None and (holder.assessor != name or holder.until is not None)):
+            if place.settled(1) or (
+                holder is not None and (holder.assessor != name or holder.until is not None)
+            ):
                 continue
             enough = most is not None and sum(map(len, chosen.values())) >= most
             if place.query_key in chosen or not enough:
                 chosen.setdefault(place.query_key, []).append(place)
         if not chosen:
             raise InputError(
-                "no-waiting-passage", "Every unjudged passage is assigned to an assessor.", "See exam audit status."
+                "no-waiting-passage",
+                "Every unjudged passage is assigned to an assessor.",
+                "See exam audit status.",
             )
         if name is not None:
             for key in chosen:
                 if state.holder(key, 1) is None:
                     claim_query(cursor, state, key, 1, name, None)
         places = [place for of_query in chosen.values() for place in of_query]
-        log_action(cursor, name or audit.author, EXPORT, audit=audit.name, batch=state.number, passages=len(places))
+        log_action(
+            cursor,
+            name or audit.author,
+            EXPORT,
+            audit=audit.name,
+            batch=state.number,
+            passages=len(places),
+        )
         text = write_sheet(_sheet_lines(project, audit, places), form)
         deliver(text)
     return Sheet(text, len(places), len(chosen))
@@ -319,7 +390,9 @@ def make_sheet(
 
 def _sheet_lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:
     wanted = {entry.query_id for entry in places}
-    words = {query.query_id: query.text for query in queries_of(project) if query.query_id in wanted}
+    words = {
+        query.query_id: query.text for query in queries_of(project) if query.query_id in wanted
+    }
     passages = passage_texts(project, [entry.passage_id for entry in places])
     version = audit.policy.bank_version or 0
     asked = {
@@ -358,13 +431,15 @@ class TakenIn:
 
 
 def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
-    """Import a judged sheet. A refused line refuses the whole sheet. A repeated import has no effect.
+    """Import a judged sheet. A refused line refuses the whole sheet. A repeated import has no
+    effect.
 
     Args:
         assessor: the person who judged, if the sheet does not name them.
 
     Raises:
-        FileError: a line has a passage that was not drawn, an invalid value, or a passage that another person judged.
+        FileError: a line has a passage that was not drawn, an invalid value, or a passage that
+            another person judged.
         InputError: no batch is open, or the name is empty.
     """
     name = assessor_name(assessor)
@@ -385,7 +460,14 @@ def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) 
         report.raise_if_refused(_MEND)
         left = sum(not place.settled(1) for place in read_state(cursor, audit).places)
         log_action(
-            cursor, name, IMPORT, audit=audit.name, batch=state.number, file=source.file, verdicts=len(lines), new=new
+            cursor,
+            name,
+            IMPORT,
+            audit=audit.name,
+            batch=state.number,
+            file=source.file,
+            verdicts=len(lines),
+            new=new,
         )
     return TakenIn(len(lines), new, left)
 
@@ -394,18 +476,29 @@ _MEND = "Nothing was imported. Correct the file and import it again."
 
 
 def _check_line(
-    audit: Audit, state: State, by_name: dict[tuple[str, str], Place], line: SheetLine, assessor: str
+    audit: Audit,
+    state: State,
+    by_name: dict[tuple[str, str], Place],
+    line: SheetLine,
+    assessor: str,
 ) -> tuple[str, int]:
     """Return the fault of a line (empty for a valid line), and the turn that it belongs to."""
     place = by_name.get((line.query_id, line.passage_id))
     if place is None:
-        return f"passage {line.passage_id} of query {line.query_id} is not in batch {state.number}", 0
+        return (
+            f"passage {line.passage_id} of query {line.query_id} is not in batch {state.number}",
+            0,
+        )
     if line.judgment is not None and line.judgment not in judgment_scale(audit):
         return f"judgment {line.judgment} is out of range (0–{audit.highest})", 0
     own = [turn for turn in (1, 2) if place.settled(turn) and place.by[turn - 1] == assessor]
     turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not turns:
-        return f"passage {line.passage_id} of query {line.query_id} was already judged by {place.by[0]}", 0
+        return (
+            f"passage {line.passage_id} of query {line.query_id} was already"
+            f" judged by {place.by[0]}",
+            0,
+        )
     holder = state.holder(place.query_key, turns[0])
     if not own and holder is not None and holder.assessor != assessor:
         return f"query {line.query_id} is being judged by {holder.assessor}", 0
@@ -428,11 +521,17 @@ def _write_line(
     # Later lines of the same file must see this one.
     if turn == 1:
         now = replace(
-            place, said=(kind, place.said[1]), by=(assessor, place.by[1]), values=(line.judgment, place.values[1])
+            place,
+            said=(kind, place.said[1]),
+            by=(assessor, place.by[1]),
+            values=(line.judgment, place.values[1]),
         )
     else:
         now = replace(
-            place, said=(place.said[0], kind), by=(place.by[0], assessor), values=(place.values[0], line.judgment)
+            place,
+            said=(place.said[0], kind),
+            by=(place.by[0], assessor),
+            values=(place.values[0], line.judgment),
         )
     by_name[line.query_id, line.passage_id] = now
     return is_new

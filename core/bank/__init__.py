@@ -1,4 +1,6 @@
-"""The question bank: questions, drafts, proposals, saving; and the catalogue of graders, prompts and prices."""
+"""The question bank: questions, drafts, proposals, saving; and the catalogue of graders, prompts
+and prices.
+"""
 
 from ..store import attach_face
 

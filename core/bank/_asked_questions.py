@@ -17,18 +17,23 @@ from ._questions import list_questions as bank_questions
 def asks_condition(place: str, question: str) -> str:
     """Return the SQL condition that a row of places() asks a question.
 
-    A question without a subtopic is asked for every section, because TREC CAR's manual questions have no subtopic. The
-    papers ask these questions for every section of their query (exam-plus-plus, section 5.1).
+    A question without a subtopic is asked for every section, because TREC CAR's manual questions
+    have no subtopic. The papers ask these questions for every section of their query
+    (exam-plus-plus, section 5.1).
 
     Args:
         place: alias of the place.
         question: alias of the row with the question's subtopic_id; it belongs to the same query.
     """
     own = f"{place}.asking_key = {place}.query_key"
-    return f"({own} OR {question}.subtopic_id IS NULL OR {question}.subtopic_id = {place}.subtopic_id)"
+    return (
+        f"({own} OR {question}.subtopic_id IS NULL OR {question}.subtopic_id = {place}.subtopic_id)"
+    )
 
 
-def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
+def take_queries(
+    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None
+) -> int:
     """Add queries and their subtopics, and update the texts of topics that were named after them.
 
     Arguments and return value are those of `project.add_queries`.
@@ -38,7 +43,8 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper
         return add_queries(cursor, queries, replace, keeper)
     named = (
         f"SELECT topic_key, any_value({_NAME}) AS text FROM topics()"
-        f" JOIN all_subtopics() s USING (query_key, subtopic_id) JOIN queries q USING (query_key) GROUP BY topic_key"
+        " JOIN all_subtopics() s USING (query_key, subtopic_id) JOIN queries q USING (query_key)"
+        " GROUP BY topic_key"
     )
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE named_topics AS SELECT topic_key FROM ({named}) n"
@@ -48,7 +54,8 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper
     given = [query.query_id for query in queries if query.text not in ("", query.query_id)]
     stage_columns(cursor, "given_queries", {"query_id": given}, {"query_id": "VARCHAR"})
     following = (
-        f"({named}) n SEMI JOIN named_topics USING (topic_key) WHERE queries.query_key = n.topic_key"
+        f"({named}) n SEMI JOIN named_topics USING (topic_key)"
+        " WHERE queries.query_key = n.topic_key"
         " AND queries.text <> n.text AND query_id NOT IN (SELECT query_id FROM given_queries)"
     )
     if keeper is not None:
@@ -62,17 +69,20 @@ _NAME = "q.text || ' / ' || s.text"
 
 
 def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
-    """Add a topic for every id `query/subtopic` whose query and subtopic the project knows; ignore other ids.
+    """Add a topic for every id `query/subtopic` whose query and subtopic the project knows; ignore
+    other ids.
 
-    The text of a topic consists of the texts of the query and the subtopic, as in TREC CAR's outlines. The questions of
-    the subtopic are asked for the topic, too.
+    The text of a topic consists of the texts of the query and the subtopic, as in TREC CAR's
+    outlines. The questions of the subtopic are asked for the topic, too.
 
     Returns:
         The number of added topics.
     """
     if not topic_ids:
         return 0
-    stage_columns(cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"})
+    stage_columns(
+        cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"}
+    )
     made = cursor.execute(
         "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL, NULL FROM ("
         f" SELECT n.query_id, any_value({_NAME}) AS text, min(n.rowid) AS first"
@@ -85,16 +95,19 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
 
 EXAMS = (
     "(SELECT query_key FROM (SELECT query_key, question_key, arg_max(kind, version) AS kind,"
-    " arg_max(active, version) AS active FROM queries ANTI JOIN pool USING (query_key) JOIN questions USING (query_key)"
+    " arg_max(active, version) AS active FROM queries ANTI JOIN pool USING (query_key)"
+    " JOIN questions USING (query_key)"
     " JOIN question_revisions USING (question_key) WHERE version <= $version GROUP BY ALL)"
     " LEFT JOIN (SELECT question_key, true AS item FROM items) USING (question_key)"
-    " GROUP BY query_key HAVING bool_or(item) OR (bool_or(active) AND bool_and(kind = 'choice' OR NOT active)"
-    " AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
+    " GROUP BY query_key HAVING bool_or(item) OR (bool_or(active) AND bool_and(kind = 'choice'"
+    " OR NOT active) AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
 )
-"""SQL for the exams of the bank at `$version`: their questions are for examinees, not for grading passages.
+"""SQL for the exams of the bank at `$version`: their questions are for examinees, not for grading
+passages.
 
-An exam is a query without passages that has items, or whose active questions are all multiple choice. The second kind
-is written by hand. It has no subtopics, because the topics of a query with subtopics may have passages.
+An exam is a query without passages that has items, or whose active questions are all multiple
+choice. The second kind is written by hand. It has no subtopics, because the topics of a query with
+subtopics may have passages.
 """
 
 
@@ -105,7 +118,8 @@ def exam_queries(project: Project, version: int) -> list[str]:
         version: bank version.
     """
     rows = project.rows(
-        f"SELECT query_id FROM {EXAMS} JOIN queries USING (query_key) ORDER BY query_key", {"version": version}
+        f"SELECT query_id FROM {EXAMS} JOIN queries USING (query_key) ORDER BY query_key",
+        {"version": version},
     )
     return [query_id for (query_id,) in rows]
 
@@ -115,10 +129,11 @@ Place = tuple[str, str | None]
 
 
 def asking_queries(project: Project, places: Iterable[Place]) -> list[str]:
-    """Return the ids of the queries that ask the questions of some places: the queries, then their topics.
+    """Return the ids of the queries that ask the questions of some places: the queries, then their
+    topics.
 
-    `asking_queries` and `asked_questions` handle single queries and unsaved questions. The results agree with the SQL
-    of `bank.bank_for` for the whole bank.
+    `asking_queries` and `asked_questions` handle single queries and unsaved questions. The results
+    agree with the SQL of `bank.bank_for` for the whole bank.
     """
     places = list(dict.fromkeys(places))
     topics = _topics_of(project, places)
@@ -132,12 +147,16 @@ def asking_queries(project: Project, places: Iterable[Place]) -> list[str]:
 
 
 def asked_questions(
-    project: Project, version: int, query_id: str, instead: Mapping[str, Sequence[Question]] | None = None
+    project: Project,
+    version: int,
+    query_id: str,
+    instead: Mapping[str, Sequence[Question]] | None = None,
 ) -> list[Question]:
-    """Return the questions that a query asks, active or not: its own questions, then questions of its parent query.
+    """Return the questions that a query asks, active or not: its own questions, then questions of
+    its parent query.
 
-    A topic asks the questions of its parent query that have its subtopic or no subtopic. For an exam, the result is
-    empty.
+    A topic asks the questions of its parent query that have its subtopic or no subtopic. For an
+    exam, the result is empty.
 
     Args:
         version: bank version.
@@ -154,17 +173,24 @@ def asked_questions(
     ends = [at for at, letter in enumerate(query_id) if letter == "/"]
     known = _queries_among(project, [query_id[:at] for at in ends])
     # An id can have several meanings: a/b/c may be subtopic c of a/b, or subtopic b/c of a.
-    for query, subtopic in ((query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known):
+    for query, subtopic in (
+        (query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known
+    ):
         questions = own_questions(query)
         if subtopic in _topics_of(project, _question_places(questions)).get(query, ()):
-            asked += [question for question in questions if question.subtopic_id in (None, subtopic)]
+            asked += [
+                question for question in questions if question.subtopic_id in (None, subtopic)
+            ]
     return asked
 
 
 def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
-    """Return whether a query with these questions instead of its saved questions is an exam (see `EXAMS`)."""
+    """Return whether a query with these questions instead of its saved questions is an exam (see
+    `EXAMS`).
+    """
     rows = project.rows(
-        "SELECT EXISTS (FROM questions o JOIN items USING (question_key) WHERE o.query_key = q.query_key),"
+        "SELECT EXISTS (FROM questions o JOIN items USING (question_key)"
+        " WHERE o.query_key = q.query_key),"
         " EXISTS (FROM all_subtopics() s WHERE s.query_key = q.query_key)"
         " FROM queries q ANTI JOIN pool USING (query_key) WHERE query_id = ?",
         [query_id],
@@ -173,12 +199,18 @@ def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
         return False
     has_items, has_subtopics = rows[0]
     active = [question for question in own if question.active]
-    by_hand = bool(active) and all(question.kind == "choice" and question.subtopic_id is None for question in active)
+    by_hand = bool(active) and all(
+        question.kind == "choice" and question.subtopic_id is None for question in active
+    )
     return has_items or (by_hand and not has_subtopics)
 
 
-def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[str, list[Question]]:
-    """Group questions by the id of every query that asks them. A query's own questions precede its parent's."""
+def questions_by_query(
+    project: Project, questions: Iterable[Question]
+) -> dict[str, list[Question]]:
+    """Group questions by the id of every query that asks them. A query's own questions precede its
+    parent's.
+    """
     questions = list(questions)
     topics = _topics_of(project, _question_places(questions))
     asked = [
@@ -212,7 +244,9 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
 
 
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
-    """Return whether runs answer a query topic by topic, or would do so with some further questions."""
+    """Return whether runs answer a query topic by topic, or would do so with some further
+    questions.
+    """
     places = [(query_id, None), *_question_places(q for q in questions if q.query_id == query_id)]
     # Most queries have no topics, and searching the runs is slow if they rank many passages.
     if query_id not in _topics_of(project, places):
@@ -222,16 +256,23 @@ def answered_by_topic(project: Project, query_id: str, questions: Iterable[Quest
 
 
 def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> list[str]:
-    """Return the queries that count in a mean over queries: all but the queries that runs answer topic by topic."""
-    rows = project.rows("SELECT query_id FROM queries WHERE query_key IN (FROM answered_by_topic())")
+    """Return the queries that count in a mean over queries: all but the queries that runs answer
+    topic by topic.
+    """
+    rows = project.rows(
+        "SELECT query_id FROM queries WHERE query_key IN (FROM answered_by_topic())"
+    )
     left_out = {query_id for (query_id,) in rows}
     return [query_id for query_id in query_ids if query_id not in left_out]
 
 
 def query_as_question(project: Project, query_id: str) -> Question:
-    """Return the query as the only question of a direct grader: its title, with its answer as the key."""
+    """Return the query as the only question of a direct grader: its title, with its answer as the
+    key.
+    """
     ((text, answer),) = project.rows(
-        "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
+        "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?",
+        [query_id],
     )
     return Question(query_id, query_id, text, answer_key=answer)
 
@@ -240,7 +281,12 @@ def _queries_among(project: Project, ids: Sequence[str]) -> set[str]:
     """Return the ids that are queries of the project."""
     if not ids:
         return set()
-    return {found for (found,) in project.rows("SELECT query_id FROM queries WHERE list_contains(?, query_id)", [ids])}
+    return {
+        found
+        for (found,) in project.rows(
+            "SELECT query_id FROM queries WHERE list_contains(?, query_id)", [ids]
+        )
+    }
 
 
 CITING = (
@@ -248,22 +294,29 @@ CITING = (
     " coalesce(t.text_key, -dense_rank() OVER (ORDER BY sentence)) AS text_key"
     " FROM sentences s LEFT JOIN passage_texts t ON t.text = sentence WHERE len(citations) > 0)"
 )
-"""SQL for the sentences with citations, as passages. text_key is negative if no grader was asked about the sentence.
+"""SQL for the sentences with citations, as passages. text_key is negative if no grader was asked
+about the sentence.
 
 whole_key is the text key of the response's passage with the sentence.
 """
 
 
 def asked_pool(spec: GraderSpec) -> str:
-    """Return SQL for the passages that a grader may grade: query_key, passage_key, text_key, position."""
+    """Return SQL for the passages that a grader may grade: query_key, passage_key, text_key,
+    position.
+    """
     if spec.rates_citations:
-        return "(SELECT query_key, cited_passage AS passage_key, cited_key AS text_key, position FROM cited)"
+        return (
+            "(SELECT query_key, cited_passage AS passage_key, cited_key AS text_key, position"
+            " FROM cited)"
+        )
     columns = "SELECT query_key, passage_key, text_key, position FROM"
     return f"({columns} pool UNION ALL {columns} {CITING})"
 
 
 _PLACED = (
-    f"(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o USING (question_key)"
+    "(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o"
+    " USING (question_key)"
     f" JOIN places() t ON t.query_key = o.query_key AND {asks_condition('t', 'r')}"
     f" ANTI JOIN {EXAMS} x ON x.query_key = asking_key)"
 )
@@ -273,30 +326,38 @@ _PLACED = (
 def bank_for(spec: GraderSpec) -> str:
     """Return SQL for the active questions that a grader can grade: a subquery over `$version`.
 
-    Its columns are query_key, question_key, text_key and weight. text_key is the key of the text that the grader gets,
-    and NULL if that text was never asked. For a direct grader, the query itself is the only question. A question is
-    asked for its query, and for the topic `query/subtopic` if the project has it. A question without a subtopic is
-    asked for every topic of its query. A grader of citations gets sentences instead: see `asked_bank`.
+    Its columns are query_key, question_key, text_key and weight. text_key is the key of the text
+    that the grader gets, and NULL if that text was never asked. For a direct grader, the query
+    itself is the only question. A question is asked for its query, and for the topic
+    `query/subtopic` if the project has it. A question without a subtopic is asked for every topic
+    of its query. A grader of citations gets sentences instead: see `asked_bank`.
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
     kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
-    return f"(SELECT query_key, question_key, text_key, weight FROM {_PLACED} WHERE active AND kind IN ({kinds}))"
+    return (
+        f"(SELECT query_key, question_key, text_key, weight FROM {_PLACED} WHERE active"
+        f" AND kind IN ({kinds}))"
+    )
 
 
 def asked_bank(spec: GraderSpec) -> str:
     """Return the SQL of `bank_for` with a further column `asked`, the text that the grader gets.
 
-    For a grader of citations, the rows are sentences with citations, with the columns of the view `cited`.
+    For a grader of citations, the rows are sentences with citations, with the columns of the view
+    `cited`.
     """
     if spec.rates_citations:
         return (
-            "(SELECT *, passage_key AS question_key, sentence_key AS text_key, 1e0 AS weight, sentence AS asked"
-            " FROM (SELECT * EXCLUDE (text_key) FROM cited) WHERE cited_key IS NOT NULL AND $version >= 0)"
+            "(SELECT *, passage_key AS question_key, sentence_key AS text_key, 1e0 AS weight,"
+            " sentence AS asked"
+            " FROM (SELECT * EXCLUDE (text_key) FROM cited) WHERE cited_key IS NOT NULL"
+            " AND $version >= 0)"
         )
     if spec.method == "direct":
         source = (
-            "SELECT query_key, query_key AS question_key, 1e0 AS weight, text, answer AS answer_key, '[]' AS choices"
+            "SELECT query_key, query_key AS question_key, 1e0 AS weight, text, answer AS"
+            " answer_key, '[]' AS choices"
             f" FROM titles() ANTI JOIN {EXAMS} USING (query_key) WHERE $version >= 0"
         )
     else:
@@ -340,20 +401,22 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
     with project.transaction(act="read the bank") as cursor:
         cursor.execute(
             "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
-            f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked ORDER BY first, asked)",
+            f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked"
+            " ORDER BY first, asked)",
             {"version": version},
         )
 
 
 def name_sentences(project: Project) -> None:
-    """Give a key to every sentence that cites and has none, so that graders can be asked about it."""
+    """Give every citing sentence without a key one, so that graders can be asked about it."""
     unnamed = f"FROM {CITING} WHERE text_key < 0"
     if not project.value(f"SELECT count(*) {unnamed}"):
         return
     with project.transaction(act="read the bank") as cursor:
         cursor.execute(
             "INSERT INTO passage_texts SELECT nextval('keys'), sentence"
-            f" FROM (SELECT sentence, min(passage_key) AS first {unnamed} GROUP BY sentence ORDER BY first, sentence)"
+            f" FROM (SELECT sentence, min(passage_key) AS first {unnamed} GROUP BY sentence"
+            " ORDER BY first, sentence)"
         )
 
 
@@ -362,6 +425,7 @@ def question_text_key(cursor: Cursor, text: str) -> int:
     known = cursor.execute("SELECT text_key FROM question_texts WHERE text = ?", [text]).fetchall()
     if not known:
         known = cursor.execute(
-            "INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL) RETURNING text_key", [text]
+            "INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL) RETURNING text_key",
+            [text],
         ).fetchall()
     return int(known[0][0])

@@ -1,4 +1,6 @@
-"""Drafts: unsaved changes of a person to the bank, stored in the project at every step, and their descriptions."""
+"""Drafts: unsaved changes of a person to the bank, stored in the project at every step, and their
+descriptions.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +49,19 @@ def kinds_of_change(before: Question | None, after: Question) -> list[str]:
     return [name for name, is_done in DONE.items() if is_done(before, after)] or [OTHERWISE]
 
 
-def summary_of_changes(project: Project, changes: Sequence[tuple[Question | None, Question]]) -> str:
+def summary_of_changes(
+    project: Project, changes: Sequence[tuple[Question | None, Question]]
+) -> str:
     """Return a line that summarizes changes, such as "2 reworded, 1 added in effects of green tea".
 
     Args:
-        changes: the saved question (None if new) and the drafted question, for every changed question. Each question
-            counts once, under its most important kind of change.
+        changes: the saved question (None if new) and the drafted question, for every changed
+            question. Each question counts once, under its most important kind of change.
     """
     counted = Counter(kinds_of_change(before, after)[0] for before, after in changes)
-    said = ", ".join(f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name])
+    said = ", ".join(
+        f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name]
+    )
     queries = list(dict.fromkeys(after.query_id for _, after in changes))
     return f"{said} in {_describe_queries(project, queries)}" if said else ""
 
@@ -106,7 +112,11 @@ class CrossedEdit(InputError):
     """
 
     def __init__(self, stored: object, given: object) -> None:
-        super().__init__("crossed-edit", "You have changed this in another window.", "Choose the version to keep.")
+        super().__init__(
+            "crossed-edit",
+            "You have changed this in another window.",
+            "Choose the version to keep.",
+        )
         self.stored = stored
         self.given = given
 
@@ -121,7 +131,9 @@ _NAME = re.compile("[0-9a-f]{12}")
 """Pattern of the last part of a new question's id."""
 
 Mark = tuple[int, int, int, datetime | None]
-"""Numbers of steps, undone steps and drafts, and time of the last change. Equal marks mean equal drafts."""
+"""Numbers of steps, undone steps and drafts, and time of the last change. Equal marks mean equal
+drafts.
+"""
 
 
 def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
@@ -139,9 +151,13 @@ def begin_question(project: Project, author: str, query_id: str, name: str) -> N
         InputError: the name is invalid, or the query is unknown.
     """
     if not _NAME.fullmatch(name):
-        raise InputError("invalid-name", f"Invalid id {name!r} for a new question.", "Add the question again.")
+        raise InputError(
+            "invalid-name", f"Invalid id {name!r} for a new question.", "Add the question again."
+        )
     begun = replace(new_question(query_id), question_id=f"{query_id}/{name}")
-    if begun.question_id not in list_drafts(project, author) and not question_history(project, begun.question_id):
+    if begun.question_id not in list_drafts(project, author) and not question_history(
+        project, begun.question_id
+    ):
         put_draft(project, author, begun)
 
 
@@ -150,17 +166,22 @@ def list_drafts(project: Project, author: str) -> dict[str, Draft]:
     return {
         question_id: Draft(_read_question(content), base)
         for question_id, content, base in project.rows(
-            "SELECT question_id, content, base_version FROM drafts WHERE author = ? ORDER BY rowid", [author]
+            "SELECT question_id, content, base_version FROM drafts WHERE author = ? ORDER BY rowid",
+            [author],
         )
     }
 
 
 def draft_authors(project: Project) -> list[str]:
     """Return the names of all people who have drafts."""
-    return [author for (author,) in project.rows("SELECT DISTINCT author FROM drafts ORDER BY author")]
+    return [
+        author for (author,) in project.rows("SELECT DISTINCT author FROM drafts ORDER BY author")
+    ]
 
 
-def count_others_drafts(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
+def count_others_drafts(
+    project: Project, author: str, query_id: str | None = None
+) -> dict[str, int]:
     """Return the number of drafts by author, for everyone except one person.
 
     Args:
@@ -170,16 +191,21 @@ def count_others_drafts(project: Project, author: str, query_id: str | None = No
     return dict(
         project.rows(
             "SELECT author, count(*) FROM drafts JOIN queries USING (query_key)"
-            " WHERE author <> ? AND (?::VARCHAR IS NULL OR query_id = ?) GROUP BY author ORDER BY author",
+            " WHERE author <> ? AND (?::VARCHAR IS NULL OR query_id = ?) GROUP BY author"
+            " ORDER BY author",
             [author, query_id, query_id],
         )
     )
 
 
 def draft_mark(project: Project, author: str) -> Mark:
-    """Return the current mark of a person's drafts. A window compares marks to detect changes in other windows."""
+    """Return the current mark of a person's drafts. A window compares marks to detect changes in
+    other windows.
+    """
     made, undone = count_steps(project, author)
-    count, latest = project.rows("SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author])[0]
+    count, latest = project.rows(
+        "SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author]
+    )[0]
     return made, undone, count, latest
 
 
@@ -207,14 +233,15 @@ def change_draft(
     over: object = WHATEVER,
     join: bool = False,
 ) -> None:
-    """Store one changed field in the stored draft. Its other fields stay, because two edits may arrive together.
+    """Store one changed field in the stored draft. Its other fields stay, because two edits may
+    arrive together.
 
     Args:
-        question: the question that the person saw, from which a new draft begins. If another person saved the question
-            since then, the draft has a conflict.
+        question: the question that the person saw, from which a new draft begins. If another person
+            saved the question since then, the draft has a conflict.
         over: the value of the field that the person saw.
-        join: whether to merge this edit into the last step, as for typing after a pause. Edits that cancel each other
-            leave no step.
+        join: whether to merge this edit into the last step, as for typing after a pause. Edits that
+            cancel each other leave no step.
 
     Raises:
         CrossedEdit: the draft has another value than `over`; nothing is stored.
@@ -223,12 +250,15 @@ def change_draft(
     key, value, over = question.question_id, _clean_value(value), _clean_value(over)
     with project.transaction("edit questions", [question.query_id], author) as cursor:
         draft = list_drafts(project, author).get(key)
-        # Other people may move the question meanwhile, so the draft has no position until this person moves it.
+        # Other people may move the question meanwhile, so the draft has no position until this
+        # person moves it.
         now = replace(question, position=None) if draft is None else draft.question
         if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
             raise CrossedEdit(getattr(now, field), value)
         changed = replace(now, **{field: value})  # type: ignore[arg-type]
-        _write_step(cursor, project, author, {key: changed}, [key], _version_seen(project, question), join)
+        _write_step(
+            cursor, project, author, {key: changed}, [key], _version_seen(project, question), join
+        )
 
 
 def _clean_value(value: object) -> object:
@@ -242,7 +272,8 @@ def seen_version(project: Project, question: Question, field: str, value: object
     """Return the version of a question that a person saw, given the value that they saw in a field.
 
     Args:
-        question: returned if it has the value; otherwise an earlier saved version with the value is returned.
+        question: returned if it has the value; otherwise an earlier saved version with the value is
+            returned.
     """
     if getattr(question, field) == value:
         return question
@@ -251,25 +282,32 @@ def seen_version(project: Project, question: Question, field: str, value: object
 
 
 def _version_seen(project: Project, question: Question) -> int | None:
-    """Return the bank version in which a seen question was saved; None if it is the latest or was never saved."""
+    """Return the bank version in which a seen question was saved; None if it is the latest or was
+    never saved.
+    """
     revisions = question_history(project, question.question_id)
     seen = next((revision for revision in revisions if revision.question == question), None)
     return None if seen is None or seen is revisions[0] else seen.version
 
 
 def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> None:
-    """Store changes as one step that can be undone. A draft that equals the saved question is removed.
+    """Store changes as one step that can be undone. A draft that equals the saved question is
+    removed.
 
     Raises:
         InputError: the query of a question is unknown, or a weight is not a number or is too large.
     """
     after = {question.question_id: question for question in questions}
-    with project.transaction("edit questions", {one.query_id for one in questions}, author) as cursor:
+    with project.transaction(
+        "edit questions", {one.query_id for one in questions}, author
+    ) as cursor:
         _write_step(cursor, project, author, after, list(after))
 
 
 def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
-    """Discard a person's drafts of the given questions, or all of them, as one step that can be undone."""
+    """Discard a person's drafts of the given questions, or all of them, as one step that can be
+    undone.
+    """
     ids = list(list_drafts(project, author)) if question_ids is None else list(question_ids)
     with project.transaction("edit questions", author=author) as cursor:
         _write_step(cursor, project, author, {}, ids)
@@ -288,7 +326,8 @@ def _write_step(
 
     Args:
         seen: the bank version that new drafts are based on; None for the newest.
-        join: whether to merge the change into the last step, if that step left the same question in this state.
+        join: whether to merge the change into the last step, if that step left the same question in
+            this state.
     """
     refuse_hidden(project, list(after))
     for question in after.values():
@@ -318,7 +357,10 @@ def _write_step(
         return
     step = last[0][0] + 1 if last else 1
     for key, (was, becomes) in changed.items():
-        cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
+        cursor.execute(
+            "INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)",
+            [author, step, key, was, becomes],
+        )
         _store_draft(cursor, author, key, becomes)
 
 
@@ -333,14 +375,19 @@ def _join_last_step(
     Args:
         last: rows of the last step: number of the step, question id, draft before, draft after.
     """
-    if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [(last[0][1], last[0][3])]:
+    if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [
+        (last[0][1], last[0][3])
+    ]:
         return False
     step, key, before, _ = last[0]
     becomes = changed[key][1]
     if becomes == before:
         cursor.execute("DELETE FROM draft_steps WHERE author = ? AND step = ?", [author, step])
     else:
-        cursor.execute("UPDATE draft_steps SET after = ? WHERE author = ? AND step = ?", [becomes, author, step])
+        cursor.execute(
+            "UPDATE draft_steps SET after = ? WHERE author = ? AND step = ?",
+            [becomes, author, step],
+        )
     _store_draft(cursor, author, key, becomes)
     return True
 
@@ -354,16 +401,26 @@ def _is_saved(project: Project, question: Question) -> bool:
 
 def _store_draft(cursor: Cursor, author: str, question_id: str, written: str | None) -> None:
     if written is None:
-        cursor.execute("DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question_id])
+        cursor.execute(
+            "DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question_id]
+        )
         return
     draft = json.loads(written)
     query_id = draft["question"]["query_id"]
-    # An existing draft keeps its base version, because a conflict may have been settled after this step.
+    # An existing draft keeps its base version, because a conflict may have been settled after this
+    # step.
     stored = cursor.execute(
-        "INSERT INTO drafts SELECT ?, ?, query_key, ?, ?, now()::TIMESTAMP FROM queries WHERE query_id = ?"
+        "INSERT INTO drafts SELECT ?, ?, query_key, ?, ?, now()::TIMESTAMP FROM queries"
+        " WHERE query_id = ?"
         " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
         " changed_at = excluded.changed_at",
-        [author, question_id, draft["base_version"], json.dumps(draft["question"], ensure_ascii=False), query_id],
+        [
+            author,
+            question_id,
+            draft["base_version"],
+            json.dumps(draft["question"], ensure_ascii=False),
+            query_id,
+        ],
     ).fetchall()
     if not stored[0][0]:
         raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
@@ -382,7 +439,10 @@ def redo_step(project: Project, author: str) -> bool:
 def count_steps(project: Project, author: str) -> tuple[int, int]:
     """Return the numbers of steps that can be undone and redone."""
     rows = dict(
-        project.rows("SELECT undone, count(DISTINCT step) FROM draft_steps WHERE author = ? GROUP BY 1", [author])
+        project.rows(
+            "SELECT undone, count(DISTINCT step) FROM draft_steps WHERE author = ? GROUP BY 1",
+            [author],
+        )
     )
     return rows.get(False, 0), rows.get(True, 0)
 
@@ -392,15 +452,20 @@ def _move_step(project: Project, author: str, way: Literal["undo", "redo"]) -> b
     content = "before" if way == "undo" else "after"
     with project.transaction("edit questions", author=author) as cursor:
         step = cursor.execute(
-            f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?", [author, way == "redo"]
+            f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?",
+            [author, way == "redo"],
         ).fetchall()[0][0]
         if step is None:
             return False
         for question_id, stored in cursor.execute(
-            f"SELECT question_id, {content} FROM draft_steps WHERE author = ? AND step = ?", [author, step]
+            f"SELECT question_id, {content} FROM draft_steps WHERE author = ? AND step = ?",
+            [author, step],
         ).fetchall():
             _store_draft(cursor, author, question_id, stored)
-        cursor.execute("UPDATE draft_steps SET undone = ? WHERE author = ? AND step = ?", [way == "undo", author, step])
+        cursor.execute(
+            "UPDATE draft_steps SET undone = ? WHERE author = ? AND step = ?",
+            [way == "undo", author, step],
+        )
     return True
 
 
@@ -413,16 +478,25 @@ def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]
     now += [question for question in drafted.values() if question.query_id == query_id]
 
     def sort_key(question: Question) -> float:
-        own = question.position if question.position is not None else place.get(question.question_id)
+        own = (
+            question.position if question.position is not None else place.get(question.question_id)
+        )
         return float("inf") if own is None else own
 
     return sorted(now, key=sort_key)
 
 
 def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
-    """Return, for every query with drafts, all questions with the drafts applied, except empty new questions."""
-    queries = dict.fromkeys(draft.question.query_id for draft in list_drafts(project, author).values())
-    return {query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)] for query in queries}
+    """Return, for every query with drafts, all questions with the drafts applied, except empty new
+    questions.
+    """
+    queries = dict.fromkeys(
+        draft.question.query_id for draft in list_drafts(project, author).values()
+    )
+    return {
+        query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)]
+        for query in queries
+    }
 
 
 def list_conflicts(project: Project, author: str) -> list[Conflict]:
@@ -433,21 +507,30 @@ def list_conflicts(project: Project, author: str) -> list[Conflict]:
         revisions = question_history(project, question_id)
         newer = [revision for revision in revisions if revision.version > draft.base_version]
         older = [revision for revision in revisions if revision.version <= draft.base_version]
-        if newer and newer[0].question != draft.question and (not older or newer[0].question != older[0].question):
+        if (
+            newer
+            and newer[0].question != draft.question
+            and (not older or newer[0].question != older[0].question)
+        ):
             base = older[0].question if older else None
             theirs = newer[0]
-            differing.append(Conflict(base, theirs.question, draft.question, theirs.author, theirs.note))
+            differing.append(
+                Conflict(base, theirs.question, draft.question, theirs.author, theirs.note)
+            )
     return differing
 
 
-def settle_conflict(project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]) -> None:
+def settle_conflict(
+    project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]
+) -> None:
     """Settle a conflict: base the draft on the saved question, or discard the draft."""
     if keep == "theirs":
         take_back(project, author, [question_id])
         return
     with project.transaction("edit questions", author=author) as cursor:
         cursor.execute(
-            "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions), changed_at = now()::TIMESTAMP"
+            "UPDATE drafts SET base_version = (SELECT max(version)"
+            " FROM bank_versions), changed_at = now()::TIMESTAMP"
             " WHERE author = ? AND question_id = ?",
             [author, question_id],
         )
@@ -457,14 +540,21 @@ def note_written(project: Project, author: str) -> str:
     """Return the automatic note for a save: a summary of the person's changes."""
     drafted = [draft.question for draft in list_drafts(project, author).values()]
     queries = dict.fromkeys(question.query_id for question in drafted)
-    saved = {same.question_id: same for query in queries for same in bank_questions(project, query_id=query)}
-    return summary_of_changes(project, [(saved.get(question.question_id), question) for question in drafted])
+    saved = {
+        same.question_id: same
+        for query in queries
+        for same in bank_questions(project, query_id=query)
+    }
+    return summary_of_changes(
+        project, [(saved.get(question.question_id), question) for question in drafted]
+    )
 
 
 def save_drafts(project: Project, author: str, note: str = "") -> int | None:
     """Save all drafts of a person as a new bank version, and remove the drafts.
 
-    Changes that other people saved meanwhile stay, because a version contains only the questions that it changes.
+    Changes that other people saved meanwhile stay, because a version contains only the questions
+    that it changes.
 
     Args:
         note: what changed and why; if empty, a summary of the changes is used.
@@ -473,8 +563,8 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         The new version, or None if nothing differs from the newest.
 
     Raises:
-        InputError: a question has no text or is invalid, or another person saved one of the questions differently
-            meanwhile.
+        InputError: a question has no text or is invalid, or another person saved one of the
+            questions differently meanwhile.
     """
     with project.transaction(
         act="save the bank",
@@ -484,15 +574,19 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         if open_conflicts := list_conflicts(project, author):
             raise InputError(
                 "open-conflicts",
-                f"Another person has changed {len(open_conflicts):,} of the questions that you changed.",
+                f"Another person has changed {len(open_conflicts):,} of the"
+                " questions that you changed.",
                 "Choose a version of each question first (exam bank resolve).",
             )
         drafted = [draft.question for draft in list_drafts(project, author).values()]
         known = {question.question_id for question in bank_questions(project)}
-        if empty := [q for q in drafted if q.question_id not in known and not (q.text or "").strip()]:
+        if empty := [
+            q for q in drafted if q.question_id not in known and not (q.text or "").strip()
+        ]:
             raise InputError(
                 "new-question-without-words",
-                f"{how_many(len(empty), 'new questions')} without text (query {empty[0].query_id}).",
+                f"{how_many(len(empty), 'new questions')} without text (query"
+                f" {empty[0].query_id}).",
                 "Write the text, or undo adding the question.",
             )
         note = note.strip() or note_written(project, author)

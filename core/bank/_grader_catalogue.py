@@ -1,4 +1,6 @@
-"""Graders with stored results: their identity, their counts, lookup by name, and the default grader."""
+"""Graders with stored results: their identity, their counts, lookup by name, and the default
+grader.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class StoredGrader:
 
 
 def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
-    """Return the key of a grader; add the grader if its fingerprint is new. A number is appended to a taken name."""
+    """Return the key of a grader; add the grader if its fingerprint is new. A number is appended to
+    a taken name.
+    """
     known = grader_key(cursor, spec)
     if known is not None:
         return known
@@ -46,7 +50,8 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
     while name in taken:
         name, number = f"{spec.name} ({number})", number + 1
     rows = cursor.execute(
-        "INSERT INTO graders VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING grader_key",
+        "INSERT INTO graders VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " RETURNING grader_key",
         [
             spec.fingerprint,
             name,
@@ -63,7 +68,9 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
 
 def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
-    """Return the key of a grader by its fingerprint or a fingerprint of earlier versions; None if it is unknown."""
+    """Return the key of a grader by its fingerprint or a fingerprint of earlier versions; None if
+    it is unknown.
+    """
     # Without parameters, for which DuckDB would import pandas.
     fingerprints = ", ".join(map(quoted_text, spec.fingerprints))
     known = cursor.execute(
@@ -76,26 +83,34 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
 @as_act("see boards")
 @cached()
 def stored_graders(project: Project) -> list[StoredGrader]:
-    """Return every grader of the project with its counts, the default grader first, and graders of citations last."""
+    """Return every grader of the project with its counts, the default grader first, and graders of
+    citations last.
+    """
     stored = [
         StoredGrader(row[0], stored_spec(row[1:9]), row[9], row[10])
         for row in project.rows(
-            f"SELECT grader_key, {SPEC_COLUMNS},"
-            " coalesce(g.n, 0), coalesce(f.n, 0) FROM graders"
-            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM grades GROUP BY 1) g USING (grader_key)"
-            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM failures GROUP BY 1) f USING (grader_key)"
-            " ORDER BY grader_key"
+            f"SELECT grader_key, {SPEC_COLUMNS}, coalesce(g.n, 0), coalesce(f.n, 0) FROM graders"
+            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM grades"
+            " GROUP BY 1) g USING (grader_key) LEFT JOIN (SELECT grader_key, count(*) AS n"
+            " FROM failures GROUP BY 1) f USING (grader_key) ORDER BY grader_key"
         )
     ]
     most = max(
-        (grader.grades for grader in stored if not (grader.spec.imported or grader.spec.rates_citations)), default=0
+        (
+            grader.grades
+            for grader in stored
+            if not (grader.spec.imported or grader.spec.rates_citations)
+        ),
+        default=0,
     )
     return sorted(stored, key=lambda grader: place_among(grader, most))
 
 
 @as_act("see boards")
 def label_graders(project: Project) -> list[StoredGrader]:
-    """Return the graders that give labels and leaderboards, with their counts, the default grader first."""
+    """Return the graders that give labels and leaderboards, with their counts, the default grader
+    first.
+    """
     return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
 
 
@@ -105,7 +120,8 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int,
     Args:
         most: the largest number of grades of a grader, except imported labels.
     """
-    # Imported labels, and graders that were only tried on a part of the pool, must not become the default.
+    # Imported labels, and graders that were only tried on a part of the pool, must not become the
+    # default.
     tried = grader.spec.imported or 2 * grader.grades < most
     # A graded file may come from a version that knows more methods.
     method = grader.spec.method
@@ -124,17 +140,20 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     """Return a grader with grades.
 
     Args:
-        name: printed name, fingerprint, saved name, or a method that only one grader has. None selects the default
-            grader of labels.
+        name: printed name, fingerprint, saved name, or a method that only one grader has. None
+            selects the default grader of labels.
 
     Raises:
-        InputError: nothing is graded, the grader is unknown or has no grades, or several graders match.
+        InputError: nothing is graded, the grader is unknown or has no grades, or several graders
+            match.
     """
     known = stored_graders(project)
     # Graders of citations come last.
     if not known or (name is None and known[0].spec.rates_citations):
         raise InputError(
-            "nothing-graded", "Nothing has been graded yet.", "Grade passages (exam grade), or import a graded file."
+            "nothing-graded",
+            "Nothing has been graded yet.",
+            "Grade passages (exam grade), or import a graded file.",
         )
     if name is None:
         return known[0]
@@ -148,11 +167,15 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
             return meant[0]
         names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
         raise InputError(
-            "ambiguous-grader", f"Several graders use the method '{name}'.", f"Use one of these names: {names}."
+            "ambiguous-grader",
+            f"Several graders use the method '{name}'.",
+            f"Use one of these names: {names}.",
         )
     if aliases or name in all_graders.GRADERS:
         raise InputError(
-            "grader-without-grades", f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}"
+            "grader-without-grades",
+            f"The grader '{name}' has not graded anything yet.",
+            f"Run: {grade_command(name)}",
         )
     listed = [f"'{grader.spec.name}'" for grader in known]
     raise unknown_name("unknown-grader", "grader", name, listed, "See exam graders list.")
@@ -176,7 +199,9 @@ class Succession:
 @as_act("see boards")
 @cached()
 def grader_succession(project: Project) -> Succession | None:
-    """Return the change to the present default grader. None if it graded first, or if no job is recorded."""
+    """Return the change to the present default grader. None if it graded first, or if no job is
+    recorded.
+    """
     known = label_graders(project)
     former = next((one for one in known if one.grades and one.key < known[0].key), None)
     if former is None:
@@ -199,7 +224,8 @@ class ListedGrader:
 
     Args:
         name: printed name, as on leaderboards.
-        fingerprint: empty if the grader is saved but cannot be made, because its model or prompt is missing.
+        fingerprint: empty if the grader is saved but cannot be made, because its model or prompt is
+            missing.
         also: other names under which it is saved.
         grades, failures: numbers of its grades and of its failed pairs.
         can_grade: whether its settings are known, so that it can grade again.
@@ -221,26 +247,33 @@ class ListedGrader:
 
 
 def list_of_graders(project: Project) -> list[ListedGrader]:
-    """Return the graders with results, the default grader first; then saved graders without results."""
+    """Return the graders with results, the default grader first; then saved graders without
+    results.
+    """
     library = list_prompts(project)
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []
     stored = stored_graders(project)
-    known = {mark: grader.spec.fingerprint for grader in stored for mark in grader.spec.fingerprints}
+    known = {
+        mark: grader.spec.fingerprint for grader in stored for mark in grader.spec.fingerprints
+    }
     known |= {grader.spec.fingerprint: grader.spec.fingerprint for grader in stored}
     for named in named_graders(project):
         how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
         try:
             spec = make_grader(named.kind, named.parameters, library).spec
         except (GradingError, InputError):
-            # Its folder or prompt is missing. List it nevertheless, so that people can see and remove it.
+            # Its folder or prompt is missing. List it nevertheless, so that people can see and
+            # remove it.
             model = str(named.parameters.get("model") or "")
             waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
             continue
         if spec.fingerprint in known:
             called.setdefault(known[spec.fingerprint], []).append(named.name)
         else:
-            waiting.append(ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how))
+            waiting.append(
+                ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how)
+            )
     listed = []
     for place, grader in enumerate(stored):
         again = settings_again(project, grader.spec)
@@ -254,7 +287,11 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
                 grader.failures,
                 can_grade=again is not None,
                 shown=place == 0 and not grader.spec.rates_citations,
-                also=tuple(name for name in called.get(grader.spec.fingerprint, ()) if name != grader.spec.name),
+                also=tuple(
+                    name
+                    for name in called.get(grader.spec.fingerprint, ())
+                    if name != grader.spec.name
+                ),
                 kind=again.kind if again else None,
                 parameters=again.parameters if again else None,
             )

@@ -41,8 +41,9 @@ def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemF
     return {
         question_id: ItemFacts(*facts)
         for question_id, *facts in project.rows(
-            "SELECT question_id, passage_id, topic, raw, shuffle_seed FROM items i JOIN questions USING (question_key)"
-            " JOIN queries USING (query_key) LEFT JOIN passages p ON p.passage_key = i.source_passage_key"
+            "SELECT question_id, passage_id, topic, raw, shuffle_seed FROM items i"
+            " JOIN questions USING (question_key) JOIN queries USING (query_key)"
+            " LEFT JOIN passages p ON p.passage_key = i.source_passage_key"
             " WHERE $query_id::VARCHAR IS NULL OR query_id = $query_id",
             {"query_id": query_id},
         )
@@ -50,7 +51,8 @@ def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemF
 
 
 def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
-    """Store the facts of items, replacing earlier ones. The caller's transaction must log the change.
+    """Store the facts of items, replacing earlier ones. The caller's transaction must log the
+    change.
 
     Args:
         facts: facts by question id; the project must have these questions.
@@ -62,27 +64,41 @@ def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
         InputError: a passage is unknown.
     """
     types = {
-        "question_id": "VARCHAR", "passage_id": "VARCHAR", "topic": "VARCHAR", "raw": "VARCHAR",
+        "question_id": "VARCHAR",
+        "passage_id": "VARCHAR",
+        "topic": "VARCHAR",
+        "raw": "VARCHAR",
         "shuffle_seed": "BIGINT",
-    }  # fmt: skip
+    }
     rows = [
-        (key, one.source_passage_id, _clean_topic(one.topic), one.raw and clean_text(one.raw), one.shuffle_seed)
+        (
+            key,
+            one.source_passage_id,
+            _clean_topic(one.topic),
+            one.raw and clean_text(one.raw),
+            one.shuffle_seed,
+        )
         for key, one in facts.items()
     ]
     stage_rows(cursor, "incoming_items", rows, types)
     lost = cursor.execute(
-        "SELECT passage_id FROM incoming_items ANTI JOIN passages USING (passage_id) WHERE passage_id IS NOT NULL"
+        "SELECT passage_id FROM incoming_items ANTI JOIN passages USING (passage_id)"
+        " WHERE passage_id IS NOT NULL"
     ).fetchall()
     if lost:
-        raise InputError("unknown-passage", f"Unknown passage '{lost[0][0]}'.", "Import the passage first.")
+        raise InputError(
+            "unknown-passage", f"Unknown passage '{lost[0][0]}'.", "Import the passage first."
+        )
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE other_items AS FROM (SELECT question_key, passage_key AS source_passage_key,"
+        "CREATE OR REPLACE TEMP TABLE other_items AS FROM"
+        " (SELECT question_key, passage_key AS source_passage_key,"
         " topic, raw, shuffle_seed FROM incoming_items JOIN questions USING (question_id)"
-        " LEFT JOIN passages USING (passage_id))"
-        " EXCEPT FROM items"
+        " LEFT JOIN passages USING (passage_id)) EXCEPT FROM items"
     )
     cursor.execute("DELETE FROM items WHERE question_key IN (SELECT question_key FROM other_items)")
-    return int(cursor.execute("INSERT INTO items FROM other_items ORDER BY question_key").fetchall()[0][0])
+    return int(
+        cursor.execute("INSERT INTO items FROM other_items ORDER BY question_key").fetchall()[0][0]
+    )
 
 
 def set_item(
@@ -96,7 +112,8 @@ def set_item(
     """Set the topic, the source passage or both of items; the log records the old and new values.
 
     Args:
-        topic, source_passage_id: the value for all these items; None keeps the present value, an empty text removes it.
+        topic, source_passage_id: the value for all these items; None keeps the present value, an
+            empty text removes it.
 
     Returns:
         The number of changed items.
@@ -125,37 +142,48 @@ def set_item(
             was = {"topic": old.topic, "source": old.source_passage_id}
             what = [name for name, value in given.items() if value is not None]
             log_action(
-                cursor, author, "set item", question=key, what=what,
+                cursor,
+                author,
+                "set item",
+                question=key,
+                what=what,
                 to=", ".join(" ".join(str(given[name]).split()) or "nothing" for name in what),
                 before={name: was[name] for name in what},
-            )  # fmt: skip
+            )
     return changed
 
 
 def take_accepted(cursor: Cursor) -> None:
     """Store the facts of items from accepted proposals whose questions the bank now has."""
     cursor.execute(
-        "INSERT INTO items SELECT question_key, any_value(passage_key), any_value(i.topic), any_value(raw),"
+        "INSERT INTO items SELECT question_key, any_value(passage_key), any_value(i.topic),"
+        " any_value(raw),"
         " any_value(i.shuffle_seed) FROM proposed_items i JOIN proposals p USING (proposal_key)"
         " JOIN generations USING (generation_key) JOIN questions q ON q.question_id = i.question_id"
         " JOIN (SELECT DISTINCT question_key FROM question_revisions) USING (question_key)"
-        " ANTI JOIN items USING (question_key) WHERE p.state = 'accepted' GROUP BY question_key ORDER BY question_key"
+        " ANTI JOIN items USING (question_key) WHERE p.state = 'accepted' GROUP BY question_key"
+        " ORDER BY question_key"
     )
 
 
 def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ...]]:
-    """Return the categories that people set, which replace the computed categories, by question id."""
+    """Return the categories that people set, by question id. They replace the computed ones."""
     return {
         question_id: tuple(categories)
         for question_id, categories in project.rows(
-            "SELECT question_id, categories FROM item_categories JOIN questions USING (question_key) WHERE scheme = ?",
+            "SELECT question_id, categories FROM item_categories JOIN questions"
+            " USING (question_key) WHERE scheme = ?",
             [scheme],
         )
     }
 
 
 def set_categories(
-    project: Project, question_ids: Sequence[str], scheme: Scheme, categories: Sequence[str] | None, author: str
+    project: Project,
+    question_ids: Sequence[str],
+    scheme: Scheme,
+    categories: Sequence[str] | None,
+    author: str,
 ) -> None:
     """Set the categories of items, which replace the computed categories.
 
@@ -166,9 +194,15 @@ def set_categories(
         InputError: the scheme or a question is unknown, or the list of categories is empty.
     """
     check_known("unknown-category-scheme", "category scheme", SCHEMES, scheme)
-    named = None if categories is None else list(dict.fromkeys(filter(None, (one.strip() for one in categories))))
+    named = (
+        None
+        if categories is None
+        else list(dict.fromkeys(filter(None, (one.strip() for one in categories))))
+    )
     if named is not None and not named:
-        raise InputError("no-category", "No category given.", "Give a category, or restore the computed ones.")
+        raise InputError(
+            "no-category", "No category given.", "Give a category, or restore the computed ones."
+        )
     with project.transaction() as cursor:
         _check_known(cursor, question_ids)
         for key in dict.fromkeys(question_ids):
@@ -179,12 +213,19 @@ def set_categories(
             )
             if named is not None:
                 cursor.execute(
-                    "INSERT INTO item_categories SELECT question_key, ?, ?, ?, now()::TIMESTAMP FROM questions"
-                    " WHERE question_id = ?",
+                    "INSERT INTO item_categories SELECT question_key, ?, ?, ?, now()::TIMESTAMP"
+                    " FROM questions WHERE question_id = ?",
                     [scheme, [clean_text(name) for name in named], author, key],
                 )
             to = "the computed ones" if named is None else ", ".join(named)
-            log_action(cursor, author, "set item", question=key, what=[f"the categories by {scheme}"], to=to)
+            log_action(
+                cursor,
+                author,
+                "set item",
+                question=key,
+                what=[f"the categories by {scheme}"],
+                to=to,
+            )
 
 
 def _check_known(cursor: Cursor, question_ids: Sequence[str]) -> None:

@@ -21,8 +21,8 @@ _COUNTS = {
     "imported leaderboards": "SELECT count(*) FROM boards",
     "questions": "SELECT count(*) FROM questions",
     "questions without text": (
-        "SELECT count(DISTINCT question_key) FROM question_revisions JOIN question_texts USING (text_key)"
-        " WHERE text IS NULL"
+        "SELECT count(DISTINCT question_key) FROM question_revisions"
+        " JOIN question_texts USING (text_key) WHERE text IS NULL"
     ),
     "exams": f"SELECT count(*) FROM {EXAMS}",
     "items": f"SELECT count(*) FROM questions SEMI JOIN {EXAMS} USING (query_key)",
@@ -33,15 +33,17 @@ _COUNTS = {
     "graders": "SELECT count(*) FROM graders",
     "grades": "SELECT count(*) FROM grades",
     "failed pairs": (
-        "SELECT count(*) FROM (SELECT DISTINCT grader_key, question_text_key, passage_text_key FROM failures"
-        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key))"
+        "SELECT count(*) FROM (SELECT DISTINCT grader_key, question_text_key, passage_text_key"
+        " FROM failures ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key))"
     ),
 }
 
 
 @as_act("see boards")
 def project_counts(project: Project) -> dict[str, int]:
-    """Return the counts of a project by name, such as queries. Queries include exams, and questions include items."""
+    """Return the counts of a project by name, such as queries. Queries include exams, and questions
+    include items.
+    """
     names = list(_COUNTS)
     judgments = visible_rows(project, "judgments")
     columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
@@ -74,10 +76,12 @@ class JudgedQueries:
 
 @as_act("see boards")
 def parts_without_content(project: Project) -> list[str]:
-    """Return "Exams" if the project has no items and examinees, and "Answers" if it has no generated answers."""
+    """Return "Exams" if the project has no items and examinees, and "Answers" if it has no
+    generated answers.
+    """
     exams, answers = project.rows(
-        "SELECT EXISTS (FROM students) OR EXISTS (FROM items)"
-        " OR EXISTS (FROM question_revisions WHERE kind = 'choice'), EXISTS (FROM generated_answers)"
+        "SELECT EXISTS (FROM students) OR EXISTS (FROM items) OR EXISTS (FROM question_revisions"
+        " WHERE kind = 'choice'), EXISTS (FROM generated_answers)"
     )[0]
     return [part for part, filled in (("Exams", exams), ("Answers", answers)) if not filled]
 
@@ -115,7 +119,11 @@ def lacks_passages(counts: dict[str, int]) -> bool:
 
 
 def next_step(
-    counts: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0, asked: str = "question"
+    counts: dict[str, int],
+    ungraded: int = 0,
+    unsaved: int = 0,
+    stale: int = 0,
+    asked: str = "question",
 ) -> NextStep:
     """Return the most useful next step.
 
@@ -134,13 +142,21 @@ def next_step(
             "Import queries to begin (JSON map, TSV, JSONL or a graded file).",
             "home",
         ),
-        (not counts["pooled passages"], "Import runs or judgments to get passages to grade.", "home"),
+        (
+            not counts["pooled passages"],
+            "Import runs or judgments to get passages to grade.",
+            "home",
+        ),
         (
             not counts["questions"],
             "Write or import questions that a relevant passage answers.",
             "question_bank",
         ),
-        (not counts["grades"], "Grade every pooled passage for every question of its query.", "grading"),
+        (
+            not counts["grades"],
+            "Grade every pooled passage for every question of its query.",
+            "grading",
+        ),
         (ungraded, f"Grade the ungraded {asked}–passage pairs ({ungraded:,}).", "grading"),
         (unsaved, _unsaved_hint(unsaved), "question_bank"),
         (

@@ -1,4 +1,6 @@
-"""Proposals: questions, nuggets, answer keys and items drafted by a model, waiting for a person's decision."""
+"""Proposals: questions, nuggets, answer keys and items drafted by a model, waiting for a person's
+decision.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +49,14 @@ class Generation:
 
     Args:
         kind: kind of the requested drafts.
-        texts: drafts that were read from the reply, cleaned with `clean_line`; empty for an unusable reply.
+        texts: drafts that were read from the reply, cleaned with `clean_line`; empty for an
+            unusable reply.
         raw: the unchanged reply.
         reason: why the reply is unusable; None for a usable reply.
         question_id: the question of a drafted answer key or rewording.
         passage_id: the passage from which an answer key or item was drafted.
-        item: the other parts of a drafted item; the text of its question is the only entry of `texts`.
+        item: the other parts of a drafted item; the text of its question is the only entry of
+            `texts`.
     """
 
     kind: Drafted
@@ -76,10 +80,11 @@ class Proposal:
     Args:
         text: a person's wording, or else the model's wording.
         original: the model's wording.
-        question_id: the question of an answer key or rewording, or the question made from the proposal; None before
-            it was made.
+        question_id: the question of an answer key or rewording, or the question made from the
+            proposal; None before it was made.
         edited_by: author of a person's wording; None for the model's wording.
-        decided_by, decided_at: who accepted, rejected or reopened the proposal, and when; None before a decision.
+        decided_by, decided_at: who accepted, rejected or reopened the proposal, and when; None
+            before a decision.
         item: choices, answer key and other facts of an item.
     """
 
@@ -134,23 +139,28 @@ def add_generations(cursor: Cursor, generations: Sequence[Generation], author: s
     Raises:
         InputError: an unknown query or passage.
     """
-    return [key for generation in generations for key in _add_generation(cursor, generation, author)]
+    return [
+        key for generation in generations for key in _add_generation(cursor, generation, author)
+    ]
 
 
 def _add_generation(cursor: Cursor, drafted: Generation, author: str) -> list[int]:
     query = _find_key(cursor, "query", drafted.query_id)
-    passage = None if drafted.passage_id is None else _find_key(cursor, "passage", drafted.passage_id)
+    passage = (
+        None if drafted.passage_id is None else _find_key(cursor, "passage", drafted.passage_id)
+    )
     raw = drafted.raw.encode(errors="replace").decode()
     ((generation,),) = cursor.execute(
-        "INSERT INTO generations VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+        "INSERT INTO generations"
+        " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
         " RETURNING generation_key",
         [drafted.kind, query, drafted.subtopic_id, drafted.question_id, passage]
         + [drafted.model, drafted.prompt, drafted.prompt_hash, raw, drafted.reason, author],
     ).fetchall()
     keys = [
         cursor.execute(
-            "INSERT INTO proposals (proposal_key, generation_key, text, state) VALUES (nextval('keys'), ?, ?, 'open')"
-            " RETURNING proposal_key",
+            "INSERT INTO proposals (proposal_key, generation_key, text, state)"
+            " VALUES (nextval('keys'), ?, ?, 'open') RETURNING proposal_key",
             [generation, text],
         ).fetchall()[0][0]
         for text in drafted.texts
@@ -170,7 +180,9 @@ def _find_key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> i
     table = {"query": "queries", "passage": "passages"}[what]
     rows = cursor.execute(f"SELECT {what}_key FROM {table} WHERE {what}_id = ?", [name]).fetchall()
     if not rows:
-        raise InputError(f"unknown-{what}", f"Unknown {what} '{name}'.", f"Import the {what} first.")
+        raise InputError(
+            f"unknown-{what}", f"Unknown {what} '{name}'.", f"Import the {what} first."
+        )
     return int(rows[0][0])
 
 
@@ -182,7 +194,8 @@ def clean_line(text: str) -> str:
 
 _COLUMNS = (
     "proposal_key, kind, query_id, coalesce(edited, p.text), p.text, state, subtopic_id,"
-    " coalesce(p.question_id, g.question_id), passage_id, model, prompt, prompt_hash, g.author, asked_at, edited_by,"
+    " coalesce(p.question_id, g.question_id), passage_id, model, prompt, prompt_hash, g.author,"
+    " asked_at, edited_by,"
     " decided_by, decided_at, i.question_id, i.choices, i.answer_key, i.topic, i.shuffle_seed"
 )
 
@@ -193,15 +206,24 @@ def list_proposals(
     states: Sequence[State] = ("open",),
     keys: Sequence[int] | None = None,
 ) -> list[Proposal]:
-    """Return proposals by query, in the order of their creation, without those behind hidden questions.
+    """Return proposals by query, in the order of their creation, without those behind hidden
+    questions.
 
     Args:
         query_id: restricts the result to this query; None for all.
         states: restricts the result to these states.
         keys: restricts the result to these keys; None for all.
     """
-    asked: dict[str, Any] = {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)}
-    only = {"query": "query_id = $query", "states": "list_contains($states, state)", "keys": "proposal_key IN $keys"}
+    asked: dict[str, Any] = {
+        "query": query_id,
+        "states": list(states),
+        "keys": None if keys is None else list(keys),
+    }
+    only = {
+        "query": "query_id = $query",
+        "states": "list_contains($states, state)",
+        "keys": "proposal_key IN $keys",
+    }
     given = {name: value for name, value in asked.items() if value is not None}
     hidden = hidden_questions(project)
     found = [
@@ -219,7 +241,11 @@ def list_proposals(
 
 def _read_proposal(row: tuple[Any, ...]) -> Proposal:
     *values, question_id, choices, answer_key, topic, seed = row
-    item = None if choices is None else DraftedItem(question_id, tuple(json.loads(choices)), answer_key, topic, seed)
+    item = (
+        None
+        if choices is None
+        else DraftedItem(question_id, tuple(json.loads(choices)), answer_key, topic, seed)
+    )
     return Proposal(*[*values, item])
 
 
@@ -228,45 +254,53 @@ def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:
     return [
         EmptyGeneration(*row)
         for row in project.rows(
-            "SELECT query_id, subtopic_id, kind, model, prompt, reason, raw, asked_at FROM generations"
-            " JOIN queries USING (query_key) WHERE query_id = ? AND reason IS NOT NULL ORDER BY generation_key DESC",
+            "SELECT query_id, subtopic_id, kind, model, prompt, reason, raw, asked_at"
+            " FROM generations"
+            " JOIN queries USING (query_key) WHERE query_id = ? AND reason IS NOT NULL"
+            " ORDER BY generation_key DESC",
             [query_id],
         )
     ]
 
 
 def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
-    """Reword an open proposal. The model's wording is kept, and counts as such again if a person enters the same words.
+    """Reword an open proposal. The model's wording is kept, and counts as such again if a person
+    enters the same words.
 
     Raises:
         InputError: the text is empty, or no open proposal has this key.
     """
     if not (text := clean_line(text)):
-        raise InputError("empty-proposal", "The proposal has no text.", "Write the text, or reject the proposal.")
+        raise InputError(
+            "empty-proposal", "The proposal has no text.", "Write the text, or reject the proposal."
+        )
     with project.transaction(
         act="edit questions", queries=lambda: _proposal_queries(project, [key]), author=author
     ) as cursor:
         (proposal,) = _in_state(project, [key], ("open",))
         edited = None if text == proposal.original else text
         cursor.execute(
-            "UPDATE proposals SET edited = $text, edited_by = CASE WHEN $text IS NULL THEN NULL ELSE $author END,"
-            " edited_at = CASE WHEN $text IS NULL THEN NULL ELSE now()::TIMESTAMP END WHERE proposal_key = $key",
+            "UPDATE proposals SET edited = $text, edited_by = CASE WHEN $text IS NULL THEN NULL"
+            " ELSE $author END,"
+            " edited_at = CASE WHEN $text IS NULL THEN NULL ELSE now()::TIMESTAMP END"
+            " WHERE proposal_key = $key",
             {"text": edited, "author": author, "key": key},
         )
 
 
 def accept_proposals(project: Project, keys: Sequence[int], author: str) -> list[Question]:
-    """Accept proposals into the person's drafts, as one step that can be undone. Saving adds them to the bank.
+    """Accept proposals into the person's drafts, as one step that can be undone. Saving adds them
+    to the bank.
 
-    A question, nugget or item becomes a new question. An answer key or rewording changes its question. The note of each
-    question names the model and prompt of the proposal.
+    A question, nugget or item becomes a new question. An answer key or rewording changes its
+    question. The note of each question names the model and prompt of the proposal.
 
     Returns:
         The drafted questions.
 
     Raises:
-        InputError: a proposal is not open, the question of an answer key or rewording is missing, or two belong to one
-            question.
+        InputError: a proposal is not open, the question of an answer key or rewording is missing,
+            or two belong to one question.
     """
     with project.transaction(
         act="edit questions", queries=lambda: _proposal_queries(project, keys), author=author
@@ -275,11 +309,14 @@ def accept_proposals(project: Project, keys: Sequence[int], author: str) -> list
         keyed = [proposal.question_id for proposal in chosen if proposal.kind in OF_QUESTION]
         if len(set(keyed)) < len(keyed):
             raise InputError(
-                "two-keys-for-a-question", "Two proposals change the same question.", "Accept only one of them."
+                "two-keys-for-a-question",
+                "Two proposals change the same question.",
+                "Accept only one of them.",
             )
         made = [_as_question(project, author, proposal) for proposal in chosen]
-        # The drafts are committed first, in a transaction of their own. If the process dies between the two commits,
-        # nothing is lost: the proposal is still open and marked as a repeat of the draft.
+        # The drafts are committed first, in a transaction of their own. If the process dies between
+        # the two commits, nothing is lost: the proposal is still open and marked as a repeat of the
+        # draft.
         put_drafts(project, author, made)
         for proposal, question in zip(chosen, made, strict=True):
             _decide_proposal(cursor, proposal.key, "accepted", author, question.question_id)
@@ -304,7 +341,9 @@ def put_back(project: Project, keys: Sequence[int], author: str) -> None:
     _decide_all(project, keys, ("accepted", "rejected"), "open", author)
 
 
-def _decide_all(project: Project, keys: Sequence[int], states: tuple[State, ...], state: State, author: str) -> None:
+def _decide_all(
+    project: Project, keys: Sequence[int], states: tuple[State, ...], state: State, author: str
+) -> None:
     with project.transaction(
         act="edit questions", queries=lambda: _proposal_queries(project, keys), author=author
     ) as cursor:
@@ -312,10 +351,12 @@ def _decide_all(project: Project, keys: Sequence[int], states: tuple[State, ...]
             _decide_proposal(cursor, proposal.key, state, author, None)
 
 
-def _decide_proposal(cursor: Cursor, key: int, state: State, author: str, question_id: str | None) -> None:
+def _decide_proposal(
+    cursor: Cursor, key: int, state: State, author: str, question_id: str | None
+) -> None:
     cursor.execute(
-        "UPDATE proposals SET state = ?, decided_by = ?, decided_at = now()::TIMESTAMP, question_id = ?"
-        " WHERE proposal_key = ?",
+        "UPDATE proposals SET state = ?, decided_by = ?, decided_at = now()::TIMESTAMP,"
+        " question_id = ? WHERE proposal_key = ?",
         [state, author, question_id, key],
     )
 
@@ -325,16 +366,24 @@ def _proposal_queries(project: Project, keys: Sequence[int]) -> set[str]:
 
 
 def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) -> list[Proposal]:
-    """Return the proposals with these keys in the given order; refuse keys whose proposal is not in these states."""
-    by_key = {proposal.key: proposal for proposal in list_proposals(project, states=STATES, keys=keys)}
+    """Return the proposals with these keys in the given order; refuse keys whose proposal is not in
+    these states.
+    """
+    by_key = {
+        proposal.key: proposal for proposal in list_proposals(project, states=STATES, keys=keys)
+    }
     for key in keys:
         if key not in by_key:
-            raise InputError("unknown-proposal", f"Unknown proposal {key}.", "See exam proposals list.")
+            raise InputError(
+                "unknown-proposal", f"Unknown proposal {key}.", "See exam proposals list."
+            )
         if by_key[key].state not in states:
             now = by_key[key]
             said = f" by {now.decided_by}" if now.decided_by else ""
             raise InputError(
-                "proposal-closed", f"Proposal {key} was already {now.state}{said}.", "Choose an open proposal."
+                "proposal-closed",
+                f"Proposal {key} was already {now.state}{said}.",
+                "Choose an open proposal.",
             )
     return [by_key[key] for key in dict.fromkeys(keys)]
 
@@ -344,7 +393,13 @@ def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
     if proposal.kind == "item" and proposal.item is not None:
         key, item = proposal.item.question_id, proposal.item
         return Question(
-            key, proposal.query_id, proposal.text, "choice", answer_key=item.answer_key, choices=item.choices, note=note
+            key,
+            proposal.query_id,
+            proposal.text,
+            "choice",
+            answer_key=item.answer_key,
+            choices=item.choices,
+            note=note,
         )
     if proposal.kind in ("question", "nugget"):
         new = new_question(proposal.query_id, proposal.text, proposal.subtopic_id)
@@ -361,7 +416,11 @@ def proposal_origin(proposal: Proposal) -> str:
     note = f"{what} by {proposal.model}, prompt {proposal.prompt} ({proposal.prompt_hash[:8]})"
     note += f", from passage {proposal.passage_id}" if proposal.passage_id else ""
     note += f", asked by {proposal.asked_by} on {proposal.asked_at:%Y-%m-%d}"
-    return note + (f"; reworded by {proposal.edited_by} from: {proposal.original}" if proposal.edited_by else "")
+    return note + (
+        f"; reworded by {proposal.edited_by} from: {proposal.original}"
+        if proposal.edited_by
+        else ""
+    )
 
 
 def find_question(project: Project, author: str, question_id: str) -> Question:
@@ -375,7 +434,12 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
         draft.question
         if draft
         else next(
-            (q for q in readable_questions(project, list_questions(project)) if q.question_id == question_id), None
+            (
+                q
+                for q in readable_questions(project, list_questions(project))
+                if q.question_id == question_id
+            ),
+            None,
         )
     )
     if question is None:
@@ -388,7 +452,13 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
 
 
 def proposed_wordings(project: Project, question_id: str, author: str) -> list[str]:
-    """Return the open proposals of new wordings of a question that a person may see, in the order of their creation."""
+    """Return the open proposals of new wordings of a question that a person may see, in the order
+    of their creation.
+    """
     hidden = queries_awaiting_own(project, author)
-    found = [one for one in list_proposals(project) if (one.kind, one.question_id) == ("rewording", question_id)]
+    found = [
+        one
+        for one in list_proposals(project)
+        if (one.kind, one.question_id) == ("rewording", question_id)
+    ]
     return [one.text for one in found if one.query_id not in hidden]

@@ -15,7 +15,14 @@ from ..limits import describe_exceeded, read_limit
 from ..store import Cursor, ParquetBuffer, lend_table, quoted_path
 from ..types import Question
 from ._questions import as_question
-from ._saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, question_table, save_parts
+from ._saving import (
+    QUESTIONS_A_PART,
+    all_cleaned,
+    check_question,
+    columns_of,
+    question_table,
+    save_parts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +34,8 @@ class Words:
 
     Args:
         given: number of questions that got their text.
-        apart: number of questions without the imported text, because people had already entered the same text as a new
-            wording. It is unknown if the old grades are about this text.
+        apart: number of questions without the imported text, because people had already entered the
+            same text as a new wording. It is unknown if the old grades are about this text.
     """
 
     given: int
@@ -36,10 +43,11 @@ class Words:
 
 
 def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
-    """Add texts to questions that were known by id only; grades under the id then belong to the text.
+    """Add texts to questions that were known by id only; grades under the id then belong to the
+    text.
 
-    Use it only for imported texts, which are the wordings that graders read. A text entered by a person is a new
-    wording without grades.
+    Use it only for imported texts, which are the wordings that graders read. A text entered by a
+    person is a new wording without grades.
 
     Args:
         imported: questions from a file; questions without a text have no effect.
@@ -54,20 +62,21 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
     Args:
         imported: SQL for a table of questions with `question_id` and `text`.
     """
-    # A question of the bank waits for its text only while a revision has its placeholder. Another text may have
-    # replaced it.
+    # A question of the bank waits for its text only while a revision has its placeholder. Another
+    # text may have replaced it.
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key, i.text,"
+        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id,"
+        " t.text_key, i.text,"
         "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"
         "  (question_key, i.text) IN (SELECT (question_key, w.text) FROM question_revisions"
         "   JOIN question_texts w USING (text_key) WHERE w.text IS NOT NULL) AS apart"
-        f" FROM {imported} i JOIN questions USING (question_id)"
-        " JOIN question_texts t ON t.placeholder = question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
+        f" FROM {imported} i JOIN questions USING (question_id) JOIN question_texts t"
+        " ON t.placeholder = question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
         "  AND (NOT banked OR t.text_key IN (SELECT text_key FROM question_revisions))"
     )
     cursor.execute(
-        "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key FROM awaited"
-        " ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"
+        "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key"
+        " FROM awaited ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"
         " WHERE a.text_key = question_texts.text_key"
     )
     _merge_texts(cursor)
@@ -82,7 +91,8 @@ def _merge_texts(cursor: Cursor) -> None:
     """Merge texts that two ids share into one text, which gets the grades of both ids."""
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE merged AS SELECT a.text_key AS old, min(t.text_key) AS new"
-        " FROM awaited a JOIN question_texts t USING (text) WHERE NOT apart GROUP BY a.text_key HAVING old <> new"
+        " FROM awaited a JOIN question_texts t USING (text) WHERE NOT apart GROUP BY a.text_key"
+        " HAVING old <> new"
     )
     if not cursor.execute("SELECT count(*) FROM merged").fetchall()[0][0]:
         # The common case: a search through all grades would take longer than everything else.
@@ -90,20 +100,26 @@ def _merge_texts(cursor: Cursor) -> None:
     for table in ("grades", "failures"):
         cursor.execute(
             f"UPDATE {table} SET question_text_key = new FROM merged WHERE question_text_key = old"
-            f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new AND g.grader_key ="
+            f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new"
+            " AND g.grader_key ="
             f" {table}.grader_key AND g.passage_text_key = {table}.passage_text_key)"
             # If several ids share one text, the grade of the oldest id is kept for each pair.
             f" AND NOT EXISTS (SELECT * FROM {table} g JOIN merged m ON m.old = g.question_text_key"
-            f"  WHERE m.new = merged.new AND m.old < merged.old AND g.grader_key = {table}.grader_key"
+            "  WHERE m.new = merged.new AND m.old < merged.old"
+            f" AND g.grader_key = {table}.grader_key"
             f"  AND g.passage_text_key = {table}.passage_text_key)"
         )
-    cursor.execute("UPDATE overrides SET question_text_key = new FROM merged WHERE question_text_key = old")
+    cursor.execute(
+        "UPDATE overrides SET question_text_key = new FROM merged WHERE question_text_key = old"
+    )
     cursor.execute("UPDATE answers SET item_text_key = new FROM merged WHERE item_text_key = old")
     cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
 
 
 def _tell_drafts(cursor: Cursor) -> None:
-    """Add the texts to drafts whose authors changed other parts of the question, but not its wording."""
+    """Add the texts to drafts whose authors changed other parts of the question, but not its
+    wording.
+    """
     for table, columns, text in (
         ("drafts", ("content",), "'$.text'"),
         ("draft_steps", ("before", "after"), "'$.question.text'"),
@@ -112,19 +128,23 @@ def _tell_drafts(cursor: Cursor) -> None:
         patch = patch if table == "drafts" else f"json_object('question', {patch})"
         for column in columns:
             cursor.execute(
-                f"UPDATE {table} SET {column} = json_merge_patch({column}, {patch})::VARCHAR FROM awaited a"
-                f" WHERE a.question_id = {table}.question_id AND NOT apart"
+                f"UPDATE {table} SET {column} = json_merge_patch({column}, {patch})::VARCHAR"
+                f" FROM awaited a WHERE a.question_id = {table}.question_id AND NOT apart"
                 f" AND json_type({column}, {text}) = 'NULL'"
             )
 
 
 def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
-    """Return the questions of a file; questions with an id only get the text of the newest version."""
+    """Return the questions of a file; those with an id only get the text of the newest version."""
     texts = dict(
         cursor.execute(
             "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
             " JOIN question_texts USING (text_key)",
-            {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
+            {
+                "version": cursor.execute(
+                    "SELECT coalesce(max(version), 0) FROM bank_versions"
+                ).fetchall()[0][0]
+            },
         ).fetchall()
     )
     return [replace(q, text=texts.get(q.question_id)) if q.text is None else q for q in named]
@@ -153,7 +173,9 @@ class QuestionFile(ParquetBuffer):
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "questions.parquet", _table_with_given([], [], 0).schema, use_dictionary=True)
+        super().__init__(
+            folder / "questions.parquet", _table_with_given([], [], 0).schema, use_dictionary=True
+        )
         self._waiting: list[Question] = []
         self._rows = self._characters = 0
         self._unclean = False
@@ -168,7 +190,8 @@ class QuestionFile(ParquetBuffer):
         for question in questions:
             if question.query_id != self._query:
                 self._query, self._asked = question.query_id, {}
-            # Skip a repeated question, unless an earlier line had only its id and this line has its text.
+            # Skip a repeated question, unless an earlier line had only its id and this line has its
+            # text.
             words = question.text is not None
             if self._asked.get(question.question_id) in (True, words):
                 continue
@@ -178,7 +201,8 @@ class QuestionFile(ParquetBuffer):
                 self._write()
 
     def settle(self, cursor: Cursor) -> int:
-        """Merge repetitions of a question: the first repetition with a text counts, or else the first.
+        """Merge repetitions of a question: the first repetition with a text counts, or else the
+        first.
 
         Returns:
             The number of questions.
@@ -190,7 +214,8 @@ class QuestionFile(ParquetBuffer):
             self._settle(cursor)
         if self._rows > (most := read_limit("IDS")):
             raise InputError(
-                "too-many-questions", f"The graded file {describe_exceeded('has more questions than', 'IDS', most)}."
+                "too-many-questions",
+                f"The graded file {describe_exceeded('has more questions than', 'IDS', most)}.",
             )
         return self._rows
 
@@ -225,8 +250,10 @@ class QuestionFile(ParquetBuffer):
             f" FROM {self.relation} r JOIN (SELECT min(position) AS first,"
             "   coalesce(min(position) FILTER (text IS NOT NULL), first) AS position"
             f"   FROM {self.relation} GROUP BY question_id) USING (position)"
-            # An uncleaned wording that an earlier version stored stays as it is, so that its grades stay valid.
-            " LEFT JOIN (SELECT DISTINCT text FROM question_texts) o ON o.text = r.given ORDER BY first)"
+            # An uncleaned wording that an earlier version stored stays as it is, so that its grades
+            # stay valid.
+            " LEFT JOIN (SELECT DISTINCT text FROM question_texts) o ON o.text = r.given"
+            " ORDER BY first)"
             f" TO {quoted_path(settled)} (FORMAT parquet, ROW_GROUP_SIZE {QUESTIONS_A_PART})"
         )
         self._file = settled
@@ -237,7 +264,8 @@ class QuestionFile(ParquetBuffer):
         return take_words_of(cursor, self.relation)
 
     def save(self, cursor: Cursor, note: str, author: str) -> int | None:
-        """Save the questions in the bank. Questions without text that the bank already has are left out.
+        """Save the questions in the bank. Questions without text that the bank already has are left
+        out.
 
         Returns:
             The new version, or None if nothing differs.
@@ -273,9 +301,13 @@ class QuestionFile(ParquetBuffer):
 
     def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids, by id."""
-        columns = "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key, choices, note, place"
+        columns = (
+            "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key,"
+            " choices, note, place"
+        )
         rows = cursor.execute(
-            f"SELECT {columns} FROM {self.relation} WHERE list_contains(?, question_id)", [list(question_ids)]
+            f"SELECT {columns} FROM {self.relation} WHERE list_contains(?, question_id)",
+            [list(question_ids)],
         ).fetchall()
         return {row[0]: as_question(row) for row in rows}
 
@@ -289,15 +321,22 @@ class QuestionFile(ParquetBuffer):
         self._unclean |= table["given"].null_count < len(table)
         self._writer.write_table(table)
         self._rows += len(clean)
-        self._characters += sum(len(one.text or "") + len(one.answer_key or "") + len(one.note or "") for one in clean)
+        self._characters += sum(
+            len(one.text or "") + len(one.answer_key or "") + len(one.note or "") for one in clean
+        )
         self._waiting = []
 
 
 def _table_with_given(read: Sequence[Question], clean: Sequence[Question], start: int) -> pa.Table:
-    """Return questions as a table with the column `given`: the original text if it was not clean."""
+    """Return questions as a table. Its column `given` has the original text if it was not clean."""
     import pyarrow as pa
 
-    given = [a.text.strip() if a.text and a.text != b.text else None for a, b in zip(read, clean, strict=True)]
+    given = [
+        a.text.strip() if a.text and a.text != b.text else None
+        for a, b in zip(read, clean, strict=True)
+    ]
     # Arrow cannot store lone surrogates, and no project has them.
-    given = [text if text and text.encode(errors="ignore").decode() == text else None for text in given]
+    given = [
+        text if text and text.encode(errors="ignore").decode() == text else None for text in given
+    ]
     return columns_of(clean, start).append_column("given", pa.array(given, pa.string()))

@@ -1,4 +1,6 @@
-"""Questions of the bank at every version, the history of the bank, and the questions kept from people."""
+"""Questions of the bank at every version, the history of the bank, and the questions kept from
+people.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def check_version(project: Project, version: int | None) -> int:
     return version
 
 
-def list_questions(project: Project, version: int | None = None, query_id: str | None = None) -> list[Question]:
+def list_questions(
+    project: Project, version: int | None = None, query_id: str | None = None
+) -> list[Question]:
     """Return the questions of the bank, active or not, in their order.
 
     Args:
@@ -89,12 +93,17 @@ def list_questions(project: Project, version: int | None = None, query_id: str |
 
 def latest_questions(cursor: Cursor) -> list[Question]:
     """Return the questions of the newest version, including changes of the open transaction."""
-    return list(map(as_question, cursor.execute(_BANK, {"version": NEWEST, "query_id": None}).fetchall()))
+    return list(
+        map(as_question, cursor.execute(_BANK, {"version": NEWEST, "query_id": None}).fetchall())
+    )
 
 
 NEWEST = 2**31 - 1
 """Larger than any version number, so it selects the newest version."""
-_COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, r.note, r.position"
+_COLUMNS = (
+    "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices,"
+    " r.note, r.position"
+)
 _BANK = (
     f"SELECT {_COLUMNS} FROM bank_at($version) r JOIN questions USING (question_key)"
     " JOIN queries q USING (query_key) JOIN question_texts t USING (text_key)"
@@ -111,10 +120,14 @@ def as_question(row: Sequence[Any]) -> Question:
 
 
 def readable_questions(project: Project, given: Sequence[Question]) -> list[Question]:
-    """Return questions as the person of this handle may read them: sealed ones of other people have no words."""
+    """Return questions as the person of this handle may read them: sealed ones of other people have
+    no words.
+    """
     hidden = hidden_questions(project)
     return [
-        replace(one, text=None, answer_key=None, choices=(), note="") if one.question_id in hidden else one
+        replace(one, text=None, answer_key=None, choices=(), note="")
+        if one.question_id in hidden
+        else one
         for one in given
     ]
 
@@ -135,7 +148,8 @@ def list_versions(project: Project) -> list[BankVersion]:
     return [
         BankVersion(*row)
         for row in project.rows(
-            f"SELECT version, {note}, author, saved_at, count(revision_key) FROM {readable_versions(project)} v"
+            f"SELECT version, {note}, author, saved_at, count(revision_key)"
+            f" FROM {readable_versions(project)} v"
             " LEFT JOIN question_revisions USING (version) GROUP BY ALL ORDER BY version DESC"
         )
     ]
@@ -144,7 +158,9 @@ def list_versions(project: Project) -> list[BankVersion]:
 def question_history(project: Project, question_id: str) -> list[Revision]:
     """Return every saved version of a question, newest first."""
     return [
-        Revision(row[0], row[1], row[2], row[3], readable_questions(project, [as_question(row[4:])])[0])
+        Revision(
+            row[0], row[1], row[2], row[3], readable_questions(project, [as_question(row[4:])])[0]
+        )
         for row in project.rows(
             f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS}"
             f" FROM question_revisions r JOIN {readable_versions(project)} v USING (version)"
@@ -162,12 +178,14 @@ def query_overviews(project: Project) -> list[QueryOverview]:
     return [
         QueryOverview(*row)
         for row in project.rows(
-            "SELECT query_id, q.text, coalesce(b.questions, 0), coalesce(b.active, 0), coalesce(p.pooled, 0),"
-            " coalesce(p.without_text, 0) FROM queries q"
-            " LEFT JOIN (SELECT query_key, count(*) AS questions, count(*) FILTER (active) AS active"
-            "  FROM bank_at($version) JOIN questions USING (question_key) GROUP BY query_key) b USING (query_key)"
+            "SELECT query_id, q.text, coalesce(b.questions, 0), coalesce(b.active, 0),"
+            " coalesce(p.pooled, 0), coalesce(p.without_text, 0) FROM queries q LEFT JOIN"
+            " (SELECT query_key, count(*) AS questions, count(*) FILTER (active) AS active"
+            "  FROM bank_at($version) JOIN questions USING (question_key)"
+            " GROUP BY query_key) b USING (query_key)"
             " LEFT JOIN (SELECT query_key, count(*) AS pooled, count(*) FILTER (text_key IS NULL)"
-            "  AS without_text FROM pool GROUP BY query_key) p USING (query_key) ORDER BY query_key",
+            "  AS without_text FROM pool"
+            " GROUP BY query_key) p USING (query_key) ORDER BY query_key",
             {"version": latest_version(project)},
         )
     ]
@@ -179,16 +197,26 @@ def find_query(project: Project, query_id: str) -> Query:
     Raises:
         InputError: the query is unknown.
     """
-    rows = project.rows("SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?", [query_id])
+    rows = project.rows(
+        "SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?",
+        [query_id],
+    )
     if not rows:
         raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
     subtopics = project.rows(
-        "SELECT subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key) WHERE query_id = ?"
-        " ORDER BY subtopic_id",
+        "SELECT subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key)"
+        " WHERE query_id = ? ORDER BY subtopic_id",
         [query_id],
     )
     text, narrative, answer, further = rows[0]
-    return Query(query_id, text, narrative, tuple(Subtopic(*one) for one in subtopics), answer, tuple(further or ()))
+    return Query(
+        query_id,
+        text,
+        narrative,
+        tuple(Subtopic(*one) for one in subtopics),
+        answer,
+        tuple(further or ()),
+    )
 
 
 @dataclass(frozen=True)
@@ -211,7 +239,11 @@ def bank_difference(before: Sequence[Question], after: Sequence[Question]) -> Ba
     new = {question.question_id: question for question in after}
     return BankDifference(
         [question for key, question in new.items() if key not in old],
-        [(old[key], question) for key, question in new.items() if key in old and old[key] != question],
+        [
+            (old[key], question)
+            for key, question in new.items()
+            if key in old and old[key] != question
+        ],
         [question for key, question in old.items() if key not in new],
     )
 
@@ -233,12 +265,17 @@ def seal_questions(
         The ids of the sealed questions by query.
 
     Raises:
-        InputError: questions are sealed already, the number is too small, or no query has enough questions.
+        InputError: questions are sealed already, the number is too small, or no query has enough
+            questions.
     """
     if per_query < LEAST:
-        raise InputError("too-few-seals", f"Cannot seal {per_query} per query.", f"Seal at least {LEAST}.")
+        raise InputError(
+            "too-few-seals", f"Cannot seal {per_query} per query.", f"Seal at least {LEAST}."
+        )
     if sealed_questions(project):
-        raise InputError("already-sealed", "Questions are already sealed.", "Open them first: exam bank open")
+        raise InputError(
+            "already-sealed", "Questions are already sealed.", "Open them first: exam bank open"
+        )
     seed = secrets.randbelow(2**31) if seed is None else seed
     by_query = group_pairs(
         (question.query_id, question.question_id)
@@ -259,7 +296,12 @@ def seal_questions(
     with project.transaction(act="organize", author=author) as cursor:
         add_seals(cursor, [one for ids in drawn.values() for one in ids], seed, author)
         log_action(
-            cursor, author, "seal questions", questions=sum(map(len, drawn.values())), queries=len(drawn), seed=seed
+            cursor,
+            author,
+            "seal questions",
+            questions=sum(map(len, drawn.values())),
+            queries=len(drawn),
+            seed=seed,
         )
     return drawn
 
@@ -298,9 +340,12 @@ def queries_awaiting_own(project: Project, author: str) -> frozenset[str]:
     return frozenset(
         query
         for (query,) in project.rows(
-            "SELECT query_id FROM queries WHERE query_key NOT IN (SELECT query_key FROM question_revisions"
-            "  JOIN questions USING (question_key) JOIN bank_versions USING (version) GROUP BY query_key, question_key"
-            "  HAVING arg_min(author, version) = $author UNION ALL SELECT query_key FROM drafts WHERE author = $author"
+            "SELECT query_id FROM queries"
+            " WHERE query_key NOT IN (SELECT query_key FROM question_revisions"
+            "  JOIN questions USING (question_key) JOIN bank_versions USING (version)"
+            " GROUP BY query_key, question_key"
+            "  HAVING arg_min(author, version) = $author UNION ALL SELECT query_key FROM drafts"
+            " WHERE author = $author"
             "  AND question_id NOT IN (SELECT question_id FROM questions)"
             "  AND trim(coalesce(content->>'$.text', '')) <> '')",
             {"author": author},

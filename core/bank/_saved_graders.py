@@ -1,4 +1,6 @@
-"""Saved graders, prompts and prices. Graders are kinds and parameters under a name, without API keys."""
+"""Saved graders, prompts and prices. Graders are kinds and parameters under a name, without API
+keys.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,13 @@ class PromptVersion:
 
 
 def list_prompts(project: Project) -> dict[str, Prompt]:
-    """Return every prompt by name: the built-in prompts, then the latest versions of the project's own prompts."""
-    return {**built_in_prompts(), **{version.prompt.name: version.prompt for version in prompt_versions(project)}}
+    """Return every prompt by name: the built-in prompts, then the latest versions of the project's
+    own prompts.
+    """
+    return {
+        **built_in_prompts(),
+        **{version.prompt.name: version.prompt for version in prompt_versions(project)},
+    }
 
 
 def find_prompt_for(project: Project, use: str, name: str, form: str | None = None) -> Prompt:
@@ -60,7 +67,8 @@ def prompt_versions(project: Project) -> list[PromptVersion]:
 
 
 def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
-    """Save a prompt. A grader with a changed prompt is a new grader; old grades stay with the old grader.
+    """Save a prompt. A grader with a changed prompt is a new grader; old grades stay with the old
+    grader.
 
     Returns:
         Whether the prompt differs from the saved prompt.
@@ -72,7 +80,8 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
         raise InputError(
             "name-taken",
             f"The name '{prompt.name}' belongs to a built-in prompt.",
-            "Choose a different name. Built-in prompts never change, so that grades stay comparable.",
+            "Choose a different name. Built-in prompts never change, so that"
+            " grades stay comparable.",
         )
     content = write_prompt(prompt)
     read_prompt(content, prompt.name)
@@ -97,7 +106,9 @@ def model_prices(project: Project) -> dict[str, Price]:
 
 
 def _as_kept(price: Price) -> list[float | None]:
-    """Return a price as a list for storage: two amounts, then the other amounts without trailing defaults."""
+    """Return a price as a list for storage: two amounts, then the other amounts without trailing
+    defaults.
+    """
     kept = [price.input, price.output, price.cached, price.batch]
     while len(kept) > 2 and kept[-1] == (None if len(kept) == 3 else BATCH_SHARE):
         kept.pop()
@@ -112,9 +123,13 @@ def set_price(project: Project, model: str, price: Price | None, author: str) ->
     """
     if not model.strip():
         raise InputError(
-            "empty-name", "The price has no model name.", "Use the model's name exactly as its grader has it."
+            "empty-name",
+            "The price has no model name.",
+            "Use the model's name exactly as its grader has it.",
         )
-    if price and not all(math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)):
+    if price and not all(
+        math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)
+    ):
         raise InputError(
             "invalid-price",
             f"Invalid prices {price.input} and {price.output}.",
@@ -161,7 +176,9 @@ def named_graders(project: Project) -> list[NamedGrader]:
     ]
 
 
-def save_named_grader(project: Project, name: str, kind: str, parameters: Mapping[str, Any], author: str) -> Grader:
+def save_named_grader(
+    project: Project, name: str, kind: str, parameters: Mapping[str, Any], author: str
+) -> Grader:
     """Save a grader under a name; it replaces a saved grader with that name.
 
     Raises:
@@ -169,24 +186,38 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     """
     name = as_name(name)
     if not name:
-        raise InputError("empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large.")
+        raise InputError(
+            "empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large."
+        )
     grader = graders.make_grader(kind, parameters, list_prompts(project))
     # One name means one grader, in every command and on every screen.
     if name in graders.GRADERS or name in _names_of_others(project, grader.spec):
-        raise InputError("name-taken", f"The name '{name}' belongs to another grader.", "Choose a different name.")
+        raise InputError(
+            "name-taken",
+            f"The name '{name}' belongs to another grader.",
+            "Choose a different name.",
+        )
     with project.transaction() as cursor:
         cursor.execute(
             "INSERT OR REPLACE INTO named_graders VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
             [name, kind, json.dumps(dict(parameters), ensure_ascii=False, sort_keys=True), author],
         )
-        log_action(cursor, author, "save grader", name=name, kind=kind, fingerprint=grader.spec.fingerprint)
+        log_action(
+            cursor, author, "save grader", name=name, kind=kind, fingerprint=grader.spec.fingerprint
+        )
     return grader
 
 
-def remember_settings(project: Project, grader: Grader, kind: str, parameters: Mapping[str, Any], author: str) -> None:
-    """Save the settings of a grader under its own name, unless the project can make it without them."""
+def remember_settings(
+    project: Project, grader: Grader, kind: str, parameters: Mapping[str, Any], author: str
+) -> None:
+    """Save the settings of a grader under its own name, unless the project can make it without
+    them.
+    """
     if grader_again(project, grader.spec) is None:
-        taken = {named.name for named in named_graders(project)} | _names_of_others(project, grader.spec)
+        taken = {named.name for named in named_graders(project)} | _names_of_others(
+            project, grader.spec
+        )
         name, number = grader.spec.name, 2
         while name in taken:
             name, number = f"{grader.spec.name} ({number})", number + 1
@@ -212,11 +243,12 @@ def grader_settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     """Return the kind and parameters of a grader.
 
     Args:
-        name: saved name, printed name or fingerprint of a grader with grades, or a method, which selects its default
-            grader.
+        name: saved name, printed name or fingerprint of a grader with grades, or a method, which
+            selects its default grader.
 
     Raises:
-        InputError: the name is unknown, or the grader graded elsewhere and its settings are unknown.
+        InputError: the name is unknown, or the grader graded elsewhere and its settings are
+            unknown.
     """
     for spec in _stored_specs(project):
         if name in (spec.name, spec.fingerprint):
@@ -224,7 +256,8 @@ def grader_settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
                 raise InputError(
                     "unknown-grader-settings",
                     f"'{spec.name}' has grades, but its settings are unknown.",
-                    f"Save its settings: exam graders add NAME --grader {spec.method}, with its model and prompt.",
+                    f"Save its settings: exam graders add NAME --grader {spec.method}, with its"
+                    " model and prompt.",
                 )
             return stored.kind, stored.parameters
     if name in graders.GRADERS:
@@ -232,13 +265,18 @@ def grader_settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     for named in named_graders(project):
         if name == named.name or name in _saved_fingerprints(project, named):
             return named.kind, named.parameters
-    known = dict.fromkeys([*graders.GRADERS, *(f"'{named.name}'" for named in named_graders(project))])
+    known = dict.fromkeys(
+        [*graders.GRADERS, *(f"'{named.name}'" for named in named_graders(project))]
+    )
     known |= dict.fromkeys(f"'{spec.name}'" for spec in _stored_specs(project))
     raise unknown_name("unknown-grader", "grader", name, known)
 
 
 def make_named(
-    project: Project, name: str, given: Mapping[str, Any], library: Mapping[str, Prompt] | None = None
+    project: Project,
+    name: str,
+    given: Mapping[str, Any],
+    library: Mapping[str, Prompt] | None = None,
 ) -> tuple[Grader, str, dict[str, Any]]:
     """Make the grader with this name (see `grader_settings`), with some parameters replaced.
 
@@ -255,9 +293,13 @@ def make_named(
     # A key is used for a saved address only if the person names the address, too.
     bound = "base_url" in given or "base_url" not in known
     parameters = {**known, **given}
-    with graders.use_access(graders.extend_access(given.get("base_url"), given.get("key_variable") if bound else None)):
+    with graders.use_access(
+        graders.extend_access(given.get("base_url"), given.get("key_variable") if bound else None)
+    ):
         return (
-            graders.make_grader(kind, parameters, list_prompts(project) if library is None else library),
+            graders.make_grader(
+                kind, parameters, list_prompts(project) if library is None else library
+            ),
             kind,
             parameters,
         )
@@ -265,7 +307,14 @@ def make_named(
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
     """Return the fingerprints of a saved grader's grades; empty if the name is unknown."""
-    return next((_saved_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
+    return next(
+        (
+            _saved_fingerprints(project, named)
+            for named in named_graders(project)
+            if named.name == name
+        ),
+        (),
+    )
 
 
 def grade_command(name: str, *more: str) -> str:
@@ -282,8 +331,8 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     if settings_again(project, spec) is not None:
         return f"Run: {grade_command(spec.name, *more)}"
     return (
-        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam graders add, or grade"
-        " with another grader and select that one with --grader."
+        f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam"
+        " graders add, or grade with another grader and select that one with --grader."
     )
 
 
@@ -294,7 +343,11 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
         A grader with the same fingerprint; None if its settings are unknown.
     """
     found = settings_again(project, spec)
-    return None if found is None else graders.make_grader(found.kind, found.parameters, list_prompts(project))
+    return (
+        None
+        if found is None
+        else graders.make_grader(found.kind, found.parameters, list_prompts(project))
+    )
 
 
 @dataclass(frozen=True)
@@ -320,9 +373,13 @@ def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
 
 
 def _saved_fingerprints(project: Project, named: NamedGrader) -> tuple[str, ...]:
-    """Return the fingerprints of a saved grader's grades, its present one first; empty if it cannot be made."""
+    """Return the fingerprints of a saved grader's grades, its present one first; empty if it cannot
+    be made.
+    """
     try:
-        return graders.make_grader(named.kind, named.parameters, list_prompts(project)).spec.fingerprints
+        return graders.make_grader(
+            named.kind, named.parameters, list_prompts(project)
+        ).spec.fingerprints
     except (GradingError, InputError):
         # Its folder or prompt is missing; another saved grader may match.
         return ()
@@ -330,20 +387,33 @@ def _saved_fingerprints(project: Project, named: NamedGrader) -> tuple[str, ...]
 
 def _names_of_others(project: Project, spec: GraderSpec) -> set[str]:
     """Return the names of all other graders with grades."""
-    return {other.name for other in _stored_specs(project) if other.fingerprint not in spec.fingerprints}
+    return {
+        other.name for other in _stored_specs(project) if other.fingerprint not in spec.fingerprints
+    }
 
 
 SPEC_COLUMNS = "name, method, model, prompt, prompt_hash, parameters, kinds, max_rating"
-"""Columns of the table `graders` that identify a grader, in the order that `stored_spec` expects."""
+"""Columns of the table `graders` that identify a grader, in the order that `stored_spec` expects.
+"""
 
 
 def stored_spec(row: Sequence[Any]) -> GraderSpec:
     """Return the identity of a grader, from a row of `SPEC_COLUMNS`."""
     name, method, model, prompt, prompt_hash, parameters, kinds, max_rating = row
     return GraderSpec(
-        name, method, model, prompt, prompt_hash, json.loads(parameters), tuple(json.loads(kinds)), max_rating
+        name,
+        method,
+        model,
+        prompt,
+        prompt_hash,
+        json.loads(parameters),
+        tuple(json.loads(kinds)),
+        max_rating,
     )
 
 
 def _stored_specs(project: Project) -> list[GraderSpec]:
-    return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]
+    return [
+        stored_spec(row)
+        for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")
+    ]

@@ -1,4 +1,6 @@
-"""Comparison of wordings: word differences, and questions that repeat another question exactly or nearly."""
+"""Comparison of wordings: word differences, and questions that repeat another question exactly or
+nearly.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from ._proposals import STATES, Proposal, list_proposals
 from ._questions import readable_questions
 
 LIKE = 0.4
-"""Minimum share of the longer wording that both wordings have in common. Below it, a mixed display is unreadable."""
+"""Minimum share of the longer wording that both wordings have in common. Below it, a mixed display
+is unreadable.
+"""
 
 Segment = tuple[Literal["same", "added", "removed"], str]
 
@@ -25,7 +29,8 @@ Segment = tuple[Literal["same", "added", "removed"], str]
 def word_difference(before: str, after: str) -> list[Segment]:
     """Return the words that were removed, added or kept, in reading order.
 
-    The removed and kept parts, joined, are `before`. Wordings with less than `LIKE` in common are not divided.
+    The removed and kept parts, joined, are `before`. Wordings with less than `LIKE` in common are
+    not divided.
     """
     old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
     segments: list[Segment] = []
@@ -53,10 +58,10 @@ class Repeat:
     """The wording that a proposal repeats.
 
     Args:
-        relation: `same` if the wordings differ at most in case, spaces and marks at the ends; `like` for a
-            near-duplicate by the embedding model.
-        of: kind of the repeated text: a question, a retired question, an open, accepted or rejected proposal, or an
-            answer key.
+        relation: `same` if the wordings differ at most in case, spaces and marks at the ends;
+            `like` for a near-duplicate by the embedding model.
+        of: kind of the repeated text: a question, a retired question, an open, accepted or rejected
+            proposal, or an answer key.
         text: the repeated wording.
         cosine: cosine of the two embeddings; None for the same wording.
     """
@@ -74,7 +79,9 @@ class Repeat:
 
 @dataclass(frozen=True)
 class _Known:
-    """A known wording. `before` is the key if it is an open proposal: only later proposals can repeat it."""
+    """A known wording. `before` is the key if it is an open proposal: only later proposals can
+    repeat it.
+    """
 
     of: str
     text: str
@@ -82,7 +89,9 @@ class _Known:
 
 
 def normalise_wording(text: str) -> str:
-    """Return a wording in lower case (NFKC, case folded), without extra spaces and without marks at its ends."""
+    """Return a wording in lower case (NFKC, case folded), without extra spaces and without marks at
+    its ends.
+    """
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
 
 
@@ -91,8 +100,8 @@ def find_repeats(
 ) -> dict[int, Repeat]:
     """Return the wordings that the open proposals of a query repeat.
 
-    Proposals are compared with the questions in the person's drafts, with decided proposals, and with earlier open
-    proposals. An answer key is compared with other answer keys of its question.
+    Proposals are compared with the questions in the person's drafts, with decided proposals, and
+    with earlier open proposals. An answer key is compared with other answer keys of its question.
 
     Args:
         near: whether to search for near-duplicates with the embedding model, too.
@@ -120,40 +129,56 @@ def find_repeats(
         if same is not None:
             repeats[proposal.key] = Repeat("same", same.of, same.text)
     if near:
-        rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in repeats]
+        rest = [
+            proposal
+            for proposal in opened
+            if proposal.kind != "answer key" and proposal.key not in repeats
+        ]
         repeats |= _similar_repeats(rest, questions, threshold)
     return repeats
 
 
-def _worded_questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
+def _worded_questions(
+    project: Project, author: str, query_id: str, every: Sequence[Proposal]
+) -> Iterator[_Known]:
     for question in readable_questions(project, drafted_bank(project, author, query_id)):
         if question.text and question.text.strip():
             yield _Known("a question" if question.active else "a retired question", question.text)
     yield from _worded_proposals([proposal for proposal in every if proposal.kind != "answer key"])
 
 
-def _answer_keys(project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]) -> Iterator[_Known]:
+def _answer_keys(
+    project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]
+) -> Iterator[_Known]:
     for question in readable_questions(project, drafted_bank(project, author, proposal.query_id)):
         if question.question_id == proposal.question_id and question.answer_key:
             yield _Known("the answer key", question.answer_key)
-    yield from _worded_proposals([p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id])
+    yield from _worded_proposals(
+        [p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id]
+    )
 
 
 def _worded_proposals(every: Sequence[Proposal]) -> Iterator[_Known]:
     for state, of in (("accepted", "an accepted proposal"), ("rejected", "a rejected proposal")):
         # Include the model's wording, because a repeated request may return it again.
         for proposal in [proposal for proposal in every if proposal.state == state]:
-            yield from (_Known(of, text) for text in dict.fromkeys((proposal.text, proposal.original)))
+            yield from (
+                _Known(of, text) for text in dict.fromkeys((proposal.text, proposal.original))
+            )
     yield from (_Known("an open proposal", p.text, p.key) for p in every if p.state == "open")
 
 
-def _similar_repeats(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
+def _similar_repeats(
+    opened: Sequence[Proposal], known: Sequence[_Known], threshold: float
+) -> dict[int, Repeat]:
     if not opened or not known:
         return {}
     # Import late: the model and its libraries are slow to load and rarely needed here.
     from ..graders import text_similarities
 
-    cosines = text_similarities([*(proposal.text for proposal in opened), *(wording.text for wording in known)])
+    cosines = text_similarities(
+        [*(proposal.text for proposal in opened), *(wording.text for wording in known)]
+    )
     repeats = {}
     for row, proposal in enumerate(opened):
         fitting = [
@@ -168,27 +193,41 @@ def _similar_repeats(opened: Sequence[Proposal], known: Sequence[_Known], thresh
 
 
 def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
-    """Return active questions that repeat another active question: by question id, the first question that they repeat.
+    """Return active questions that repeat another active question: by question id, the first
+    question that they repeat.
 
     Questions with the same words but other choices, or another subtopic, are not repetitions.
     """
-    worded = [(normalise_wording(question.text or ""), question) for question in questions if question.active]
-    alike = group_pairs(((wording, question.choices), question) for wording, question in worded if wording)
+    worded = [
+        (normalise_wording(question.text or ""), question)
+        for question in questions
+        if question.active
+    ]
+    alike = group_pairs(
+        ((wording, question.choices), question) for wording, question in worded if wording
+    )
     repeats = {}
     for same in alike.values():
         for question in same:
-            other = next((one for one in same if one is not question and _of_one_subtopic(one, question)), None)
+            other = next(
+                (one for one in same if one is not question and _of_one_subtopic(one, question)),
+                None,
+            )
             if other is not None:
                 repeats[question.question_id] = other
     return repeats
 
 
 def _of_one_subtopic(one: Question, other: Question) -> bool:
-    """Return whether both questions can be asked together. A question without a subtopic belongs to the whole query."""
+    """Return whether both questions can be asked together. A question without a subtopic belongs to
+    the whole query.
+    """
     return one.subtopic_id == other.subtopic_id or not (one.subtopic_id and other.subtopic_id)
 
 
-def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
+def near_duplicates(
+    questions: Sequence[Question], threshold: float = NEAR
+) -> dict[str, tuple[Question, float]]:
     """Return active questions that nearly repeat another active question, by the embedding model.
 
     Args:
@@ -202,7 +241,9 @@ def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> d
     """
     from ..graders import text_similarities
 
-    worded = [question for question in questions if question.active and (question.text or "").strip()]
+    worded = [
+        question for question in questions if question.active and (question.text or "").strip()
+    ]
     cosines = text_similarities([question.text or "" for question in worded])
     for place in range(len(worded)):
         cosines[place, place] = -1.0

@@ -16,13 +16,15 @@ _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 def paste_questions(
     query_id: str, text: str, subtopic_id: str | None = None, known: Iterable[Question] = ()
 ) -> tuple[list[Question], int]:
-    """Return new questions from pasted lines, one per line, without bullets, numbers and empty lines.
+    """Return new questions from pasted lines, one per line, without bullets, numbers and empty
+    lines.
 
     Args:
         known: the query's questions. Lines with the text of an active question are skipped.
 
     Returns:
-        The questions, and the number of skipped lines: repetitions of an active question or of an earlier line.
+        The questions, and the number of skipped lines: repetitions of an active question or of an
+            earlier line.
     """
     lines = [found for line in text.splitlines() if (found := _BULLET.sub("", line).strip())]
     asked = {question.text for question in known if question.active}
@@ -33,33 +35,50 @@ def paste_questions(
 def duplicate_question(question: Question) -> Question:
     """Return a new question with the same content, to be reworded."""
     copy = new_question(question.query_id, question.text or "")
-    return replace(question, question_id=copy.question_id, text=copy.text, position=question.position)
+    return replace(
+        question, question_id=copy.question_id, text=copy.text, position=question.position
+    )
 
 
 def split_question(question: Question, parts: Sequence[str]) -> list[Question]:
-    """Return the retired question and the new questions that replace it, each with an equal share of its weight.
+    """Return the retired question and the new questions that replace it, each with an equal share
+    of its weight.
 
     Raises:
         InputError: fewer than two parts.
     """
     texts = [part.strip() for part in parts if part.strip()]
     if len(texts) < 2:
-        raise InputError("too-few-questions", "A split needs two questions or more.", "Write one question per line.")
+        raise InputError(
+            "too-few-questions",
+            "A split needs two questions or more.",
+            "Write one question per line.",
+        )
     part = replace(question, weight=question.weight / len(texts))
-    return [replace(question, active=False), *(replace(duplicate_question(part), text=text) for text in texts)]
+    return [
+        replace(question, active=False),
+        *(replace(duplicate_question(part), text=text) for text in texts),
+    ]
 
 
 def merge_questions(questions: Sequence[Question], text: str) -> list[Question]:
-    """Return one new question and the retired questions that it replaces; it has their greatest weight.
+    """Return one new question and the retired questions that it replaces; it has their greatest
+    weight.
 
     Raises:
         InputError: fewer than two questions, questions of several queries, or an empty text.
     """
     if len(questions) < 2 or len({question.query_id for question in questions}) > 1:
-        raise InputError("too-few-questions", "A merge needs two or more questions of one query.", "Select them first.")
+        raise InputError(
+            "too-few-questions",
+            "A merge needs two or more questions of one query.",
+            "Select them first.",
+        )
     if not text.strip():
         raise InputError(
-            "empty-question", "The merged question has no text.", "Write a question that covers all merged ones."
+            "empty-question",
+            "The merged question has no text.",
+            "Write a question that covers all merged ones.",
         )
     successor = replace(
         duplicate_question(questions[0]),
@@ -81,9 +100,11 @@ def retire_questions(questions: Sequence[Question], active: bool = False) -> lis
 
 
 def move_question(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
-    """Return the questions whose position changes if a question moves up (by -1) or down (by 1); empty at an end.
+    """Return the questions whose position changes if a question moves up (by -1) or down (by 1);
+    empty at an end.
 
-    Two questions swap positions. Other questions are included only if they had no position or shared a position.
+    Two questions swap positions. Other questions are included only if they had no position or
+    shared a position.
 
     Args:
         questions: all questions of the query in their order.
@@ -97,7 +118,8 @@ def move_question(questions: Sequence[Question], question_id: str, by: int) -> l
         places.append(free if question.position is None else max(free, question.position))
     order = list(questions)
     order[at], order[at + by] = order[at + by], order[at]
-    # Questions without a position are sorted last anyway, so those after the two swapped ones need no position.
+    # Questions without a position are sorted last anyway, so those after the two swapped ones need
+    # no position.
     last = max(at, at + by)
     return [
         replace(question, position=place)

@@ -1,4 +1,6 @@
-"""All charts as Altair charts: functions from plain data, for screens, notebooks and printed figures."""
+"""All charts as Altair charts: functions from plain data, for screens, notebooks and printed
+figures.
+"""
 
 import lazy_loader
 

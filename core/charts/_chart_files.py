@@ -13,7 +13,9 @@ import vl_convert
 from ._chart_marks import INK, Chart, text_colours
 
 CONVERTING = Lock()
-"""Held while a chart becomes Vega-Lite: Altair keeps the settings of that step for all threads together."""
+"""Held while a chart becomes Vega-Lite: Altair keeps the settings of that step for all threads
+together.
+"""
 WIDTH = 480
 """Width of a plot without its axes, in pixels; 96 are an inch in print."""
 DOTS_PER_INCH = 300
@@ -36,7 +38,14 @@ def for_print(chart: Chart, width: int = WIDTH) -> Chart:
         chart.properties(width=width, background="white").configure(
             **text_colours(False),
             font=FONT,
-            axis={**text, "gridColor": GRID, "domain": False, "ticks": False, "labelPadding": 6, "labelFlush": False},
+            axis={
+                **text,
+                "gridColor": GRID,
+                "domain": False,
+                "ticks": False,
+                "labelPadding": 6,
+                "labelFlush": False,
+            },
             legend=text,
             range={"category": CATEGORIES},
             view={"stroke": None},
@@ -47,7 +56,9 @@ def for_print(chart: Chart, width: int = WIDTH) -> Chart:
 FORMATS: dict[str, Callable[[dict[str, Any]], bytes]] = {
     ".pdf": lambda spec: bytes(vl_convert.vegalite_to_pdf(spec)),
     ".svg": lambda spec: str(vl_convert.vegalite_to_svg(spec)).encode(),
-    ".png": lambda spec: bytes(vl_convert.vegalite_to_png(spec, scale=DOTS_PER_INCH / 96, ppi=DOTS_PER_INCH)),
+    ".png": lambda spec: bytes(
+        vl_convert.vegalite_to_png(spec, scale=DOTS_PER_INCH / 96, ppi=DOTS_PER_INCH)
+    ),
     ".json": lambda spec: json.dumps(spec, indent=1).encode(),
 }
 """The writer of each kind of file, by ending."""

@@ -26,7 +26,7 @@ Chart = alt.LayerChart
 
 
 def label_expression(texts: Mapping[str, Any]) -> str:
-    """Return the Vega expression with which an axis or a legend shows other texts than its values."""
+    """Return the Vega expression by which an axis or legend shows other texts than its values."""
     return f"{json.dumps(texts)}[datum.label]"
 
 
@@ -58,7 +58,9 @@ def emphasise_marked(value: Any, otherwise: Any) -> Any:
 
 def select_by_click(*fields: str) -> alt.Parameter:
     """Return the selection of a mark's fields by a click."""
-    return alt.selection_point(name=PICKED, fields=list(fields), on="click", toggle=False, clear=False)
+    return alt.selection_point(
+        name=PICKED, fields=list(fields), on="click", toggle=False, clear=False
+    )
 
 
 def text_colours(dark: bool) -> dict[str, Any]:

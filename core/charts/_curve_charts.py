@@ -1,4 +1,6 @@
-"""Charts of one value over another: an audit by judgments, leaderboards by sample size, agreement by threshold."""
+"""Charts of one value over another: an audit by judgments, leaderboards by sample size, agreement
+by threshold.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median di
 
 
 def forecast_chart(forecast: Forecast, goal: Goal) -> Chart:
-    """Return a chart of widths by judgments with a line for each design, the present state, and the goal.
+    """Return a chart of widths by judgments with a line for each design, the present state, and the
+    goal.
 
     Args:
         goal: decides which widths are shown.
@@ -44,8 +47,17 @@ def forecast_chart(forecast: Forecast, goal: Goal) -> Chart:
         alt.Chart(pd.DataFrame(rows, columns=["judgments", "half", "design"]))
         .mark_line(strokeWidth=2)
         .encode(
-            alt.X("judgments:Q", title="Judgments", scale=alt.Scale(nice=False, zero=True), axis=alt.Axis(tickCount=8)),
-            alt.Y("half:Q", title=WIDTHS.get(goal.aim, "Half width (median system)"), axis=alt.Axis(tickCount=5)),
+            alt.X(
+                "judgments:Q",
+                title="Judgments",
+                scale=alt.Scale(nice=False, zero=True),
+                axis=alt.Axis(tickCount=8),
+            ),
+            alt.Y(
+                "half:Q",
+                title=WIDTHS.get(goal.aim, "Half width (median system)"),
+                axis=alt.Axis(tickCount=5),
+            ),
             alt.Color(
                 "design:N",
                 sort=designs,
@@ -59,29 +71,42 @@ def forecast_chart(forecast: Forecast, goal: Goal) -> Chart:
     )
     layers = [lines]
     if forecast.needed is not None and forecast.needed <= forecast.curve[-1].judgments:
-        needed = pd.DataFrame([{"judgments": forecast.needed, "says": f"{forecast.needed:,} needed"}])
+        needed = pd.DataFrame(
+            [{"judgments": forecast.needed, "says": f"{forecast.needed:,} needed"}]
+        )
         layers.append(
             alt.Chart(needed)
             .mark_rule(strokeDash=[3, 3], color=GREY)
             .encode(alt.X("judgments:Q"), tooltip=[alt.Tooltip("says:N", title="Judgments")])
         )
     if forecast.width is not None:
-        now = pd.DataFrame([{"judgments": forecast.made, "half": forecast.width / 2, "says": "now"}])
+        now = pd.DataFrame(
+            [{"judgments": forecast.made, "half": forecast.width / 2, "says": "now"}]
+        )
         layers.append(
             alt.Chart(now)
             .mark_point(filled=True, size=110, color=ACCENT, opacity=1)
-            .encode(alt.X("judgments:Q"), alt.Y("half:Q"), tooltip=[alt.Tooltip("says:N", title="State"), *tooltip])
+            .encode(
+                alt.X("judgments:Q"),
+                alt.Y("half:Q"),
+                tooltip=[alt.Tooltip("says:N", title="State"), *tooltip],
+            )
         )
     return layer_charts(*layers, height=360, padding=PADDING)
 
 
 SEPARABLE = "Smallest difference that is separated"
 LARGEST = 4
-"""Differences are drawn up to this multiple of the whole leaderboard's. With few queries they are much larger."""
+"""Differences are drawn up to this multiple of the whole leaderboard's. With few queries they are
+much larger.
+"""
 
 
-def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kendall"], things: str) -> Chart:
-    """Return a chart of a value over the size of a sample; Kendall's tau has a band from the least to the greatest.
+def sample_chart(
+    sizes: Sequence[SampleSize], value: Literal["separable", "kendall"], things: str
+) -> Chart:
+    """Return a chart of a value over the size of a sample; Kendall's tau has a band from the least
+    to the greatest.
 
     Args:
         sizes: by rising number; the last one is the whole leaderboard.
@@ -89,13 +114,20 @@ def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kenda
     """
     known = [size for size in sizes if getattr(size, value) is not None]
     if value == "separable":
-        known = [size for size in known if getattr(size, value) <= LARGEST * getattr(known[-1], value)]
-    table = pd.DataFrame([vars(size) for size in known], columns=list(SampleSize.__dataclass_fields__))
+        known = [
+            size for size in known if getattr(size, value) <= LARGEST * getattr(known[-1], value)
+        ]
+    table = pd.DataFrame(
+        [vars(size) for size in known], columns=list(SampleSize.__dataclass_fields__)
+    )
     y_scale = alt.Scale(zero=value == "separable")
     kendall = f"Kendall with the order by all {things.partition(' ')[0].lower()}"
     title = SEPARABLE if value == "separable" else kendall
     x = alt.X(
-        "count:Q", title=things, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickMinStep=1, format=",d")
+        "count:Q",
+        title=things,
+        scale=alt.Scale(zero=False, nice=False),
+        axis=alt.Axis(tickMinStep=1, format=",d"),
     )
     base = alt.Chart(table).encode(
         x,
@@ -111,14 +143,18 @@ def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kenda
     )
     lines = base.mark_line(color=ACCENT, strokeWidth=2).encode(y)
     points = base.mark_circle(color=ACCENT, size=40, opacity=1).encode(y)
-    return layer_charts(*([band] if value == "kendall" else []), lines, points, height=300, padding=PADDING)
+    return layer_charts(
+        *([band] if value == "kendall" else []), lines, points, height=300, padding=PADDING
+    )
 
 
 VALUES = ("accuracy", "kappa", "precision", "recall")
 
 
 def threshold_chart(row: AgreementRow, threshold: float) -> Chart:
-    """Return a chart of accuracy, kappa, precision and recall by threshold, with a line at this and the best one."""
+    """Return a chart of accuracy, kappa, precision and recall by threshold, with a line at this and
+    the best one.
+    """
     points = [
         (name.capitalize(), point.threshold, value)
         for point in row.curve
@@ -147,6 +183,8 @@ def threshold_chart(row: AgreementRow, threshold: float) -> Chart:
             ],
         )
     )
-    rules = alt.Chart(pd.DataFrame(marks, columns=["what", "threshold"])).mark_rule(strokeDash=[4, 4], color=GREY)
+    rules = alt.Chart(pd.DataFrame(marks, columns=["what", "threshold"])).mark_rule(
+        strokeDash=[4, 4], color=GREY
+    )
     where = [alt.Tooltip("what:N"), alt.Tooltip("threshold:Q", format=".2f")]
     return layer_charts(lines, rules.encode(alt.X("threshold:Q"), tooltip=where), height=260)

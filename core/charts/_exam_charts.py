@@ -44,7 +44,9 @@ def accuracy_chart(board: Sequence[Row], baselines: Mapping[str, float]) -> Char
     scale = alt.Scale(domain=[0, 1])
     # An axis below a long chart would be out of sight.
     axis = alt.Axis(format="%", orient="top" if len(rows) > TALL else "bottom", tickCount=10)
-    base = alt.Chart(pd.DataFrame(rows, columns=["student", "accuracy", "low", "high", "right"])).encode(
+    base = alt.Chart(
+        pd.DataFrame(rows, columns=["student", "accuracy", "low", "high", "right"])
+    ).encode(
         alt.Y("student:N", sort=names, title=None, axis=names_axis(names)),
         tooltip=[
             alt.Tooltip("student:N", title="Examinee"),
@@ -54,13 +56,18 @@ def accuracy_chart(board: Sequence[Row], baselines: Mapping[str, float]) -> Char
     )
     lines = alt.Chart(pd.DataFrame(list(baselines.items()), columns=["what", "share"]))
     return layer_charts(
-        base.mark_rule(color=GREY).encode(alt.X("low:Q", title="Accuracy", scale=scale), alt.X2("high:Q")),
+        base.mark_rule(color=GREY).encode(
+            alt.X("low:Q", title="Accuracy", scale=scale), alt.X2("high:Q")
+        ),
         base.mark_circle(size=60, color=ACCENT, opacity=1).encode(
             alt.X("accuracy:Q", title="Accuracy", scale=scale, axis=axis)
         ),
         lines.mark_rule(strokeDash=[4, 4], color=GREY).encode(
             alt.X("share:Q"),
-            tooltip=[alt.Tooltip("what:N", title="Baseline"), alt.Tooltip("share:Q", title="Accuracy", format=".1%")],
+            tooltip=[
+                alt.Tooltip("what:N", title="Baseline"),
+                alt.Tooltip("share:Q", title="Accuracy", format=".1%"),
+            ],
         ),
         height=HEIGHT * max(2, len(rows)) + AROUND,
     )
@@ -85,7 +92,9 @@ def topic_chart(rows: Sequence[TopicRow], order: Sequence[str]) -> Chart:
         ],
         columns=["student", "topic", "accuracy", "said"],
     )
-    topics = alt.Axis(labelAngle=0, labelLimit=160, labelOverlap=False, labelFlush=False, orient="top")
+    topics = alt.Axis(
+        labelAngle=0, labelLimit=160, labelOverlap=False, labelFlush=False, orient="top"
+    )
     base = alt.Chart(table).encode(
         alt.X("topic:N", title=None, axis=topics),
         alt.Y("student:N", sort=list(order), title=None, axis=names_axis(order)),
@@ -106,20 +115,26 @@ def topic_chart(rows: Sequence[TopicRow], order: Sequence[str]) -> Chart:
 def information_curves(
     analysis: Analysis, categories: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[float]], Mapping[str, int]]:
-    """Return the mean information of all items and of each category, and the sizes of categories with too few items.
+    """Return the mean information of all items and of each category, and the sizes of categories
+    with too few items.
 
     Args:
         categories: of each item, by its id.
     """
-    parts, few = information_by_category(analysis.fit.items, [categories.get(row.item, ()) for row in analysis.items])
+    parts, few = information_by_category(
+        analysis.fit.items, [categories.get(row.item, ()) for row in analysis.items]
+    )
     curves = {f"all {len(analysis.items)} items": mean_information(analysis.fit.items).tolist()}
     return curves | {f"{part.name} ({part.items})": part.values.tolist() for part in parts}, few
 
 
 def ability_curves(
-    curves: Mapping[str, Sequence[float]], abilities: Sequence[float] = (), title: str = "Mean information per item"
+    curves: Mapping[str, Sequence[float]],
+    abilities: Sequence[float] = (),
+    title: str = "Mean information per item",
 ) -> Chart:
-    """Return a chart of values over ability, a line per name. More than `NAMED_LINES` lines are grey.
+    """Return a chart of values over ability, a line per name. More than `NAMED_LINES` lines are
+    grey.
 
     Args:
         curves: values at the abilities of `GRID`.
@@ -128,21 +143,37 @@ def ability_curves(
     """
     grid = GRID.tolist()
     table = pd.DataFrame(
-        [(name, *point) for name, values in curves.items() for point in zip(grid, values, strict=True)],
+        [
+            (name, *point)
+            for name, values in curves.items()
+            for point in zip(grid, values, strict=True)
+        ],
         columns=["name", "ability", "information"],
     )
     # The colours of the theme suit light and dark pages.
     scheme: Any = alt.Undefined if len(curves) <= LINE_COLOURS else "tableau10"
-    reach = [min(grid[0], *abilities), max(grid[-1], *abilities)] if abilities else [grid[0], grid[-1]]
-    colour = alt.Color(
-        "name:N", title=None, scale=alt.Scale(domain=list(curves), scheme=scheme), legend=make_legend(columns=3)
+    reach = (
+        [min(grid[0], *abilities), max(grid[-1], *abilities)] if abilities else [grid[0], grid[-1]]
     )
-    named: dict[str, Any] = {"color": colour} if len(curves) <= NAMED_LINES else {"detail": alt.Detail("name:N")}
+    colour = alt.Color(
+        "name:N",
+        title=None,
+        scale=alt.Scale(domain=list(curves), scheme=scheme),
+        legend=make_legend(columns=3),
+    )
+    named: dict[str, Any] = (
+        {"color": colour} if len(curves) <= NAMED_LINES else {"detail": alt.Detail("name:N")}
+    )
     lines = (
         alt.Chart(table)
         .mark_line(strokeWidth=2 if "color" in named else 1, color=GREY)
         .encode(
-            alt.X("ability:Q", title="Ability", scale=alt.Scale(domain=reach), axis=alt.Axis(tickCount=12)),
+            alt.X(
+                "ability:Q",
+                title="Ability",
+                scale=alt.Scale(domain=reach),
+                axis=alt.Axis(tickCount=12),
+            ),
             alt.Y("information:Q", title=title),
             **named,
             tooltip=[
@@ -154,7 +185,7 @@ def ability_curves(
     )
     examinees = alt.Chart(pd.DataFrame({"ability": list(abilities)}, columns=["ability"]))
     # At zero information, which is the bottom of a chart of any height.
-    ticks = examinees.mark_tick(color=GREY, thickness=2, size=12, orient="vertical", aria=False).encode(
-        alt.X("ability:Q"), y=alt.datum(0)
-    )
+    ticks = examinees.mark_tick(
+        color=GREY, thickness=2, size=12, orient="vertical", aria=False
+    ).encode(alt.X("ability:Q"), y=alt.datum(0))
     return layer_charts(lines, ticks, height=300)

@@ -1,4 +1,4 @@
-"""Charts of systems: leaderboards, the order on two of them, scatter plots, and a matrix of pairs."""
+"""Charts of systems: leaderboards, the order on two of them, scatter plots, a matrix of pairs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
     """Return a chart of the scores of systems with bars of one standard error, best first.
 
     Args:
-        groups: first and last place, from 0, of systems that are not separated. A bracket joins each group.
+        groups: first and last place, from 0, of systems that are not separated. A bracket joins
+            each group.
     """
     order = [system.run for system in board.systems]
     table = pd.DataFrame(
@@ -80,8 +81,18 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
         lane = next((at for at, end in enumerate(lanes) if end < first), len(lanes))
         lanes[lane : lane + 1] = [last]
         brackets.append({"run": order[first], "last": order[last], "lane": lane})
-    y = alt.Y("run:N", sort=order, title=None, axis=names_axis(order, grid=True), scale=alt.Scale(domain=order))
-    score: dict[str, Any] = {"title": board.measure, "scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=6)}
+    y = alt.Y(
+        "run:N",
+        sort=order,
+        title=None,
+        axis=names_axis(order, grid=True),
+        scale=alt.Scale(domain=order),
+    )
+    score: dict[str, Any] = {
+        "title": board.measure,
+        "scale": alt.Scale(zero=False),
+        "axis": alt.Axis(tickCount=6),
+    }
     tooltip = [
         alt.Tooltip("run:N", title="Run"),
         alt.Tooltip("score:Q", title="Score", format=".4f"),
@@ -90,7 +101,9 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
     base = alt.Chart(table).encode(y, tooltip=tooltip)
     groups_drawn = alt.Chart(pd.DataFrame(brackets, columns=["run", "last", "lane"]))
     return layer_charts(
-        base.mark_rule(color=GREY, strokeWidth=1.2).encode(alt.X("low:Q", **score), alt.X2("high:Q")),
+        base.mark_rule(color=GREY, strokeWidth=1.2).encode(
+            alt.X("low:Q", **score), alt.X2("high:Q")
+        ),
         base.mark_circle(color=ACCENT, size=50, opacity=1).encode(alt.X("score:Q", **score)),
         groups_drawn.mark_rule(color=GREY, strokeWidth=2, strokeCap="round").encode(
             x=alt.value(alt.expr(f"width + {BRACKET} * (datum.lane + 1)")), y=y, y2=alt.Y2("last:N")
@@ -101,7 +114,8 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
 
 
 def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
-    """Return a chart of leaderboards on one scale, each with a colour and a shape; a click picks `run` and `board`.
+    """Return a chart of leaderboards on one scale, each with a colour and a shape; a click picks
+    `run` and `board`.
 
     Args:
         marked: the run to highlight.
@@ -135,7 +149,9 @@ def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
     scaled = alt.X("scaled:Q", title=SCALED, axis=alt.Axis(tickCount=6))
     shape = alt.Shape("board:N", scale=alt.Scale(domain=boards), title=None, legend=key)
     return layer_charts(
-        base.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(scaled, detail="board:N", order="place:Q"),
+        base.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(
+            scaled, detail="board:N", order="place:Q"
+        ),
         base.mark_rule(strokeWidth=1.2).encode(alt.X("low:Q", title=SCALED), alt.X2("high:Q")),
         base.mark_point(filled=True)
         .encode(scaled, shape, size=emphasise_marked(150, 48))
@@ -171,7 +187,9 @@ def slope_chart(
             "run": run,
             "board": board,
             "place": place,
-            "name": f"{short[run]}  {left[run]}" if board == titles[0] else f"{right[run]}  {short[run]}",
+            "name": f"{short[run]}  {left[run]}"
+            if board == titles[0]
+            else f"{right[run]}  {short[run]}",
             "move": left[run] - right[run],
             "marked": run == marked,
         }
@@ -179,7 +197,8 @@ def slope_chart(
         for place, run in enumerate(order, 1)
     ]
     table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
-    # Each title is wrapped and ends above the dots of its leaderboard, so that long titles do not meet.
+    # Each title is wrapped and ends above the dots of its leaderboard, so that long titles do not
+    # meet.
     wrapped = {title: textwrap.wrap(title, TITLE_LENGTH) for title in titles}
     further_lines = TITLE_LINE * (max(map(len, wrapped.values())) - 1)
     boards = alt.Axis(
@@ -189,13 +208,17 @@ def slope_chart(
         domain=False,
         ticks=False,
         grid=False,
-        labelAlign=alt.when("datum.index == 0").then(alt.value("right")).otherwise(alt.value("left")),
+        labelAlign=alt.when("datum.index == 0")
+        .then(alt.value("right"))
+        .otherwise(alt.value("left")),
         labelExpr=label_expression(wrapped),
         labelPadding=16 + further_lines,
         labelLineHeight=TITLE_LINE,
     )
     base = alt.Chart(table).encode(
-        alt.X("board:N", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
+        alt.X(
+            "board:N", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)
+        ),
         alt.Y("place:Q", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
         color=emphasise_marked(ACCENT, GREY),
         detail="run:N",
@@ -208,15 +231,20 @@ def slope_chart(
     return layer_charts(
         base.mark_line(point=True).encode(strokeWidth=emphasise_marked(3, 1.3)),
         *(
-            named.mark_text(align=side, dx=dx).transform_filter(alt.FieldEqualPredicate(field="board", equal=board))
+            named.mark_text(align=side, dx=dx).transform_filter(
+                alt.FieldEqualPredicate(field="board", equal=board)
+            )
             for board, (side, dx) in zip(titles, ENDS, strict=True)
         ),
         height=ROW_HEIGHT * max(3, len(common)) + further_lines + 50,
     )
 
 
-def coverage_chart(curves: CoverCurves, chosen: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
-    """Return a chart of coverage over the number of passages, a line per system with a band of one standard error.
+def coverage_chart(
+    curves: CoverCurves, chosen: Sequence[str], colours: Sequence[str] = COLOURS
+) -> Chart:
+    """Return a chart of coverage over the number of passages, a line per system with a band of one
+    standard error.
 
     Args:
         chosen: the runs to draw, best first.
@@ -264,7 +292,9 @@ def coverage_chart(curves: CoverCurves, chosen: Sequence[str], colours: Sequence
     )
     scored = base.encode(alt.Y("score:Q", title="EXAM-Cover", scale=alt.Scale(zero=True)))
     layers = [
-        base.mark_area(opacity=1, fillOpacity=0.08).encode(alt.Y("low:Q", title="EXAM-Cover"), alt.Y2("high:Q")),
+        base.mark_area(opacity=1, fillOpacity=0.08).encode(
+            alt.Y("low:Q", title="EXAM-Cover"), alt.Y2("high:Q")
+        ),
         scored.mark_line(strokeWidth=2),
         scored.mark_circle(size=24, opacity=1),
     ]
@@ -276,7 +306,9 @@ def coverage_chart(curves: CoverCurves, chosen: Sequence[str], colours: Sequence
 
 SCATTER_HEIGHT = 460
 CLOUD, PRINTED_CLOUD = (280, 320), (400, 380)
-"""Least width and height of the cloud of points on a screen and in print, in pixels; names are placed for this size."""
+"""Least width and height of the cloud of points on a screen and in print, in pixels; names are
+placed for this size.
+"""
 LINE, DOT = 13.0, 8.0
 """Height of a name and size of a point, in pixels."""
 GAP = 0.04
@@ -284,7 +316,12 @@ GAP = 0.04
 FEW = 8
 """Number of systems up to which there is plenty of space."""
 VERDICTS = ("separated", "not separated", "no test")
-SIDES: tuple[tuple[Any, int, int], ...] = (("left", 8, -8), ("right", -8, -8), ("left", 8, 10), ("right", -8, 10))
+SIDES: tuple[tuple[Any, int, int], ...] = (
+    ("left", 8, -8),
+    ("right", -8, -8),
+    ("left", 8, 10),
+    ("right", -8, 10),
+)
 """Alignment and distance of a name from its point, the preferred place first."""
 
 Box = tuple[float, float, float, float]
@@ -298,7 +335,8 @@ def system_scatter(
     marked: str | None = None,
     size: tuple[int, int] = CLOUD,
 ) -> Chart:
-    """Return a scatter plot of systems on two leaderboards with bars of one standard error; a click picks `run`.
+    """Return a scatter plot of systems on two leaderboards with bars of one standard error; a click
+    picks `run`.
 
     Names that would overlap are left out.
 
@@ -346,7 +384,9 @@ def system_scatter(
         bars.encode(alt.Y("y_low:Q", title=y_name, scale=scale), alt.Y2("y_high:Q")),
         coloured.mark_circle(size=85, opacity=1).add_params(select_by_click("run")),
         *(
-            base.mark_text(align=align, dx=dx, dy=dy).encode(text="name:N").transform_filter(f"datum.side === {side}")
+            base.mark_text(align=align, dx=dx, dy=dy)
+            .encode(text="name:N")
+            .transform_filter(f"datum.side === {side}")
             for side, (align, dx, dy) in enumerate(SIDES)
             if side in places.values()
         ),
@@ -358,16 +398,22 @@ def system_scatter(
 def _name_places(
     points: Sequence[SystemPoint], short: dict[str, str], marked: str | None, size: tuple[int, int]
 ) -> dict[str, int]:
-    """Return the side of each name that overlaps no point and no other name; the largest changes of rank go first."""
+    """Return the side of each name that overlaps no point and no other name; the largest changes of
+    rank go first.
+    """
     (left, width), (top, height) = (
         (min(values), (max(values) - min(values)) or 1.0)
         for values in ([point.x for point in points], [-point.y for point in points])
     )
     at = {p.run: ((p.x - left) / width * size[0], (-p.y - top) / height * size[1]) for p in points}
-    taken: list[Box] = [(x - DOT / 2, y - DOT / 2, x + DOT / 2, y + DOT / 2) for x, y in at.values()]
+    taken: list[Box] = [
+        (x - DOT / 2, y - DOT / 2, x + DOT / 2, y + DOT / 2) for x, y in at.values()
+    ]
     places: dict[str, int] = {}
     # The highlighted system has a name in any case.
-    for run in dict.fromkeys([*([marked] if marked in at else []), *outstanding_systems(points, len(points)), *at]):
+    for run in dict.fromkeys(
+        [*([marked] if marked in at else []), *outstanding_systems(points, len(points)), *at]
+    ):
         x, y = at[run]
         for side, (align, dx, dy) in enumerate(SIDES):
             start = x + dx - (LETTER * len(short[run]) if align == "right" else 0)
@@ -385,17 +431,25 @@ def _name_places(
 
 
 def _boxes_overlap(first: Box, second: Box) -> bool:
-    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]
+    return (
+        first[0] < second[2]
+        and second[0] < first[2]
+        and first[1] < second[3]
+        and second[1] < first[3]
+    )
 
 
-def query_scatter(points: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None) -> Chart:
+def query_scatter(
+    points: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None
+) -> Chart:
     """Return a scatter plot of queries by the scores of two systems; a click picks `query_id`.
 
     A query that one of them skipped has a hollow point.
 
     Args:
         x_name, y_name: titles of the two sides.
-        alike: whether both scores use the same measure, so that the axes are equal and the diagonal means a draw.
+        alike: whether both scores use the same measure, so that the axes are equal and the diagonal
+            means a draw.
         marked: id of the query to highlight.
     """
     table = pd.DataFrame(
@@ -437,15 +491,17 @@ def query_scatter(points: QueryPoints, x_name: str, y_name: str, alike: bool, ma
         )
         .add_params(select_by_click("query_id"))
     )
-    draws = alt.Chart(pd.DataFrame({"x": ends, "y": ends})).mark_line(strokeDash=[4, 4], strokeWidth=1, color=GREY)
+    draws = alt.Chart(pd.DataFrame({"x": ends, "y": ends})).mark_line(
+        strokeDash=[4, 4], strokeWidth=1, color=GREY
+    )
     return layer_charts(*([draws.encode(x, y)] if alike else []), dots, height=SCATTER_HEIGHT)
 
 
 def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart:
     """Return a matrix of system pairs; a click picks `run` and `against`.
 
-    Cells are blue if the systems differ, and have a dot if their error bars overlap. Rows are labelled with rank and
-    name, columns with the rank only, so that any number fits.
+    Cells are blue if the systems differ, and have a dot if their error bars overlap. Rows are
+    labelled with rank and name, columns with the rank only, so that any number fits.
 
     Args:
         order: the systems, best first.
@@ -453,7 +509,10 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
     verdicts = {True: VERDICTS[0], False: VERDICTS[1], None: VERDICTS[2]}
     bars = {True: "overlap", False: "apart", None: "unknown"}
     table = pd.DataFrame(
-        [{**vars(row), "verdict": verdicts[row.differs], "bars": bars[row.error_bars_overlap]} for row in rows]
+        [
+            {**vars(row), "verdict": verdicts[row.differs], "bars": bars[row.error_bars_overlap]}
+            for row in rows
+        ]
     )
     colours = dict(zip(VERDICTS, (ACCENT, FAINT, "transparent"), strict=True))
     shown = [verdict for verdict in VERDICTS if (table["verdict"] == verdict).any()]
@@ -461,7 +520,9 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
     places = {run: str(place) for place, run in enumerate(order, 1)}
     by_place = label_expression(places)
     by_name = label_expression({run: f"{short[run]}  {place}" for run, place in places.items()})
-    x_axis = names_axis((), orient="top", labelAngle=0, labelOverlap="parity", labelExpr=by_place, grid=False)
+    x_axis = names_axis(
+        (), orient="top", labelAngle=0, labelOverlap="parity", labelExpr=by_place, grid=False
+    )
     y_axis = names_axis((), labelAngle=0, labelExpr=by_name, grid=False)
     why = [alt.Tooltip("undefined:N", title="Reason for no test")] if VERDICTS[2] in shown else []
     base = alt.Chart(table).encode(
@@ -497,10 +558,16 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         legend=make_legend(symbolStrokeColor=GREY, symbolStrokeWidth=1),
     )
     outlined = alt.when(f"datum.verdict === '{VERDICTS[2]}'").then(alt.value(FAINT))
-    cells = base.mark_rect(strokeWidth=1).encode(colour, stroke=outlined).add_params(select_by_click("run", "against"))
+    cells = (
+        base.mark_rect(strokeWidth=1)
+        .encode(colour, stroke=outlined)
+        .add_params(select_by_click("run", "against"))
+    )
     dots = base.mark_circle(size=16, opacity=1).transform_filter("datum.bars === 'overlap'")
     side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
     # Screen readers would announce an empty layer as an image without a name.
     return layer_charts(
-        cells, *([dots] if (table["bars"] == "overlap").any() else []), height=side * max(3, len(order)) + LEGEND_HEIGHT
+        cells,
+        *([dots] if (table["bars"] == "overlap").any() else []),
+        height=side * max(3, len(order)) + LEGEND_HEIGHT,
     )

@@ -20,7 +20,9 @@ from ..text import one_line, with_escapes
 from .shell import Commands
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="exam")
 def cli() -> None:
     """Evaluate retrieval and RAG systems with exam questions that people curate."""

@@ -35,7 +35,9 @@ class Whole(click.IntRange):
         number = click.INT.convert(value, param, ctx)
         if self.least <= number <= self.most:
             return number
-        self.fail(f"{one_line(str(value), 40)} is not between {self.least} and {self.most}.", param, ctx)
+        self.fail(
+            f"{one_line(str(value), 40)} is not between {self.least} and {self.most}.", param, ctx
+        )
 
     def _describe_range(self) -> str:
         return "" if self.least == -LARGEST else f"x>={self.least}"
@@ -63,7 +65,9 @@ class Commands(click.Group):
     """All commands, from the table of operations."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the first words of all commands, and the names after a command with arguments, as "export figure"."""
+        """Return the first words of all commands, and the names after a command with arguments, as
+        "export figure".
+        """
         return sorted(set(map(_top_name, read_descriptions())))
 
     def resolve_command(
@@ -78,7 +82,11 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command or the group with a first word."""
-        matches = [description for name, description in read_descriptions().items() if _top_name(name) == cmd_name]
+        matches = [
+            description
+            for name, description in read_descriptions().items()
+            if _top_name(name) == cmd_name
+        ]
         if not matches:
             return None
         own = next((description for description in matches if description.name == cmd_name), None)
@@ -91,18 +99,24 @@ class Commands(click.Group):
         width = max(map(len, self.list_commands(ctx)))
         for section, summaries in SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl([(name.ljust(width), summary) for name, summary in summaries.items()])
+                formatter.write_dl(
+                    [(name.ljust(width), summary) for name, summary in summaries.items()]
+                )
 
 
 def _top_name(name: str) -> str:
-    """Return the first word of a command's name; the whole name if that word is a command with arguments."""
+    """Return the first word of a command's name; the whole name if that word is a command with
+    arguments.
+    """
     word = name.partition(" ")[0]
     own = read_descriptions().get(word)
     return name if own is not None and own.takes_words else word
 
 
 def _group_of(word: str, own: Description | None, found: list[Description]) -> click.Group:
-    commands = {name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])}
+    commands = {
+        name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])
+    }
     if own is not None:
         alone = command_of(own, word)
         return click.Group(
@@ -131,9 +145,14 @@ def command_of(operation: Description, name: str) -> click.Command:
         )
     )
     if operation.has_json:
-        parameters.append(click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."))
+        parameters.append(
+            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
+        )
     return click.Command(
-        name, params=parameters, callback=lambda **values: _run_operation(operation, values), help=operation.help
+        name,
+        params=parameters,
+        callback=lambda **values: _run_operation(operation, values),
+        help=operation.help,
     )
 
 
@@ -171,7 +190,12 @@ def _type_of(parameter: Parameter) -> click.ParamType[Any]:
         return click.Choice(list(option.choices))
     if option.file is not None:
         path = Path if parameter.kind is Path else None
-        return click.Path(exists=option.exists, dir_okay=not option.exists, allow_dash=option.stdin, path_type=path)
+        return click.Path(
+            exists=option.exists,
+            dir_okay=not option.exists,
+            allow_dash=option.stdin,
+            path_type=path,
+        )
     if parameter.kind is int:
         return Whole(parameter)
     if parameter.kind is float:
@@ -195,14 +219,22 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
     }
     as_json = bool(values.get("as_json"))
     if as_json and (other := next((name for name in operation.not_json if given.get(name)), None)):
-        flag = next(parameter.shown for parameter in operation.parameters if parameter.name == other)
-        raise InputError("options-exclude-each-other", f"{flag} and --json cannot be combined.", "Use one of them.")
+        flag = next(
+            parameter.shown for parameter in operation.parameters if parameter.name == other
+        )
+        raise InputError(
+            "options-exclude-each-other",
+            f"{flag} and --json cannot be combined.",
+            "Use one of them.",
+        )
     file: Path | None = values["project_path"]
     if operation.opens and file is not None and (door := find_answering_door(file)) is not None:
         return ask_server(door, operation, given, as_json, str(file))
     known = find_operation(operation.name)
     if known is None:
-        raise RuntimeError(f"the table of operations is out of date: it has {operation.name}; run make docs")
+        raise RuntimeError(
+            f"the table of operations is out of date: it has {operation.name}; run make docs"
+        )
     try:
         result = known.call(given, Opening(file))
     except Elsewhere as elsewhere:

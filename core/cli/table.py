@@ -1,4 +1,5 @@
-"""The table of operations, from which commands are parsed and help is shown without loading the operations.
+"""The table of operations, from which commands are parsed and help is shown without loading the
+operations.
 
 `make docs` writes `requests.json` from the list of operations.
 """
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from ..operations.registry import Operation
 
 TABLE = Path(__file__).with_name("requests.json")
-KINDS: Mapping[str, type] = {kind.__name__: kind for kind in (str, int, float, bool, datetime)} | {"Path": Path}
+KINDS: Mapping[str, type] = {kind.__name__: kind for kind in (str, int, float, bool, datetime)} | {
+    "Path": Path
+}
 """Types of values by their names in the table."""
 
 
@@ -30,7 +33,8 @@ class Description:
     Args:
         name: its words after `exam`.
         help: its description; the first sentence is the summary.
-        at_shell: whether it works on files of a computer, so that only a shell of this computer can run it.
+        at_shell: whether it works on files of a computer, so that only a shell of this computer can
+            run it.
         opens: whether it opens the project for all values of its request.
         reads: whether it never changes the project, for all values of its request.
         has_json: whether its result is also printed as JSON.
@@ -49,7 +53,9 @@ class Description:
 
     @functools.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All values of its request. They are made when they are needed, because the table has more than a thousand."""
+        """All values of its request. They are made when they are needed, because the table has more
+        than a thousand.
+        """
         return tuple(map(_parameter_of, self.records))
 
     @property
@@ -62,7 +68,10 @@ class Description:
 def read_descriptions() -> dict[str, Description]:
     """Return all operations by name, from the table."""
     records = json.loads(TABLE.read_bytes())
-    return {record["name"]: Description(records=record.pop("parameters"), **record) for record in records}
+    return {
+        record["name"]: Description(records=record.pop("parameters"), **record)
+        for record in records
+    }
 
 
 def _parameter_of(record: Mapping[str, Any]) -> Parameter:
@@ -96,11 +105,19 @@ def _record_of(parameter: Parameter) -> dict[str, Any]:
     functions = ("parse", "default", "kept")
     usual = vars(Option()) | {name: getattr(parameter.option, name) for name in functions}
     option = {name: value for name, value in vars(parameter.option).items() if value != usual[name]}
-    # The shell only shows this default. The process that runs the operation decides on some defaults.
+    # The shell only shows this default. The process that runs the operation decides on some
+    # defaults.
     default = (
-        parameter.option.default() if parameter.option.default and not parameter.option.variable else parameter.default
+        parameter.option.default()
+        if parameter.option.default and not parameter.option.variable
+        else parameter.default
     )
     positional = {"positional": True} if parameter.option.positional else {}
-    parts = {"name": parameter.name, "many": parameter.many, "default": default, "required": parameter.required}
+    parts = {
+        "name": parameter.name,
+        "many": parameter.many,
+        "default": default,
+        "required": parameter.required,
+    }
     kind = next(name for name, kind in KINDS.items() if kind is parameter.kind)
     return parts | {"kind": kind} | positional | option

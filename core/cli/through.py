@@ -1,4 +1,6 @@
-"""Operations on a project that a server has open: the request is sent there, and its result is printed here."""
+"""Operations on a project that a server has open: the request is sent there, and its result is
+printed here.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,14 @@ Lines = queue.SimpleQueue[dict[str, Any] | Exception]
 
 
 class _Unread(Exception):
-    """The reader of the output, for example `head`, has ended. The command ends too, as without a server."""
+    """The reader of the output, for example `head`, has ended. The command ends too, as without a
+    server.
+    """
 
 
-def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_json: bool, project: str) -> int:
+def ask_server(
+    door: Door, operation: Description, given: Mapping[str, Any], as_json: bool, project: str
+) -> int:
     """Run an operation in the server that has the project open.
 
     Args:
@@ -55,7 +61,9 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
 
     number = secrets.token_hex(16)
     shell = {
-        "author": given["author"] if "author" in given else os.environ.get("EXAM_AUTHOR") or current_author(),
+        "author": given["author"]
+        if "author" in given
+        else os.environ.get("EXAM_AUTHOR") or current_author(),
         "number": number,
         "project": project,
         "terminal": sys.stderr.isatty(),
@@ -70,12 +78,22 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         lines: Lines = queue.SimpleQueue()
 
         # An operation that only reads is sent as GET.
-        reads = operation.reads and not files and sum(len(value) for _, value in values) < LONGEST_ADDRESS
-        # Servers escape file names in a form in different ways, so the real names are sent as a value.
+        reads = (
+            operation.reads
+            and not files
+            and sum(len(value) for _, value in values) < LONGEST_ADDRESS
+        )
+        # Servers escape file names in a form in different ways, so the real names are sent as a
+        # value.
         names = {str(at): name for at, (_, name, _) in enumerate(files)}
-        parts: list[Any] = [("", (None, json.dumps(names))), *((name, (None, value)) for name, value in values)]
+        parts: list[Any] = [
+            ("", (None, json.dumps(names))),
+            *((name, (None, value)) for name, value in values),
+        ]
         parts += [(parameter, (str(at), file)) for at, (parameter, _, file) in enumerate(files)]
-        request: dict[str, Any] = {"method": "GET", "params": values} if reads else {"method": "POST", "files": parts}
+        request: dict[str, Any] = (
+            {"method": "GET", "params": values} if reads else {"method": "POST", "files": parts}
+        )
 
         def send_request() -> None:
             try:
@@ -101,7 +119,9 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         return code
 
 
-def _request_parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
+def _request_parts(
+    operation: Description, given: Mapping[str, Any], opened: ExitStack
+) -> tuple[list[Any], list[Any]]:
     """Return the values of a request as texts, and the files that it names."""
     values: list[tuple[str, str]] = []
     files: list[tuple[str, str, IO[bytes]]] = []
@@ -115,7 +135,9 @@ def _request_parts(operation: Description, given: Mapping[str, Any], opened: Exi
             ):
                 files.append((parameter.name, name, _open_sent_file(name, opened)))
             else:
-                values.append((parameter.name, each.strftime(DATE) if isinstance(each, datetime) else name))
+                values.append(
+                    (parameter.name, each.strftime(DATE) if isinstance(each, datetime) else name)
+                )
     return values, files
 
 
@@ -150,7 +172,9 @@ def _connection_lost(reason: str) -> ProjectError:
 
 
 def _follow_output(lines: Lines, steer: Any) -> int:
-    """Print the server's output until its last line. Ctrl+C stops the operation; a second one stops this process."""
+    """Print the server's output until its last line. Ctrl+C stops the operation; a second one stops
+    this process.
+    """
     stopping = False
     # Files arrive in pieces. They are moved to their places together, once all are complete.
     with ExitStack() as files:

@@ -72,4 +72,9 @@ from ._item_retrievals import (
     make_retrieval as make_retrieval,
     rank_passages as rank_passages,
 )
-from ._sitting import Sit as Sit, sit_by_rules as sit_by_rules, sit_exam as sit_exam, start_sitting as start_sitting
+from ._sitting import (
+    Sit as Sit,
+    sit_by_rules as sit_by_rules,
+    sit_exam as sit_exam,
+    start_sitting as start_sitting,
+)

@@ -1,4 +1,6 @@
-"""Items of exams as examinees are asked them, question sheets, progress, and the matrix of right and wrong answers."""
+"""Items of exams as examinees are asked them, question sheets, progress, and the matrix of right
+and wrong answers.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +52,11 @@ class Item:
     Args:
         question_id: of the question in the bank; for a proposal, its future id.
         choices: without letters, in the order in which they are shown.
-        key: the text of the right choice; None if the answer key is not a choice, so that the item cannot be used.
+        key: the text of the right choice; None if the answer key is not a choice, so that the item
+            cannot be used.
         topic: its subject; None if unknown.
-        source_passage_id, source_text: the passage that it was written from, which an oracle reads, and its text; each
-            None if unknown.
+        source_passage_id, source_text: the passage that it was written from, which an oracle reads,
+            and its text; each None if unknown.
         active: whether it counts; a retired item stays in the bank.
         raw: the model's reply, if a model wrote it.
         shuffle_seed: the seed of the order of its choices.
@@ -86,10 +89,13 @@ class Item:
         return tuple(choice for place, choice in enumerate(self.choices) if place != at)
 
 
-def exam_items(project: Project, query_id: str | None = None, version: int | None = None) -> list[Item]:
+def exam_items(
+    project: Project, query_id: str | None = None, version: int | None = None
+) -> list[Item]:
     """Return the multiple-choice questions of the bank as items, active or not, in their order.
 
-    Source and topic are always the current ones: they describe the origin of an item and are not part of its text.
+    Source and topic are always the current ones: they describe the origin of an item and are not
+    part of its text.
 
     Args:
         query_id: only those of this query; None for all.
@@ -99,26 +105,42 @@ def exam_items(project: Project, query_id: str | None = None, version: int | Non
         InputError: the version is unknown.
     """
     choice_questions = [
-        q for q in list_questions(project, version, query_id) if q.kind == "choice" and (q.text or "").strip()
+        q
+        for q in list_questions(project, version, query_id)
+        if q.kind == "choice" and (q.text or "").strip()
     ]
     facts = item_facts(project, query_id)
-    texts = passage_texts(project, [one.source_passage_id for one in facts.values() if one.source_passage_id])
-    return [_make_item(question, facts.get(question.question_id, ItemFacts()), texts) for question in choice_questions]
+    texts = passage_texts(
+        project, [one.source_passage_id for one in facts.values() if one.source_passage_id]
+    )
+    return [
+        _make_item(question, facts.get(question.question_id, ItemFacts()), texts)
+        for question in choice_questions
+    ]
 
 
 def proposed_items(project: Project, query_id: str | None = None) -> list[Item]:
-    """Return the open items that models drafted, in the order in which they came, with the keys of their proposals.
+    """Return the open items that models drafted, in the order in which they came, with the keys of
+    their proposals.
 
     Args:
         query_id: only those of this query; None for all.
     """
     every = list_proposals(project, query_id)
-    texts = passage_texts(project, [proposal.passage_id for proposal in every if proposal.item and proposal.passage_id])
-    return [_proposed_item(proposal, proposal.item, texts) for proposal in every if proposal.item is not None]
+    texts = passage_texts(
+        project,
+        [proposal.passage_id for proposal in every if proposal.item and proposal.passage_id],
+    )
+    return [
+        _proposed_item(proposal, proposal.item, texts)
+        for proposal in every
+        if proposal.item is not None
+    ]
 
 
 def retire_exam_items(project: Project, question_ids: Sequence[str], author: str) -> list[Question]:
-    """Retire items in a person's drafts, in one step that can be undone. The bank changes when the drafts are saved.
+    """Retire items in a person's drafts, in one step that can be undone. The bank changes when the
+    drafts are saved.
 
     Returns:
         The questions as the drafts have them now.
@@ -129,8 +151,12 @@ def retire_exam_items(project: Project, question_ids: Sequence[str], author: str
     known = {q.question_id for q in list_questions(project) if q.kind == "choice"}
     for key in question_ids:
         if key not in known:
-            raise InputError("unknown-item", f"Unknown item '{key}'.", "List the items with exam items list.")
-    gone = retire_questions([find_question(project, author, key) for key in dict.fromkeys(question_ids)])
+            raise InputError(
+                "unknown-item", f"Unknown item '{key}'.", "List the items with exam items list."
+            )
+    gone = retire_questions(
+        [find_question(project, author, key) for key in dict.fromkeys(question_ids)]
+    )
     put_drafts(project, author, gone)
     return gone
 
@@ -214,7 +240,8 @@ def list_tasks(
     version: int | None = None,
     ids: Collection[str] | None = None,
 ) -> list[Task]:
-    """Return the items that can be asked, in the order of the bank; those without a key among their choices cannot.
+    """Return the items that can be asked, in the order of the bank; those without a key among their
+    choices cannot.
 
     Args:
         query_id: only those of this query; None for all.
@@ -232,8 +259,8 @@ def list_tasks(
 
 
 def tasks_named(project: Project, question_ids: Sequence[str]) -> list[Task]:
-    """Return the named items that can be asked, in the given order. Retired items are included, because worked items
-    stay fixed."""
+    """Return the named items that can be asked, in the given order. Retired items are included,
+    because worked items stay fixed."""
     known = {item.question_id: item for item in exam_items(project)} if question_ids else {}
     return [task for name in question_ids if name in known and (task := _make_task(known[name]))]
 
@@ -249,7 +276,8 @@ def _make_task(item: Item) -> Task | None:
 def item_contexts(
     project: Project, retrieval: str | None, k: int | None, asked: Sequence[Task]
 ) -> dict[str, Context | None]:
-    """Return the texts that go with each item, by question id; None if texts are required but missing.
+    """Return the texts that go with each item, by question id; None if texts are required but
+    missing.
 
     Args:
         retrieval: closed-book, oracle, or the name of a retrieval.
@@ -261,16 +289,22 @@ def item_contexts(
         return {task.question_id: (task.source,) if task.source else None for task in asked}
     rows = project.rows(
         "SELECT question_id, x.text FROM retrieved JOIN retrievals USING (retrieval_key)"
-        " JOIN questions USING (question_key) JOIN passages USING (passage_key) JOIN passage_texts x USING (text_key)"
+        " JOIN questions USING (question_key) JOIN passages USING (passage_key)"
+        " JOIN passage_texts x USING (text_key)"
         " WHERE name = ? AND rank <= ? ORDER BY question_key, rank",
         [retrieval, k or 1],
     )
     found: dict[str, list[str]] = group_pairs(rows)
-    return {task.question_id: tuple(found[task.question_id]) if task.question_id in found else None for task in asked}
+    return {
+        task.question_id: tuple(found[task.question_id]) if task.question_id in found else None
+        for task in asked
+    }
 
 
 def digest_of(context: Context, worked: Sequence[tuple[Task, Context]]) -> str:
-    """Return a digest of everything that an examinee reads in addition to the item (BLAKE2b, 16 bytes in hex)."""
+    """Return a digest of everything that an examinee reads in addition to the item (BLAKE2b, 16
+    bytes in hex).
+    """
     seen = [list(context), [[task.asked, list(texts)] for task, texts in worked]]
     written = json.dumps(seen, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(written, digest_size=16).hexdigest()
@@ -278,7 +312,11 @@ def digest_of(context: Context, worked: Sequence[tuple[Task, Context]]) -> str:
 
 def text_keys(project: Project, asked: Sequence[str]) -> Mapping[str, int]:
     """Return the key of each text that was ever asked, by text."""
-    return dict(project.rows("SELECT text, text_key FROM question_texts WHERE list_contains(?, text)", [list(asked)]))
+    return dict(
+        project.rows(
+            "SELECT text, text_key FROM question_texts WHERE list_contains(?, text)", [list(asked)]
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -325,7 +363,9 @@ def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> She
         if context is None:
             without.append(task)
             continue
-        others = [one for one in examples if one[0].question_id != task.question_id][: student.icl or 0]
+        others = [one for one in examples if one[0].question_id != task.question_id][
+            : student.icl or 0
+        ]
         lines.append(Line((task, context, others), digest_of(context, others)))
     return Sheet(lines, without)
 
@@ -362,10 +402,20 @@ def examinee_standing(project: Project, student: Student, query_id: str | None =
     asked = list_tasks(project, query_id)
     whole = make_sheet(project, student, asked)
     known, keys = answer_outcomes(project), text_keys(project, [task.asked for task in asked])
-    places = [(student.key, keys[line.task.asked], line.context) for line in whole.lines if line.task.asked in keys]
+    places = [
+        (student.key, keys[line.task.asked], line.context)
+        for line in whole.lines
+        if line.task.asked in keys
+    ]
     said = [known[place] for place in places if place in known]
     answered = [correct for correct in said if correct is not None]
-    return Standing(len(asked), len(answered), sum(answered), len(said) - len(answered), len(whole.without_context))
+    return Standing(
+        len(asked),
+        len(answered),
+        sum(answered),
+        len(said) - len(answered),
+        len(whole.without_context),
+    )
 
 
 UNSTATED = "not stated"
@@ -374,7 +424,8 @@ UNSTATED = "not stated"
 
 @dataclass(frozen=True)
 class Responses:
-    """The answers of m examinees to n items that count now: to the current wording, key and contexts.
+    """The answers of m examinees to n items that count now: to the current wording, key and
+    contexts.
 
     Args:
         students: the examinees, in the order in which they were added, or were named.
@@ -399,7 +450,10 @@ class Responses:
     def factors(self) -> dict[str, list[str]]:
         """The level of each examinee by factor, for every factor that an examinee has."""
         names = dict.fromkeys(name for student in self.students for name in student.factors)
-        return {name: [student.factors.get(name, UNSTATED) for student in self.students] for name in names}
+        return {
+            name: [student.factors.get(name, UNSTATED) for student in self.students]
+            for name in names
+        }
 
 
 def examinee_responses(
@@ -422,21 +476,29 @@ def examinee_responses(
     """
     chosen = find_students(project, students)
     version = check_version(project, version)
-    banked = [question for question in list_questions(project, version, query_id) if question.kind == "choice"]
+    banked = [
+        question
+        for question in list_questions(project, version, query_id)
+        if question.kind == "choice"
+    ]
     if items is None:
         columns = [question.question_id for question in banked if question.active]
     else:
         columns = list(dict.fromkeys(items))
-        if unknown := [name for name in columns if name not in {question.question_id for question in banked}]:
+        if unknown := [
+            name for name in columns if name not in {question.question_id for question in banked}
+        ]:
             raise InputError(
-                "unknown-item", f"Unknown item {first_few(unknown)}.", "List the items with exam items list."
+                "unknown-item",
+                f"Unknown item {first_few(unknown)}.",
+                "List the items with exam items list.",
             )
     asked = list_tasks(project, query_id, version, {*columns})
     keys = text_keys(project, [task.asked for task in asked])
     plain = dict(
         project.rows(
-            "SELECT question_id, text_key FROM bank_at($version) JOIN questions USING (question_key)"
-            " WHERE kind = 'choice'",
+            "SELECT question_id, text_key FROM bank_at($version)"
+            " JOIN questions USING (question_key) WHERE kind = 'choice'",
             {"version": version},
         )
     )
@@ -451,8 +513,8 @@ def examinee_responses(
 
     for row, student in enumerate(chosen):
         if student.sat_elsewhere:
-            # Imported answers may be about items whose words, key or choices are unknown, so they are found by the
-            # question.
+            # Imported answers may be about items whose words, key or choices are unknown, so they
+            # are found by the question.
             for name in columns:
                 if (answer_place := (student.key, plain[name], ELSEWHERE)) in known:
                     put_verdict(row, name, known[answer_place])
@@ -464,8 +526,8 @@ def examinee_responses(
 
 
 def exam_json(project: Project, query_id: str | None = None) -> str:
-    """Return the active items with a key, with sources, topics and retrieved contexts, as `exam import exam` reads
-    them.
+    """Return the active items with a key, with sources, topics and retrieved contexts, as `exam
+    import exam` reads them.
 
     Args:
         query_id: only items of this query; None for all.
@@ -475,27 +537,40 @@ def exam_json(project: Project, query_id: str | None = None) -> str:
     """
     items = [item for item in exam_items(project, query_id) if item.active and item.key is not None]
     if not items:
-        raise InputError("no-items", "No items to export.", "Import an exam: exam import exam FILE.")
+        raise InputError(
+            "no-items", "No items to export.", "Import an exam: exam import exam FILE."
+        )
     names = [name for (name,) in project.rows("SELECT name FROM retrievals ORDER BY retrieval_key")]
-    all_rankings = project.read(lambda cursor: {name: read_retrieval(cursor, name) for name in names})
-    ids = {passage for rankings in all_rankings.values() for ranking in rankings.values() for passage, _ in ranking}
+    all_rankings = project.read(
+        lambda cursor: {name: read_retrieval(cursor, name) for name in names}
+    )
+    ids = {
+        passage
+        for rankings in all_rankings.values()
+        for ranking in rankings.values()
+        for passage, _ in ranking
+    }
     texts = passage_texts(project, list(ids))
     written = []
     for item in items:
         contexts = {
-            name: tuple(texts[passage] for passage, _ in rankings[item.question_id] if passage in texts)
+            name: tuple(
+                texts[passage] for passage, _ in rankings[item.question_id] if passage in texts
+            )
             for name, rankings in all_rankings.items()
             if item.question_id in rankings
         }
         written.append(
-            ExamItem(item.text, item.choices, item.key or "", item.source_text, item.topic, contexts)
-        )  # fmt: skip
+            ExamItem(
+                item.text, item.choices, item.key or "", item.source_text, item.topic, contexts
+            )
+        )
     return written_text(exam_files.write_exam, written)
 
 
 def answers_csv(project: Project, query_id: str | None = None) -> str:
-    """Return the answers of examinees to the active items: 1 right, 0 wrong, empty for items not asked and for
-    failures.
+    """Return the answers of examinees to the active items: 1 right, 0 wrong, empty for items not
+    asked and for failures.
 
     Args:
         query_id: only items of this query; None for all.

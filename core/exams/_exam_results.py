@@ -1,4 +1,6 @@
-"""Results of an exam: leaderboards by model, retrieval and topic, comparisons in pairs, and item response theory."""
+"""Results of an exam: leaderboards by model, retrieval and topic, comparisons in pairs, and item
+response theory.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,16 @@ from ..store import Project, cached
 from ._exam_items import UNSTATED, Responses, examinee_responses
 
 LEAST = 10
-"""Minimum number of answers that an examinee must have given in a topic for its accuracy to be shown."""
+"""Minimum number of answers that an examinee must have given in a topic for its accuracy to be
+shown.
+"""
 
 Test = Literal["mcnemar", "randomisation"]
 TESTS: tuple[Test, ...] = get_args(Test)
-_TESTS: Mapping[Test, Callable[[Array], Array]] = {"mcnemar": mcnemar_tests, "randomisation": randomisation_test}
+_TESTS: Mapping[Test, Callable[[Array], Array]] = {
+    "mcnemar": mcnemar_tests,
+    "randomisation": randomisation_test,
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,9 @@ class Score:
 
     @property
     def std_error(self) -> float | None:
-        """sqrt(p (1 − p) / n), for p the accuracy over n answers: the error of a share of n draws; 0 if p is 0 or 1."""
+        """sqrt(p (1 − p) / n), for p the accuracy over n answers: the error of a share of n draws;
+        0 if p is 0 or 1.
+        """
         return _std_error(self.accuracy, self.answered)
 
     @property
@@ -100,9 +109,18 @@ class Row:
 
 
 def exam_board(found: Responses) -> list[Row]:
-    """Return examinees by falling accuracy; those without an answer last, equal ones in the order of the project."""
-    rows = [Row(student, _make_score(found.correct[at], found.failed[at])) for at, student in enumerate(found.students)]
-    return sorted(rows, key=lambda row: -1.0 if row.score.accuracy is None else row.score.accuracy, reverse=True)
+    """Return examinees by falling accuracy; those without an answer last, equal ones in the order
+    of the project.
+    """
+    rows = [
+        Row(student, _make_score(found.correct[at], found.failed[at]))
+        for at, student in enumerate(found.students)
+    ]
+    return sorted(
+        rows,
+        key=lambda row: -1.0 if row.score.accuracy is None else row.score.accuracy,
+        reverse=True,
+    )
 
 
 def _make_score(correct: Array, failed: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Score:
@@ -127,7 +145,9 @@ class Grid:
     best: dict[str, list[str]]
 
     def accuracy(self, model: str, retrieval: str) -> float | None:
-        """Return the best absolute accuracy: the maximum over the numbers of worked items (Guinet et al., table 2)."""
+        """Return the best absolute accuracy: the maximum over the numbers of worked items (Guinet
+        et al., table 2).
+        """
         rows = self.cells.get((model, retrieval))
         return rows[0].score.accuracy if rows else None
 
@@ -138,7 +158,9 @@ def leaderboard_grid(board: Sequence[Row]) -> Grid:
     Args:
         board: as `exam_board` returns it.
     """
-    cells = group_pairs(((_factor_level(row, "model"), _factor_level(row, "retrieval")), row) for row in board)
+    cells = group_pairs(
+        ((_factor_level(row, "model"), _factor_level(row, "retrieval")), row) for row in board
+    )
     ordered = sorted(board, key=lambda row: row.student.key)
     models = list(dict.fromkeys(_factor_level(row, "model") for row in ordered))
     met = dict.fromkeys(_factor_level(row, "retrieval") for row in ordered)
@@ -147,11 +169,17 @@ def leaderboard_grid(board: Sequence[Row]) -> Grid:
         model: {
             retrieval: accuracy
             for retrieval in retrievals
-            if (rows := cells.get((model, retrieval))) and (accuracy := rows[0].score.accuracy) is not None
+            if (rows := cells.get((model, retrieval)))
+            and (accuracy := rows[0].score.accuracy) is not None
         }
         for model in models
     }
-    return Grid(models, retrievals, cells, {model: best_classical(levels) for model, levels in accuracies.items()})
+    return Grid(
+        models,
+        retrievals,
+        cells,
+        {model: best_classical(levels) for model, levels in accuracies.items()},
+    )
 
 
 def _factor_level(row: Row, factor: str) -> str:
@@ -159,8 +187,12 @@ def _factor_level(row: Row, factor: str) -> str:
 
 
 def best_classical(accuracies: Mapping[str, float]) -> list[str]:
-    """Return the retrievals with the highest accuracy for a model, without closed book and oracle; several if equal."""
-    classical = {name: share for name, share in accuracies.items() if name not in (*NOT_RETRIEVED, UNSTATED)}
+    """Return the retrievals with the highest accuracy for a model, without closed book and oracle;
+    several if equal.
+    """
+    classical = {
+        name: share for name, share in accuracies.items() if name not in (*NOT_RETRIEVED, UNSTATED)
+    }
     most = max(classical.values(), default=None)
     return [name for name, share in classical.items() if share == most]
 
@@ -222,14 +254,19 @@ class Comparison:
 
 
 def only_right(responses: Responses, first: str, second: str) -> tuple[list[str], list[str]]:
-    """Return the items that only the first, and those that only the second of two examinees got right.
+    """Return the items that only the first, and those that only the second of two examinees got
+    right.
 
     Args:
         first, second: names of examinees that are among those of `responses`.
     """
-    difference = responses.correct[responses.names.index(first)] - responses.correct[responses.names.index(second)]
+    difference = (
+        responses.correct[responses.names.index(first)]
+        - responses.correct[responses.names.index(second)]
+    )
     first_only, other = (
-        [item for item, value in zip(responses.items, difference, strict=True) if value == sign] for sign in (1, -1)
+        [item for item, value in zip(responses.items, difference, strict=True) if value == sign]
+        for sign in (1, -1)
     )
     return first_only, other
 
@@ -289,8 +326,8 @@ class AnswerTable:
 def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     """Return the answers that count now, of examinees and items that have any.
 
-    Factors with a single level are left out. If the components cannot be told apart with these examinees, each examinee
-    has an ability of its own.
+    Factors with a single level are left out. If the components cannot be told apart with these
+    examinees, each examinee has an ability of its own.
 
     Args:
         query_id: the exam; None for the items of all exams.
@@ -302,19 +339,28 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     there = ~np.isnan(matrix.correct)
     rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     if not len(rows):
-        raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam examinees run.")
+        raise InputError(
+            "no-answers",
+            "No examinee has answered an item yet.",
+            "Run the exam: exam examinees run.",
+        )
     names, items = [matrix.names[at] for at in rows], [matrix.items[at] for at in columns]
     correct = matrix.correct[np.ix_(rows, columns)]
     levels = {name: [known[at] for at in rows] for name, known in matrix.factors.items()}
     varied = {name: known for name, known in levels.items() if len(set(known)) > 1}
     if not varied:
         return AnswerTable(names, items, correct)
-    factors = {student: {name: varied[name][at] for name in varied} for at, student in enumerate(names)}
+    factors = {
+        student: {name: varied[name][at] for name in varied} for at, student in enumerate(names)
+    }
     try:
         design_of(names, factors)
     except InputError as error:
         return AnswerTable(
-            names, items, correct, remarks=(f"Abilities are fitted without components. {error.message}",)
+            names,
+            items,
+            correct,
+            remarks=(f"Abilities are fitted without components. {error.message}",),
         )
     return AnswerTable(names, items, correct, factors)
 
@@ -329,8 +375,9 @@ def fit_abilities(
 ) -> Analysis:
     """Fit abilities and items to the answers that count now.
 
-    The ability of an examinee is the sum of the contributions of its components. If these examinees do not distinguish
-    the components, each examinee has an ability of its own, and a remark says so.
+    The ability of an examinee is the sum of the contributions of its components. If these examinees
+    do not distinguish the components, each examinee has an ability of its own, and a remark says
+    so.
 
     Args:
         query_id: the exam; None for the items of all exams.
@@ -341,9 +388,15 @@ def fit_abilities(
     """
     table = answer_table(project, query_id)
     told = analyse_responses(
-        table.students, table.items, table.correct, table.factors, model, estimator, REPEATS if intervals else 0,
+        table.students,
+        table.items,
+        table.correct,
+        table.factors,
+        model,
+        estimator,
+        REPEATS if intervals else 0,
         intervals,
-    )  # fmt: skip
+    )
     return replace(told, remarks=[*told.remarks, *table.remarks])
 
 
@@ -370,8 +423,8 @@ def propose_shorter_exam(
 
 @cached()
 def plant_bad_items(project: Project, query_id: str | None = None) -> list[Planting]:
-    """Test which criterion finds bad items in this exam, by corrupting some in a copy of its answers. Nothing is
-    changed.
+    """Test which criterion finds bad items in this exam, by corrupting some in a copy of its
+    answers. Nothing is changed.
 
     Args:
         query_id: the exam; None for the items of all exams.

@@ -1,4 +1,6 @@
-"""Examinees: a model with the prompts of the exam or a rule, with a kind of context; made ready for an exam."""
+"""Examinees: a model with the prompts of the exam or a rule, with a kind of context; made ready for
+an exam.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,32 @@ from ..graders import (
     fill_prompt,
     make_grader,
 )
-from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student, find_students, fingerprint_of, put_student
+from ..records import (
+    CLOSED_BOOK,
+    NOT_RETRIEVED,
+    ORACLE,
+    Student,
+    find_students,
+    fingerprint_of,
+    put_student,
+)
 from ..store import Project
 from ..text import how_many
 from ._exam_items import Task, list_tasks
 from ._item_retrievals import list_retrievals
 
-_SOURCE = "Guinet et al., Automated Evaluation of Retrieval-Augmented Language Models (ICML 2024), the authors' harness"
+_SOURCE = (
+    "Guinet et al., Automated Evaluation of Retrieval-Augmented Language Models (ICML 2024), the"
+    " authors' harness"
+)
 _QUESTION = "{question}%s\n\nCandidates:\n{choices}"
 _BEGINS, _ENDS = "###Human: Question: ", "\n\n###Assistant: Correct answer"
 RETRIEVED = "retrieved"
-_CONTEXT = {CLOSED_BOOK: "", ORACLE: "\n\nContext:{context}", RETRIEVED: "\nRetrieved Documents:\n{context}"}
+_CONTEXT = {
+    CLOSED_BOOK: "",
+    ORACLE: "\n\nContext:{context}",
+    RETRIEVED: "\nRetrieved Documents:\n{context}",
+}
 
 
 def _make_prompt(name: str, title: str) -> Prompt:
@@ -55,13 +72,22 @@ Worked = tuple[Task, tuple[str, ...]]
 
 
 def letter_choices(choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the choices as they are shown and scored, such as "A) clay"; their original letters are removed."""
-    return tuple(f"{letter}) {text}" for letter, text in zip(ascii_uppercase, bare_choices(choices), strict=False))
+    """Return the choices as they are shown and scored, such as "A) clay"; their original letters
+    are removed.
+    """
+    return tuple(
+        f"{letter}) {text}"
+        for letter, text in zip(ascii_uppercase, bare_choices(choices), strict=False)
+    )
 
 
 def prompt_values(task: Task, context: Sequence[str]) -> dict[str, str]:
     """Return the values of the prompts' variables; several passages are on lines of their own."""
-    return {"question": task.text, "choices": "\n".join(letter_choices(task.choices)), "context": "\n".join(context)}
+    return {
+        "question": task.text,
+        "choices": "\n".join(letter_choices(task.choices)),
+        "context": "\n".join(context),
+    }
 
 
 def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
@@ -69,14 +95,20 @@ def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
     if not worked:
         return prompt
     examples = tuple(
-        Example(_show_worked_item(prompt, task, context), "", letter_choices(task.choices)[task.key])
+        Example(
+            _show_worked_item(prompt, task, context), "", letter_choices(task.choices)[task.key]
+        )
         for task, context in worked
     )
-    return replace(prompt, template="{examples}\n\n" + prompt.template, example=WORKED, examples=examples)
+    return replace(
+        prompt, template="{examples}\n\n" + prompt.template, example=WORKED, examples=examples
+    )
 
 
 def _show_worked_item(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
-    """Return the question of a worked item with its context and choices; without a context as in a closed book."""
+    """Return the question of a worked item with its context and choices; without a context as in a
+    closed book.
+    """
     of = prompt if context else PROMPTS[CLOSED_BOOK]
     shape = of.template.removeprefix(_BEGINS).removesuffix(_ENDS)
     return fill_prompt(replace(of, template=shape), prompt_values(task, context)).user
@@ -84,15 +116,21 @@ def _show_worked_item(prompt: Prompt, task: Task, context: Sequence[str]) -> str
 
 Rule = Literal["random", "longest", "overlap", "embedding"]
 RULES: dict[Rule, str] = {
-    "random": "random", "longest": "longest answer", "overlap": "shared words", "embedding": "all-MiniLM-L6-v2"
-}  # fmt: skip
-"""Examinees without a language model, with their names in place of a model: chance; the longest choice; the choice
-that shares most words with the question or a sentence of the context; and the choice nearest to these in meaning."""
+    "random": "random",
+    "longest": "longest answer",
+    "overlap": "shared words",
+    "embedding": "all-MiniLM-L6-v2",
+}
+"""Examinees without a language model, with their names in place of a model: chance; the longest
+choice; the choice that shares most words with the question or a sentence of the context; and the
+choice nearest to these in meaning."""
 READING_RULES: tuple[Rule, ...] = ("overlap", "embedding")
 """Rules that read their context."""
 
 NORMALISE = "characters"
-"""Default divisor of a choice's log-likelihood (as `acc_norm` of lm-eval, cited by Guinet et al., section 3.3)."""
+"""Default divisor of a choice's log-likelihood (as `acc_norm` of lm-eval, cited by Guinet et al.,
+section 3.3).
+"""
 
 
 @dataclass(frozen=True)
@@ -101,8 +139,8 @@ class Plan:
 
     Args:
         by: likelihood, letter, or an item of `RULES`.
-        settings: of the model, as for a grader: model, back_end, base_url, revision, device, dtype, normalise and so
-            on.
+        settings: of the model, as for a grader: model, back_end, base_url, revision, device, dtype,
+            normalise and so on.
         retrieval: closed-book, oracle, or the name of a retrieval.
         k: passages of the retrieval (the authors' code: 1).
         icl: worked items before the question.
@@ -125,8 +163,8 @@ def add_student(project: Project, plan: Plan, author: str) -> Student:
     """Add an examinee that can take exams here; if one of the same fingerprint exists, return that.
 
     Raises:
-        InputError: a setting is invalid, the retrieval is unknown, there are too few items to choose worked ones from,
-            or another examinee has the name.
+        InputError: a setting is invalid, the retrieval is unknown, there are too few items to
+            choose worked ones from, or another examinee has the name.
     """
     student = make_student(project, plan)
     with project.transaction() as cursor:
@@ -143,15 +181,21 @@ def make_student(project: Project, plan: Plan) -> Student:
     _check_plan(project, plan)
     k = plan.k if plan.retrieval not in NOT_RETRIEVED else None
     worked = _draw_worked_items(project, plan)
-    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    settings = {
+        name: value for name, value in (plan.settings or {}).items() if value not in (None, "")
+    }
     kept: dict[str, Any]
     if plan.by in RULES:
-        model, kept = RULES[plan.by], {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by}
+        model, kept = (
+            RULES[plan.by],
+            {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by},
+        )
     else:
         spec = _make_reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
         model, kept = spec.model, settings | {"by": spec.parameters["by"]}
         if spec.parameters["back_end"] != "openai":
-            # Fixed because the default depends on the computer, which would make it another examinee.
+            # Fixed because the default depends on the computer, which would make it another
+            # examinee.
             kept["dtype"] = spec.parameters.get("dtype", "float32")
         if worked:
             kept["worked"] = worked
@@ -170,13 +214,20 @@ def make_student(project: Project, plan: Plan) -> Student:
 
 
 def _examinee_fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
-    """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items, normalisation,
-    context."""
+    """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items,
+    normalisation, context."""
     if parameters["by"] in RULES:
         return fingerprint_of(["student", dict(parameters), retrieval, k])
     worked = parameters.get("worked", [])
     spec = _make_reader(_model_settings(parameters), retrieval).spec
-    identity = [spec.model, spec.prompt, spec.prompt_hash, spec.parameters, worked and WORKED, worked]
+    identity = [
+        spec.model,
+        spec.prompt,
+        spec.prompt_hash,
+        spec.parameters,
+        worked and WORKED,
+        worked,
+    ]
     return fingerprint_of(["student", *identity, retrieval, k])
 
 
@@ -195,12 +246,16 @@ def _check_plan(project: Project, plan: Plan) -> None:
     )
     if plan.k < 1 or plan.icl < 0:
         raise InputError(
-            "parameter-out-of-range", f"k {plan.k} or icl {plan.icl} is out of range.", "Use k from 1 and icl from 0."
+            "parameter-out-of-range",
+            f"k {plan.k} or icl {plan.icl} is out of range.",
+            "Use k from 1 and icl from 0.",
         )
     if plan.by in RULES:
         if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
             raise InputError(
-                "settings-for-a-rule", f"Rule {plan.by} has no model settings.", "Remove the model settings."
+                "settings-for-a-rule",
+                f"Rule {plan.by} has no model settings.",
+                "Remove the model settings.",
             )
         if plan.icl or (plan.by not in READING_RULES and plan.retrieval != CLOSED_BOOK):
             raise InputError(
@@ -211,21 +266,25 @@ def _check_plan(project: Project, plan: Plan) -> None:
 
 
 def _draw_worked_items(project: Project, plan: Plan) -> list[str]:
-    """Return the ids of the worked items: one more than are shown, in case the asked item is among them."""
+    """Return the ids of the worked items: one more than are shown, in case the asked item is among
+    them.
+    """
     if not plan.icl:
         return []
     ids = sorted(task.question_id for task in list_tasks(project))
     if len(ids) <= plan.icl:
         raise InputError(
             "too-few-items",
-            f"{how_many(plan.icl, 'worked examples')} per question need more than {how_many(len(ids), 'items')}.",
+            f"{how_many(plan.icl, 'worked examples')} per question need more than"
+            f" {how_many(len(ids), 'items')}.",
             "Import more items, or use a lower icl.",
         )
     return random.Random(plan.seed).sample(ids, plan.icl + 1)
 
 
 def _make_reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
-    """Return the grader with the examinee's settings, model and identity. The examinee's own steps ask it.
+    """Return the grader with the examinee's settings, model and identity. The examinee's own steps
+    ask it.
 
     Raises:
         InputError: a setting is invalid.
@@ -242,8 +301,16 @@ def _make_reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
     if given["by"] == "likelihood":
         given = {"normalise": NORMALISE} | given
     if where == "openai" and given["by"] == "likelihood":
-        raise InputError("no-likelihoods-at-endpoint", "Endpoints return no likelihoods of choices.", "Use by=letter.")
-    made = make_grader("choice", given | {"prompt": prompt.name, "fence": False, "cue": "none"}, {prompt.name: prompt})
+        raise InputError(
+            "no-likelihoods-at-endpoint",
+            "Endpoints return no likelihoods of choices.",
+            "Use by=letter.",
+        )
+    made = make_grader(
+        "choice",
+        given | {"prompt": prompt.name, "fence": False, "cue": "none"},
+        {prompt.name: prompt},
+    )
     assert isinstance(made, ReadingGrader)
     return made
 

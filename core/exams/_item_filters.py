@@ -1,4 +1,6 @@
-"""Filters of items before an exam, acceptance of proposals that pass, categories, and statistics of the exam."""
+"""Filters of items before an exam, acceptance of proposals that pass, categories, and statistics of
+the exam.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +36,20 @@ def split_words(text: str) -> list[str]:
 
 
 def multiset_jaccard(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are empty."""
+    """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are
+    empty.
+    """
     a, b = Counter(one), Counter(other)
     union = (a | b).total()
     return (a & b).total() / union if union else 0.0
 
 
 def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[float, str]:
-    """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram of the source; the
-    n-gram.
+    """Return J_n of a source and a text: the largest Jaccard similarity of the text and an n-gram
+    of the source; the n-gram.
 
-    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. Of equally similar n-grams, the
-    first counts.
+    Source: exam-generation-irt, A.2. A source of fewer than n words is one n-gram. Of equally
+    similar n-grams, the first counts.
 
     Args:
         source, text: words.
@@ -64,14 +68,16 @@ def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[fl
             gone = source[end - n]
             seen[gone] -= 1
             common -= seen[gone] < wanted[gone]
-        # All n-grams have the same length, so the one with the most common words is the most similar.
+        # All n-grams have the same length, so the one with the most common words is the most
+        # similar.
         if end >= n - 1 and (common > best or not best_end):
             best, best_end = common, end + 1
     return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
 
 
 def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common subsequence's shares of each.
+    """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common
+    subsequence's shares of each.
 
     Source: Lin (2004), with equal weights of precision and recall.
     """
@@ -108,13 +114,18 @@ PATTERNS = tuple(
         _NAMES,
     )
 )
-"""References to the source: a term with a title in quotes, a citation with one, and the terms alone (A.2)."""
+"""References to the source: a term with a title in quotes, a citation with one, and the terms alone
+(A.2).
+"""
 _ALL_OR_NONE = re.compile(
     r"\b(all|none|both|neither|any|either)\s+(of\s+)?(the\s+|these\s+|those\s+)?"
-    r"(above|below|previous|preceding|foregoing|other (choices|options|answers)|choices|options|answers)\b",
+    r"(above|below|previous|preceding|foregoing|other"
+    r" (choices|options|answers)|choices|options|answers)\b",
     re.IGNORECASE,
 )
-_OTHER_LETTERS = re.compile(r"\b(?:[Bb]oth|[Nn]either)?\s*\(?[A-D]\)?\s*(?:,|and|nor|or|&)\s*\(?[A-D]\)?(?!\w)")
+_OTHER_LETTERS = re.compile(
+    r"\b(?:[Bb]oth|[Nn]either)?\s*\(?[A-D]\)?\s*(?:,|and|nor|or|&)\s*\(?[A-D]\)?(?!\w)"
+)
 
 
 @dataclass(frozen=True)
@@ -136,11 +147,14 @@ class Values:
     """Values that the filters compute for an item; None if the item lacks the data for a value.
 
     Args:
-        refers: the number of the first pattern of `PATTERNS` found in the question, from 1, and the words; None without
-            a match.
-        extra_gram: the largest J_n(source, discriminator) less J_n(source, key); that discriminator, and the n-gram.
-        extra_embedding: the largest cosine of source and discriminator less that of source and key; the two choices.
-        intra_jaccard, intra_embedding, intra_rouge: the largest similarity of the key and a discriminator; both texts.
+        refers: the number of the first pattern of `PATTERNS` found in the question, from 1, and the
+            words; None without a match.
+        extra_gram: the largest J_n(source, discriminator) less J_n(source, key); that
+            discriminator, and the n-gram.
+        extra_embedding: the largest cosine of source and discriminator less that of source and key;
+            the two choices.
+        intra_jaccard, intra_embedding, intra_rouge: the largest similarity of the key and a
+            discriminator; both texts.
         near: the largest cosine to another item (question and key together); both questions.
         near_id: the id of that other item.
         duplicates: a repeated choice.
@@ -168,10 +182,11 @@ class Thresholds:
 
     Args:
         extra_gram, extra_embedding: t1 and t2 of the paper; larger values are hit.
-        intra_jaccard, intra_embedding, intra_rouge: t3, t4 and one for ROUGE-L; larger and equal values are hit.
+        intra_jaccard, intra_embedding, intra_rouge: t3, t4 and one for ROUGE-L; larger and equal
+            values are hit.
         near: cosine of two items.
-        self_contained: whether questions that name their source are hit. The authors apply it to two of their four
-            exams.
+        self_contained: whether questions that name their source are hit. The authors apply it to
+            two of their four exams.
     """
 
     extra_gram: float | None = None
@@ -204,10 +219,12 @@ class Checked:
 
 
 def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
-    """Compute the values of the filters, which do not depend on thresholds (exam-generation-irt, A.2).
+    """Compute the values of the filters, which do not depend on thresholds (exam-generation-irt,
+    A.2).
 
-    J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc; n is the mean number of words of
-    the choices rounded down. S is the cosine of the vectors. Words are separated by white space and lower-cased.
+    J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc; n is the mean
+    number of words of the choices rounded down. S is the cosine of the vectors. Words are separated
+    by white space and lower-cased.
 
     Args:
         encode: the sentence encoder; the shipped one by default.
@@ -242,7 +259,8 @@ def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[
 def item_values(
     project: Project, query_id: str | None = None, of: Literal["all", "proposals", "bank"] = "bank"
 ) -> list[Values]:
-    """Return the values of a project's active items, of open proposals, or of both, cached until the data changes.
+    """Return the values of a project's active items, of open proposals, or of both, cached until
+    the data changes.
 
     Args:
         query_id: the exam; None for all.
@@ -250,7 +268,9 @@ def item_values(
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-    found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
+    found = (
+        [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
+    )
     found += [] if of == "bank" else proposed_items(project, query_id)
     return measure_items(found, kept_vectors(project))
 
@@ -258,19 +278,27 @@ def item_values(
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:
     """Return thresholds that each remove at most a share of the items: quantiles of the values.
 
-    A rule is disabled if the items are too few, or too many values are equal, to remove some within the share. ROUGE-L,
-    which the paper does not have, is set only by people.
+    A rule is disabled if the items are too few, or too many values are equal, to remove some within
+    the share. ROUGE-L, which the paper does not have, is set only by people.
     """
     if not 0 <= share <= 1:
-        raise InputError("share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1.")
+        raise InputError(
+            "share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1."
+        )
     return Thresholds(
-        _exclusive_threshold([measured.extra_gram.value for measured in values if measured.extra_gram], share),
         _exclusive_threshold(
-            [measured.extra_embedding.value for measured in values if measured.extra_embedding], share
+            [measured.extra_gram.value for measured in values if measured.extra_gram], share
         ),
-        _inclusive_threshold([measured.intra_jaccard.value for measured in values if measured.intra_jaccard], share),
+        _exclusive_threshold(
+            [measured.extra_embedding.value for measured in values if measured.extra_embedding],
+            share,
+        ),
         _inclusive_threshold(
-            [measured.intra_embedding.value for measured in values if measured.intra_embedding], share
+            [measured.intra_jaccard.value for measured in values if measured.intra_jaccard], share
+        ),
+        _inclusive_threshold(
+            [measured.intra_embedding.value for measured in values if measured.intra_embedding],
+            share,
         ),
     )
 
@@ -280,15 +308,24 @@ def apply_thresholds(values: Sequence[Values], thresholds: Thresholds) -> list[C
     return [Checked(one.item, one, tuple(_find_hits(one, thresholds))) for one in values]
 
 
-def _measure_item(item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None) -> Values:
+def _measure_item(
+    item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None
+) -> Values:
     refers = next(
-        ((n, hit[0]) for n, candidate in enumerate(PATTERNS, 1) if (hit := candidate.search(item.text))), None
+        (
+            (n, hit[0])
+            for n, candidate in enumerate(PATTERNS, 1)
+            if (hit := candidate.search(item.text))
+        ),
+        None,
     )
     others = item.discriminators if item.key is not None else ()
     gram = embedding = intra_j = intra_e = intra_r = None
     if item.key is not None and others:
         key, of_key = item.key, split_words(item.key)
-        intra_j = _most_alike((multiset_jaccard(of_key, split_words(other)), other, key) for other in others)
+        intra_j = _most_alike(
+            (multiset_jaccard(of_key, split_words(other)), other, key) for other in others
+        )
         intra_e = _most_alike((cosine(key, other), other, key) for other in others)
         intra_r = _most_alike((rouge_l(of_key, split_words(other)), other, key) for other in others)
         if item.source_text:
@@ -296,9 +333,13 @@ def _measure_item(item: Item, cosine: Callable[[str, str], float], near: tuple[f
             n = floor(sum(len(split_words(choice)) for choice in item.choices) / len(item.choices))
             right, _ = nearest_gram(source, of_key, n)
             found = [(other, nearest_gram(source, split_words(other), n)) for other in others]
-            gram = _most_alike((value - right, other, words_of_source) for other, (value, words_of_source) in found)
+            gram = _most_alike(
+                (value - right, other, words_of_source) for other, (value, words_of_source) in found
+            )
             base = cosine(item.source_text, key)
-            embedding = _most_alike((cosine(item.source_text, other) - base, other, key) for other in others)
+            embedding = _most_alike(
+                (cosine(item.source_text, other) - base, other, key) for other in others
+            )
     wordings = [_comparable_text(choice) for choice in item.choices]
     return Values(
         item,
@@ -310,7 +351,14 @@ def _measure_item(item: Item, cosine: Callable[[str, str], float], near: tuple[f
         intra_r,
         None if near is None else Likeness(near[0], item.text, near[1].text),
         None if near is None else near[1].question_id,
-        next((a for (a, x), (_, y) in combinations(zip(item.choices, wordings, strict=True), 2) if x == y), None),
+        next(
+            (
+                a
+                for (a, x), (_, y) in combinations(zip(item.choices, wordings, strict=True), 2)
+                if x == y
+            ),
+            None,
+        ),
         next(
             (
                 other
@@ -336,8 +384,12 @@ def _most_alike(likenesses: Any) -> Likeness:
     return Likeness(round(value, DIGITS) + 0.0, one, other)
 
 
-def _nearest_vectors(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[float, int]]:
-    """Return each vector's largest cosine to another one, and the index of that; in blocks to bound memory."""
+def _nearest_vectors(
+    vectors: np.ndarray[Any, np.dtype[np.float64]],
+) -> dict[int, tuple[float, int]]:
+    """Return each vector's largest cosine to another one, and the index of that; in blocks to bound
+    memory.
+    """
     nearest: dict[int, tuple[float, int]] = {}
     for start in range(0, len(vectors), 1024):
         cosines = vectors[start : start + 1024] @ vectors.T
@@ -348,7 +400,9 @@ def _nearest_vectors(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int
 
 
 def _exclusive_threshold(values: Sequence[float], share: float) -> float | None:
-    """Return the threshold above which at most a share of the values is; None if no value would be above it."""
+    """Return the threshold above which at most a share of the values is; None if no value would be
+    above it.
+    """
     count = floor(share * len(values))
     ordered = sorted(values, reverse=True)
     if not count:
@@ -358,7 +412,9 @@ def _exclusive_threshold(values: Sequence[float], share: float) -> float | None:
 
 
 def _inclusive_threshold(values: Sequence[float], share: float) -> float | None:
-    """Return the threshold from which on at most a share of the values is; None if no value would be there."""
+    """Return the threshold from which on at most a share of the values is; None if no value would
+    be there.
+    """
     count = floor(share * len(values))
     ordered = sorted(values, reverse=True)
     while 0 < count < len(ordered) and ordered[count - 1] == ordered[count]:
@@ -406,11 +462,19 @@ VALUE_COLUMNS = tuple(field.name for field in fields(Values) if field.name != "i
 
 
 def value_row(one: Values) -> list[float | str | None]:
-    """Return the values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that break a rule."""
+    """Return the values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that
+    break a rule.
+    """
     row: list[float | str | None] = []
     for name in VALUE_COLUMNS:
         found = getattr(one, name)
-        row.append(found.value if isinstance(found, Likeness) else found[1] if isinstance(found, tuple) else found)
+        row.append(
+            found.value
+            if isinstance(found, Likeness)
+            else found[1]
+            if isinstance(found, tuple)
+            else found
+        )
     return row
 
 
@@ -432,15 +496,20 @@ class Acceptance:
 
 
 def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
-    """Return the last acceptance of the query; for None, the only recorded one. None without a match."""
+    """Return the last acceptance of the query; for None, the only recorded one. None without a
+    match.
+    """
     acceptances = _read_acceptances(project)
     if query_id is None and len(acceptances) == 1:
         return next(iter(acceptances.values()))
     return acceptances.get(query_id or "")
 
 
-def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str) -> list[Question]:
-    """Add the proposals that break no rule to the person's drafts, and record thresholds and filtered proposals.
+def accept_passing(
+    project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str
+) -> list[Question]:
+    """Add the proposals that break no rule to the person's drafts, and record thresholds and
+    filtered proposals.
 
     Args:
         checked: items checked at `thresholds`; items of the bank among them are ignored.
@@ -452,7 +521,9 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
         InputError: every open proposal breaks a rule, or none is open.
     """
     proposed = [
-        (entry.item.query_id, entry.item.proposal_key, entry.hits) for entry in checked if entry.item.proposal_key
+        (entry.item.query_id, entry.item.proposal_key, entry.hits)
+        for entry in checked
+        if entry.item.proposal_key
     ]
     passing = [key for _, key, hits in proposed if key and not hits]
     if not passing:
@@ -463,10 +534,14 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
         )
     made = accept_proposals(project, passing, author)
     acceptances = _read_acceptances(project) | {
-        query: Acceptance(thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits))
+        query: Acceptance(
+            thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits)
+        )
         for query, _, _ in proposed
     }
-    written = json.dumps({query: asdict(entry) for query, entry in acceptances.items()}, ensure_ascii=False)
+    written = json.dumps(
+        {query: asdict(entry) for query, entry in acceptances.items()}, ensure_ascii=False
+    )
     with project.transaction(
         act="edit questions", queries={query for query, _, _ in proposed}, author=author
     ) as cursor:
@@ -475,12 +550,16 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
 
 
 def _read_acceptances(project: Project) -> dict[str, Acceptance]:
-    """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
+    """Return acceptances by query id, as the setting has them; an import has checked the types of
+    its numbers.
+    """
     text = read_setting(project, SETTING_OF_FILTERS)
     known = {field.name for field in fields(Thresholds)}
     return {
         query: Acceptance(
-            Thresholds(**{name: bound for name, bound in stored["thresholds"].items() if name in known}),
+            Thresholds(
+                **{name: bound for name, bound in stored["thresholds"].items() if name in known}
+            ),
             tuple(stored["fell"]),
         )
         for query, stored in json.loads(text or "{}").items()
@@ -514,13 +593,33 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict) or not data:
-        raise FileError([Problem(file, None, "invalid-keywords", "it is not a mapping of levels to word lists")], _HINT)
+        raise FileError(
+            [
+                Problem(
+                    file, None, "invalid-keywords", "it is not a mapping of levels to word lists"
+                )
+            ],
+            _HINT,
+        )
     for level, level_words in data.items():
-        sound = isinstance(level, str) and level.strip() and isinstance(level_words, list) and level_words
+        sound = (
+            isinstance(level, str)
+            and level.strip()
+            and isinstance(level_words, list)
+            and level_words
+        )
         if not sound or not all(isinstance(word, str) and word.strip() for word in level_words):
-            raise FileError([Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no word list")], _HINT)
+            raise FileError(
+                [
+                    Problem(
+                        file, None, "invalid-keywords", f"level '{level!s:.40}' has no word list"
+                    )
+                ],
+                _HINT,
+            )
     return {
-        level: tuple(dict.fromkeys(word.strip().lower() for word in level_words)) for level, level_words in data.items()
+        level: tuple(dict.fromkeys(word.strip().lower() for word in level_words))
+        for level, level_words in data.items()
     }
 
 
@@ -540,29 +639,43 @@ def set_keywords(project: Project, text: str | None, author: str, file: str = _S
         read_keywords(text, file)
     with project.transaction() as cursor:
         put_setting(cursor, _SETTING, text)
-        log_action(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
+        log_action(
+            cursor,
+            author,
+            "set bloom keywords",
+            levels=0 if text is None else len(read_keywords(text, file)),
+        )
 
 
 def bloom_levels(question: str, words: Keywords | None = None) -> tuple[str, ...]:
     """Return the levels of Bloom's taxonomy whose keywords occur in a question, or `Uncategorized`.
 
-    Source: exam-generation-irt, appendix C. The authors search the verbs found by a parser. This function searches the
-    lemmas of all words, so that a noun such as "list" counts as well. "The following" is ignored: it occurs in most
-    multiple-choice questions and has no meaning for this.
+    Source: exam-generation-irt, appendix C. The authors search the verbs found by a parser. This
+    function searches the lemmas of all words, so that a noun such as "list" counts as well. "The
+    following" is ignored: it occurs in most multiple-choice questions and has no meaning for this.
 
     Args:
         words: keywords by level; None for the built-in ones.
     """
     import simplemma
 
-    said = re.findall(r"[A-Za-z]+", re.sub(r"\bthe following\b", " ", question, flags=re.IGNORECASE))
-    found = {form for word in said for form in (word.lower(), simplemma.lemmatize(word, lang="en").lower())}
+    said = re.findall(
+        r"[A-Za-z]+", re.sub(r"\bthe following\b", " ", question, flags=re.IGNORECASE)
+    )
+    found = {
+        form
+        for word in said
+        for form in (word.lower(), simplemma.lemmatize(word, lang="en").lower())
+    }
     levels = built_in_keywords() if words is None else words
-    return tuple(level for level, some in levels.items() if found.intersection(some)) or (UNCATEGORIZED,)
+    return tuple(level for level, some in levels.items() if found.intersection(some)) or (
+        UNCATEGORIZED,
+    )
 
 
 def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
-    """Return the question words of a question, searched as the authors do: anywhere in it, ignoring case.
+    """Return the question words of a question, searched as the authors do: anywhere in it, ignoring
+    case.
 
     Args:
         whole_word: whether to ignore "what" within "somewhat".
@@ -575,20 +688,28 @@ def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
 def categorize_items(
     project: Project, items: Sequence[Item], whole_word: bool = False
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the categories of items by scheme and question id: those that people set, else the computed ones."""
+    """Return the categories of items by scheme and question id: those that people set, else the
+    computed ones.
+    """
     words = project_keywords(project)
     by_hand = {scheme: item_categories(project, scheme) for scheme in SCHEMES}
     return {
-        "bloom": {i.question_id: by_hand["bloom"].get(i.question_id) or bloom_levels(i.text, words) for i in items},
+        "bloom": {
+            i.question_id: by_hand["bloom"].get(i.question_id) or bloom_levels(i.text, words)
+            for i in items
+        },
         "question type": {
-            i.question_id: by_hand["question type"].get(i.question_id) or question_types(i.text, whole_word)
+            i.question_id: by_hand["question type"].get(i.question_id)
+            or question_types(i.text, whole_word)
             for i in items
         },
     }
 
 
 def item_kinds(project: Project, items: Sequence[Item]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the categories of items as `categorize_items` does, and their topics as a further scheme."""
+    """Return the categories of items as `categorize_items` does, and their topics as a further
+    scheme.
+    """
     return {
         **categorize_items(project, items),
         "topic": {item.question_id: (item.topic,) for item in items if item.topic},
@@ -603,8 +724,8 @@ class Making:
         candidates: answers received.
         unparsed: answers without a valid item; in `by_part`, an answer may count for several parts.
         no_answer: requests without an answer, as after a failure of the endpoint.
-        filtered: proposals that broke a rule when the passing ones were accepted, and are not accepted; None if that
-            was never done.
+        filtered: proposals that broke a rule when the passing ones were accepted, and are not
+            accepted; None if that was never done.
         accepted: proposals that a person accepted.
         rejected: others that a person rejected.
         undecided: the rest.
@@ -621,7 +742,9 @@ class Making:
 
     @property
     def table(self) -> list[tuple[str, int | None]]:
-        """The first rows of table 4 of exam-generation-irt, with further ones so that the numbers add up."""
+        """The first rows of table 4 of exam-generation-irt, with further ones so that the numbers
+        add up.
+        """
         parts = [(f"unparsed: {part}", count) for part, count in self.by_part.items() if count]
         return [
             ("candidates", self.candidates),
@@ -646,10 +769,11 @@ class ExamStatistics:
         retired: items that a person retired.
         filtered: how many items break each rule; None if they were not checked.
         kept: how many break no rule; None if they were not checked.
-        fixed_answer: the largest share of keys at one letter, which is the accuracy of always giving that letter; None
-            without items.
+        fixed_answer: the largest share of keys at one letter, which is the accuracy of always
+            giving that letter; None without items.
         fixed_letter: that letter.
-        longest_answer: the share of items whose key is at least as long, in characters, as every choice.
+        longest_answer: the share of items whose key is at least as long, in characters, as every
+            choice.
         question_length: mean characters of a question.
         question_types: items by the question words that they have; an item may have several.
         topics: items by topic; items without a topic are under "".
@@ -671,12 +795,16 @@ class ExamStatistics:
     @property
     def baselines(self) -> dict[str, float]:
         """Accuracies of answers that ignore the question, by description; empty without items."""
-        known = {f"always {self.fixed_letter}": self.fixed_answer, "always the longest choice": self.longest_answer}
+        known = {
+            f"always {self.fixed_letter}": self.fixed_answer,
+            "always the longest choice": self.longest_answer,
+        }
         return {what: share for what, share in known.items() if share is not None}
 
 
 def making_of(project: Project, query_id: str | None = None) -> Making | None:
-    """Return the outcomes of the items that models wrote for an exam, parsed again; None if no model was asked.
+    """Return the outcomes of the items that models wrote for an exam, parsed again; None if no
+    model was asked.
 
     Args:
         query_id: the exam; None for all.
@@ -725,11 +853,15 @@ def summarize_items(
         ids = {item.question_id for item in items if item.active}
         of_these = [entry for entry in checked if entry.item.question_id in ids]
         filtered = dict(
-            Counter(rule for entry in of_these for rule in {str(hit.rule) for hit in entry.hits}).most_common()
+            Counter(
+                rule for entry in of_these for rule in {str(hit.rule) for hit in entry.hits}
+            ).most_common()
         )
         kept = sum(not entry.hits for entry in of_these)
     places = Counter(item.key_position for item in good)
-    letter, most = min(places.items(), key=lambda entry: (-entry[1], entry[0] or 0)) if places else (None, 0)
+    letter, most = (
+        min(places.items(), key=lambda entry: (-entry[1], entry[0] or 0)) if places else (None, 0)
+    )
     longest = sum(len(item.key or "") >= max(map(len, item.choices)) for item in good)
     n = len(good)
     return ExamStatistics(

@@ -1,4 +1,4 @@
-"""Items written by a model, one per passage of a project: prompts, parsed replies, and proposals."""
+"""Items written by a model, one per passage of a project: prompts, parsed replies, proposals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,26 @@ from typing import Any, Literal
 from ..bank import DraftedItem, Generation, clean_line
 from ..errors import InputError
 from ..formats import EXAM as EXAM
-from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill_prompt, without_thoughts
-from ..grading import Asked, Drafter, PriceTag, Report, blank_generation, find_prompt, run_drafting, sampled_price
+from ..graders import (
+    CUT_OFF,
+    EMPTY,
+    Call,
+    Completion,
+    Control,
+    Prompt,
+    fill_prompt,
+    without_thoughts,
+)
+from ..grading import (
+    Asked,
+    Drafter,
+    PriceTag,
+    Report,
+    blank_generation,
+    find_prompt,
+    run_drafting,
+    sampled_price,
+)
 from ..jobs import UNCAPPED, BackgroundJob, Caps, Report as Watch, job_control, start_background
 from ..records import add_queries, check_runs, passage_texts
 from ..store import Project
@@ -26,7 +44,9 @@ PARTS: tuple[Part, ...] = ("question", "choices", "key")
 
 CHOICES = 4
 SHORTEST_QUESTION = 50
-"""Characters that a question must exceed; shorter ones are stems without content (the authors' parser)."""
+"""Characters that a question must exceed; shorter ones are stems without content (the authors'
+parser).
+"""
 
 _STYLES = ("A)", "A.", "1)", "1.", "a)", "a.")
 """Marks of choices, in the order in which they are tried."""
@@ -40,10 +60,14 @@ _HEADERS = (
 _KEYS = tuple(
     re.compile(rf"\b{begins}[ \t*_]*", re.IGNORECASE)
     for begins in (
-        r"correct[ \t]+answer(?:[ \t]+is)?[ \t]*\*{0,2}:", r"answer[ \t]*\*{0,2}:", r"answer[ \t]+is\b:?",
+        r"correct[ \t]+answer(?:[ \t]+is)?[ \t]*\*{0,2}:",
+        r"answer[ \t]*\*{0,2}:",
+        r"answer[ \t]+is\b:?",
     )
-)  # fmt: skip
-_LETTER = re.compile(r"[\s*_\"'“‘(\[{]{0,4}([A-Za-z0-9])(?=[).:,;*_\"'”’\]}]|\s*\Z|[ \t]*\n|[ \t]+[-–—])")
+)
+_LETTER = re.compile(
+    r"[\s*_\"'“‘(\[{]{0,4}([A-Za-z0-9])(?=[).:,;*_\"'”’\]}]|\s*\Z|[ \t]*\n|[ \t]+[-–—])"
+)
 _EXPLANATION = r"\n[ \t#*]*explanations?\b"
 _END_OF_CHOICES = re.compile(_EXPLANATION, re.IGNORECASE)
 _END_OF_CHOICE = re.compile(rf"\n[ \t]*\n|{_EXPLANATION}", re.IGNORECASE)
@@ -79,14 +103,15 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
     """Read a question, its four choices and its key from a model's reply.
 
     As text (exam-generation-irt, A.1 and A.2; the order of marks is that of the authors' parser):
-    - The question is between `Question:` and the first choice, has more than 50 characters and ends in a question mark.
-    - Choices are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`. There are exactly four, not empty, with different
-    marks.
-    - The key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. The letter
-    must not begin a phrase: the article in "answer is A bucket" does not count.
+    - The question is between `Question:` and the first choice, has more than 50 characters and ends
+      in a question mark.
+    - Choices are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`. There are exactly four, not empty,
+    with different marks.
+    - The key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the
+    marks. The letter must not begin a phrase: the article in "answer is A bucket" does not count.
 
-    As JSON: an object with `question`, `choices` (a list of four) and `correct_answer`, a letter or the text of a
-    choice. The question, choices and key must satisfy the same conditions as in text.
+    As JSON: an object with `question`, `choices` (a list of four) and `correct_answer`, a letter or
+    the text of a choice. The question, choices and key must satisfy the same conditions as in text.
 
     Args:
         text: the reply, with or without text around the item; thoughts before it are ignored.
@@ -97,17 +122,23 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
 
 
 def shuffle_seed(exam_seed: int, item_id: str) -> int:
-    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of the exam seed and the item id."""
+    """Return the seed of an item's order: the first 63 bits of the BLAKE2b hash of the exam seed
+    and the item id.
+    """
     digest = hashlib.blake2b(f"{exam_seed}/{item_id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def shuffle_choices(choices: Sequence[str], seed: int) -> tuple[str, ...]:
-    """Return choices in an order that depends only on the seed; the key is a text and needs no change.
+    """Return choices in an order that depends only on the seed; the key is a text and needs no
+    change.
 
-    Places are ordered by the hash of seed and place, so that the order is the same in every version of Python.
+    Places are ordered by the hash of seed and place, so that the order is the same in every version
+    of Python.
     """
-    places = sorted(range(len(choices)), key=lambda at: hashlib.blake2b(f"{seed}/{at}".encode()).digest())
+    places = sorted(
+        range(len(choices)), key=lambda at: hashlib.blake2b(f"{seed}/{at}".encode()).digest()
+    )
     return tuple(choices[at] for at in places)
 
 
@@ -118,9 +149,17 @@ def _of_words(text: str) -> ParsedItem | Unparsed:
     question = _clean_question(text[begin : marks[0].start()]) if marks else ""
     letters = [mark["mark"].upper() for mark in marks]
     ends = [mark.start() for mark in marks[1:]] + [len(text) if key_at is None else key_at]
-    choices = tuple(_clean_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
-    key = letters.index(letter.upper()) if letter is not None and letter.upper() in letters else None
-    no_key = "no letter follows 'Correct Answer:'" if letter is None else f"{letter} marks none of the choices"
+    choices = tuple(
+        _clean_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False)
+    )
+    key = (
+        letters.index(letter.upper()) if letter is not None and letter.upper() in letters else None
+    )
+    no_key = (
+        "no letter follows 'Correct Answer:'"
+        if letter is None
+        else f"{letter} marks none of the choices"
+    )
     unasked = question_fault(question) if marks else None
     fault = "it does not begin with 'Question:'" if header is None else unasked
     return _assemble_item(question, fault, choices, choices_fault(choices, letters), key, no_key)
@@ -141,17 +180,23 @@ def _assemble_item(
         key: position of the right choice; None if unknown.
         no_key: why it is unknown.
     """
-    faults = dict(zip(PARTS, (question_is, choices_are, no_key if key is None else None), strict=True))
+    faults = dict(
+        zip(PARTS, (question_is, choices_are, no_key if key is None else None), strict=True)
+    )
     lost = {part: fault for part, fault in faults.items() if fault}
     if lost or key is None:
-        return Unparsed(tuple(lost), "; ".join(f"the {part}: {fault}" for part, fault in lost.items()))
+        return Unparsed(
+            tuple(lost), "; ".join(f"the {part}: {fault}" for part, fault in lost.items())
+        )
     return ParsedItem(question, choices, key)
 
 
 def question_fault(question: str) -> str | None:
     """Return why a text is not an exam question; None for a valid one."""
     if len(question) <= SHORTEST_QUESTION:
-        return f"its {len(question)} characters are too few, more than {SHORTEST_QUESTION} are needed"
+        return (
+            f"its {len(question)} characters are too few, more than {SHORTEST_QUESTION} are needed"
+        )
     return None if question.endswith("?") else "it does not end with a question mark"
 
 
@@ -177,7 +222,9 @@ def _find_marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None,
                 continue
             key_at, letter = _find_key(text, marks[0].end())
             explained = _END_OF_CHOICES.search(text, marks[0].end())
-            end = min(at for at in (key_at, explained and explained.start(), len(text)) if at is not None)
+            end = min(
+                at for at in (key_at, explained and explained.start(), len(text)) if at is not None
+            )
             before = [mark for mark in marks if mark.start() < end]
             if len(before) == CHOICES:
                 return before, key_at, letter
@@ -193,13 +240,19 @@ def _mark_pattern(style: str, own_line: bool) -> re.Pattern[str]:
 
 
 def _find_key(text: str, begin: int) -> tuple[int | None, str | None]:
-    """Return where the words that name the key begin, and its letter; the first words followed by a letter count."""
+    """Return where the words that name the key begin, and its letter; the first words followed by a
+    letter count.
+    """
     first: int | None = None
     for pattern in _KEYS:
         for match in pattern.finditer(text, begin):
             letter = _LETTER.match(text, match.end())
             line = text.rfind("\n", begin, match.start()) + 1
-            at = max(line, begin) if line and _is_introduction(text[line : match.start()]) else match.start()
+            at = (
+                max(line, begin)
+                if line and _is_introduction(text[line : match.start()])
+                else match.start()
+            )
             first = at if first is None else first
             if letter:
                 return at, letter[1]
@@ -207,7 +260,9 @@ def _find_key(text: str, begin: int) -> tuple[int | None, str | None]:
 
 
 def _is_introduction(words: str) -> bool:
-    """Return whether the words before the key on its line are only an introduction such as "So the", or emphasis."""
+    """Return whether the words before the key on its line are only an introduction such as "So
+    the", or emphasis.
+    """
     return len(words.split()) <= 3 and not re.match(r"\s*[*_(]{0,3}\w[).]", words)
 
 
@@ -236,18 +291,26 @@ def _find_object(text: str) -> dict[str, Any] | None:
 
 
 def _of_object(fields: dict[str, Any]) -> ParsedItem | Unparsed:
-    question = _clean_question(clean_text(fields["question"])) if isinstance(fields["question"], str) else ""
+    question = (
+        _clean_question(clean_text(fields["question"]))
+        if isinstance(fields["question"], str)
+        else ""
+    )
     given = fields.get("choices")
     given = list(given.values()) if isinstance(given, dict) else given
     texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else []
     choices = without_marks([clean_line(one) for one in texts])
     key = _named_choice(fields.get("correct_answer"), choices)
     no_key = "'correct_answer' is neither the letter nor the text of a choice"
-    return _assemble_item(question, question_fault(question), choices, choices_fault(choices), key, no_key)
+    return _assemble_item(
+        question, question_fault(question), choices, choices_fault(choices), key, no_key
+    )
 
 
 def _named_choice(answer: object, choices: Sequence[str]) -> int | None:
-    """Return the position of the choice that is named by a letter, or by its text with or without a letter."""
+    """Return the position of the choice that is named by a letter, or by its text with or without a
+    letter.
+    """
     if not isinstance(answer, str):
         return None
     text = clean_line(clean_text(answer))
@@ -273,7 +336,12 @@ _SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "question": {"type": "string"},
-        "choices": {"type": "array", "items": {"type": "string"}, "minItems": CHOICES, "maxItems": CHOICES},
+        "choices": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": CHOICES,
+            "maxItems": CHOICES,
+        },
         "correct_answer": {"type": "string"},
         "explanation": {"type": "string"},
     },
@@ -293,7 +361,8 @@ class Wanted:
         run: only passages that this run ranks for some query; None for all with a text.
         limit: maximum number of passages to ask about, drawn at random; None for all.
         seed: of the exam; it determines the passages drawn under a limit and the order of choices.
-        topic: of the items. None with a run means the words of the query that ranks the passage highest.
+        topic: of the items. None with a run means the words of the query that ranks the passage
+            highest.
         again: whether to ask again about passages for which the model wrote no item.
     """
 
@@ -325,20 +394,27 @@ def item_prompt(project: Project, drafter: Drafter, wanted: Wanted) -> Prompt:
     Raises:
         InputError: no prompt for items has this name.
     """
-    return find_prompt(project, wanted.prompt or USUAL_PROMPTS["openai" if drafter.fence else "transformers"], "item")
+    return find_prompt(
+        project,
+        wanted.prompt or USUAL_PROMPTS["openai" if drafter.fence else "transformers"],
+        "item",
+    )
 
 
 def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Chunk]:
-    """Return the passages that still need a call of this model with this prompt for this exam, in the order of the
-    seed.
+    """Return the passages that still need a call of this model with this prompt for this exam, in
+    the order of the seed.
 
-    A passage for which no answer arrived counts as not asked about, so a repeated call continues there.
+    A passage for which no answer arrived counts as not asked about, so a repeated call continues
+    there.
 
     Raises:
         InputError: the run or prompt is unknown, or the limit is below 1.
     """
     if wanted.limit is not None and wanted.limit < 1:
-        raise InputError("limit-out-of-range", f"Passage limit {wanted.limit} is out of range.", "Use 1 or more.")
+        raise InputError(
+            "limit-out-of-range", f"Passage limit {wanted.limit} is out of range.", "Use 1 or more."
+        )
     prompt = item_prompt(project, drafter, wanted)
     topic = "NULL"
     ranked = ""
@@ -347,16 +423,21 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
         topic = "any_value(r.topic)"
         ranked = (
             "JOIN (SELECT passage_key, arg_min(q.text, (rank, query_key)) AS topic FROM rankings"
-            " JOIN runs USING (run_key) JOIN queries q USING (query_key) WHERE runs.name = $run GROUP BY passage_key) r"
-            " USING (passage_key)"
+            " JOIN runs USING (run_key) JOIN queries q USING (query_key) WHERE runs.name = $run"
+            " GROUP BY passage_key) r USING (passage_key)"
         )
     rows = project.rows(
-        f"SELECT passage_id, {topic} FROM passages p {ranked} WHERE p.text_key IS NOT NULL AND passage_key NOT IN ("
-        " SELECT passage_key FROM generations JOIN queries USING (query_key) WHERE kind = 'item' AND query_id = $query"
+        f"SELECT passage_id, {topic} FROM passages p {ranked}"
+        " WHERE p.text_key IS NOT NULL AND passage_key NOT IN ( SELECT passage_key FROM generations"
+        " JOIN queries USING (query_key) WHERE kind = 'item' AND query_id = $query"
         "  AND model = $model AND prompt_hash = $prompt AND passage_key IS NOT NULL"
-        "  AND (reason IS NULL OR (raw <> '' AND NOT $again)))"
-        " GROUP BY passage_id",
-        {"query": wanted.query_id, "model": drafter.model, "prompt": prompt.hash, "again": wanted.again}
+        "  AND (reason IS NULL OR (raw <> '' AND NOT $again))) GROUP BY passage_id",
+        {
+            "query": wanted.query_id,
+            "model": drafter.model,
+            "prompt": prompt.hash,
+            "again": wanted.again,
+        }
         | ({"run": wanted.run} if wanted.run is not None else {}),
     )
     found = [Chunk(passage_id, wanted.topic or of_query) for passage_id, of_query in rows]
@@ -377,7 +458,9 @@ def generation_price(project: Project, drafter: Drafter, wanted: Wanted) -> Pric
         drafter.model,
         chunks_to_ask(project, drafter, wanted),
         lambda sample: [
-            fill_prompt(prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence).joined()
+            fill_prompt(
+                prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence
+            ).joined()
             for text in passage_texts(project, [chunk.passage_id for chunk in sample]).values()
         ],
         WRITTEN,
@@ -392,10 +475,11 @@ def generate_items(
     control: Control | None = None,
     watch: Watch = lambda model, progress: None,
 ) -> Report:
-    """Write an item for each passage with a model (exam-generation-irt, section 3.2 and A.1); each becomes a proposal.
+    """Write an item for each passage with a model (exam-generation-irt, section 3.2 and A.1); each
+    becomes a proposal.
 
-    After an interruption, the same call continues with the rest. An unreadable reply is recorded with the part that
-    failed.
+    After an interruption, the same call continues with the rest. An unreadable reply is recorded
+    with the part that failed.
 
     Args:
         control, watch: see `grading.run_drafting`.
@@ -427,13 +511,16 @@ def generate_items(
 
     blocks = (make_calls(chunks[start : start + BLOCK]) for start in range(0, len(chunks), BLOCK))
     request = asdict(wanted) | {"prompt": prompt.name}
-    return run_drafting(project, drafter, "items", request, len(chunks), blocks, author, control, watch)
+    return run_drafting(
+        project, drafter, "items", request, len(chunks), blocks, author, control, watch
+    )
 
 
 def start_writing(
     project: Project, drafter: Drafter, author: str, wanted: Wanted, caps: Caps = UNCAPPED
 ) -> BackgroundJob:
-    """Write items with a model in the background; a project runs one such job at a time. The result is a `Report`.
+    """Write items with a model in the background; a project runs one such job at a time. The result
+    is a `Report`.
 
     Raises:
         GradingError: another one is running.
@@ -442,12 +529,19 @@ def start_writing(
     """
     control = job_control(project, drafter.model, drafter.back_end, caps)
     return start_background(
-        project, "items", "write with models", author,
+        project,
+        "items",
+        "write with models",
+        author,
         lambda owned: BackgroundJob(
-            drafter.model, "passages", wanted, author, control,
+            drafter.model,
+            "passages",
+            wanted,
+            author,
+            control,
             lambda report, job: generate_items(owned, drafter, author, wanted, job.control, report),
         ),
-    )  # fmt: skip
+    )
 
 
 def _draw_key(seed: int, passage_id: str) -> bytes:
@@ -464,9 +558,12 @@ def _make_call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> C
 def _read_completion(
     chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: Wanted, completion: Completion
 ) -> Generation:
-    """Return a completion as a generation: an item with its choices shuffled, or the reason for failure."""
+    """Return a completion as a generation: an item with its choices shuffled, or the reason for
+    failure.
+    """
     empty = replace(
-        blank_generation("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id), raw=completion.text
+        blank_generation("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id),
+        raw=completion.text,
     )
     if completion.error is not None:
         return replace(empty, raw="", reason=completion.error)
@@ -474,10 +571,18 @@ def _read_completion(
     if isinstance(parsed, Unparsed):
         reason = parsed.reason if completion.complete else f"{CUT_OFF}; {parsed.reason}"
         # A blank answer still counts as an answer. An empty `raw` means that no answer arrived.
-        return replace(empty, raw=completion.text or " ", reason=reason if completion.text.strip() else EMPTY)
+        return replace(
+            empty, raw=completion.text or " ", reason=reason if completion.text.strip() else EMPTY
+        )
     identity = "\x1f".join((prompt.hash, drafter.model, chunk.passage_id, completion.text))
     name = hashlib.blake2b(identity.encode(errors="replace"), digest_size=6).hexdigest()
     item_id = f"{wanted.query_id}/{name}"
     seed = shuffle_seed(wanted.seed, item_id)
-    item = DraftedItem(item_id, shuffle_choices(parsed.choices, seed), parsed.choices[parsed.key], chunk.topic, seed)
+    item = DraftedItem(
+        item_id,
+        shuffle_choices(parsed.choices, seed),
+        parsed.choices[parsed.key],
+        chunk.topic,
+        seed,
+    )
     return replace(empty, texts=(parsed.question,), item=item)

@@ -1,4 +1,6 @@
-"""Rankings of passages for the items of an exam: from a run that names items, or made here by words or by meaning."""
+"""Rankings of passages for the items of an exam: from a run that names items, or made here by words
+or by meaning.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 def kept_vectors(project: Project) -> Encode:
-    """Return the shipped encoder with the project's vectors; new ones are stored if the project is writable."""
-    return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
+    """Return the shipped encoder with the project's vectors; new ones are stored if the project is
+    writable.
+    """
+    return functools.partial(
+        unit_vectors, store=None if project.read_only else ProjectVectors(project)
+    )
 
 
 K1, B = 1.2, 0.75
@@ -39,8 +45,10 @@ class BM25:
 
     The score of a passage d for a question q is a sum over the words w of q:
     idf(w) · f / (f + k1 · (1 − b + b · |d| / mean length)). f is the frequency of w in d.
-    idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N passages that have w. A word that q has twice counts twice.
-    Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, in the form of Lucene.
+    idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N passages that have w. A word that q has
+        twice counts twice.
+    Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, in
+        the form of Lucene.
     Words are those of `text.normalise_text`: lower case, without stop words, stemmed.
 
     Args:
@@ -67,7 +75,7 @@ class BM25:
             self._words[word] = at, idf * f / (f + shrink[at])
 
     def scores(self, question: str) -> NDArray[np.float64]:
-        """Return the score of every passage (N), 0 for those that share no word with the question."""
+        """Return the score of every passage (N); 0 if it shares no word with the question."""
         scores = np.zeros(self._size)
         for word in normalise_text(question).split():
             if word in self._words:
@@ -117,9 +125,9 @@ def list_retrievals(project: Project) -> list[Retrieval]:
     return [
         Retrieval(*row)
         for row in project.rows(
-            "SELECT name, made_by, count(DISTINCT question_key), coalesce(max(rank), 0), author, made_at"
-            " FROM retrievals LEFT JOIN retrieved USING (retrieval_key) GROUP BY retrieval_key, name, made_by, author,"
-            " made_at ORDER BY retrieval_key"
+            "SELECT name, made_by, count(DISTINCT question_key), coalesce(max(rank), 0), author,"
+            " made_at FROM retrievals LEFT JOIN retrieved USING (retrieval_key)"
+            " GROUP BY retrieval_key, name, made_by, author, made_at ORDER BY retrieval_key"
         )
     ]
 
@@ -138,17 +146,20 @@ def make_retrieval(
 
     Args:
         name: under which examinees name it.
-        retriever: bm25; embedding: the cosine of the vectors of all-MiniLM-L6-v2; or hybrid: both, fused by rank.
+        retriever: bm25; embedding: the cosine of the vectors of all-MiniLM-L6-v2; or hybrid: both,
+            fused by rank.
         depth: passages that are kept of each ranking.
         query_id: only items of this query; None for all.
         tell: receives a sentence about each step.
-        reranker: a cross-encoder, folder or name on the hub, that re-ranks the first 100 passages; None for none.
+        reranker: a cross-encoder, folder or name on the hub, that re-ranks the first 100 passages;
+            None for none.
 
     Returns:
         The number of items that have a ranking.
 
     Raises:
-        InputError: the name is taken, the project has no items or no passages, or the re-ranker is not a cross-encoder.
+        InputError: the name is taken, the project has no items or no passages, or the re-ranker is
+            not a cross-encoder.
         GradingError: a model cannot be loaded.
     """
     _check_name(project, name)
@@ -187,7 +198,8 @@ def rank_passages(
         GradingError: the encoder cannot be loaded.
     """
     passages = project.rows(
-        "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key) ORDER BY passage_key"
+        "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
+        " ORDER BY passage_key"
     )
     if not asked or not passages:
         missing = f"{things} to rank passages for" if not asked else "passages to rank"
@@ -210,7 +222,9 @@ def rank_passages(
     return _by_meaning(project, asked, ids, texts, depth), "embedding (all-MiniLM-L6-v2)"
 
 
-def fuse_rankings(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -> list[tuple[str, float]]:
+def fuse_rankings(
+    rankings: Sequence[Sequence[tuple[str, float]]], depth: int
+) -> list[tuple[str, float]]:
     """Fuse rankings of passages, the best first, by the sum of 1 / (60 + rank).
 
     Source: Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009.
@@ -227,7 +241,8 @@ def fuse_rankings(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -
 
 
 def import_retrieval(project: Project, name: str, source: Source, author: str) -> int:
-    """Import a run whose query ids are ids of items; ranks are derived from the scores, as trec_eval does.
+    """Import a run whose query ids are ids of items; ranks are derived from the scores, as
+    trec_eval does.
 
     Args:
         name: under which examinees name it.
@@ -238,7 +253,8 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
 
     Raises:
         FileError: a line was refused.
-        InputError: the name is taken, the file has several runs, or names an unknown item or passage.
+        InputError: the name is taken, the file has several runs, or names an unknown item or
+            passage.
     """
     _check_name(project, name)
     report = Report()
@@ -250,7 +266,9 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
     report.raise_if_refused("Nothing was imported. Correct the file and import it again.")
     if len(tags) > 1:
         raise InputError(
-            "several-runs", f"{source.name} contains several runs.", "Import a separate file for each run."
+            "several-runs",
+            f"{source.name} contains several runs.",
+            "Import a separate file for each run.",
         )
     rankings = {
         item: [(passage, scores[passage]) for passage in trec_order(scores, len(scores))]
@@ -260,7 +278,9 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
         return _store_retrieval(cursor, name, source.file, rankings, author)
 
 
-def _store_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str) -> int:
+def _store_retrieval(
+    cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str
+) -> int:
     items = put_retrieval(cursor, name, made_by, rankings, author)
     log_action(cursor, author, "add retrieval", name=name, by=made_by, items=items)
     return items
@@ -302,12 +322,21 @@ def _by_meaning(
     questions = unit_vectors(list(asked.values()), store)
     blocks = (texts[at : at + BLOCK] for at in range(0, len(texts), BLOCK))
     cosines = np.concatenate(
-        [questions @ unit_vectors(block, store, keep=False).T for block in blocks], axis=1, dtype=np.float64
+        [questions @ unit_vectors(block, store, keep=False).T for block in blocks],
+        axis=1,
+        dtype=np.float64,
     )
-    return {name: _top_passages(ids, row, depth, least=-2.0) for name, row in zip(asked, cosines, strict=True)}
+    return {
+        name: _top_passages(ids, row, depth, least=-2.0)
+        for name, row in zip(asked, cosines, strict=True)
+    }
 
 
-def _top_passages(ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0) -> list[tuple[str, float]]:
-    """Return the best passages with a score above the least; equal ones in the order in which they were imported."""
+def _top_passages(
+    ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0
+) -> list[tuple[str, float]]:
+    """Return the best passages with a score above the least; equal ones in the order in which they
+    were imported.
+    """
     order = np.argsort(-scores, kind="stable")[:depth]
     return [(ids[at], float(scores[at])) for at in order if scores[at] > least]

@@ -29,9 +29,26 @@ from ..graders import (
     unit_vectors,
 )
 from ..grading import ProjectVectors
-from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, job_control, run_recorded_job, start_background
+from ..jobs import (
+    BackgroundJob,
+    Carrier,
+    Extent,
+    Progress,
+    Report,
+    job_control,
+    run_recorded_job,
+    start_background,
+)
 from ..limits import read_limit
-from ..records import NOT_RETRIEVED, Answer, Student, add_answers, add_job, answer_outcomes, find_students
+from ..records import (
+    NOT_RETRIEVED,
+    Answer,
+    Student,
+    add_answers,
+    add_job,
+    answer_outcomes,
+    find_students,
+)
 from ..sentences import split_sentences
 from ..store import Project, log_action
 from ..text import first_few, how_many, normalise_text
@@ -54,14 +71,16 @@ LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
 
 Answering = Generator[Call, Completion, Answer]
-"""Yields calls for a model, receives the completions, and returns the answer without its text key and context."""
+"""Yields calls for a model, receives the completions, and returns the answer without its text key
+and context.
+"""
 
 
 def answer_with_model(ready: Ready, given: Given) -> Answering:
     """Answer an item by an examinee with a model.
 
-    By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet et al., section
-    3.3).
+    By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet
+    et al., section 3.3).
 
     Args:
         ready: the examinee.
@@ -74,7 +93,9 @@ def answer_with_model(ready: Ready, given: Given) -> Answering:
 
 def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
     options = letter_choices(task.choices)
-    completion = yield Call(prompt, prompt_values(task, context), "likelihood", options=options, per=ready.per)
+    completion = yield Call(
+        prompt, prompt_values(task, context), "likelihood", options=options, per=ready.per
+    )
     if completion.error is not None:
         return _failed_answer(completion.error)
     given = completion.distribution or {}
@@ -86,26 +107,33 @@ def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -
 
 def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
     letters = tuple(ascii_uppercase[: len(task.choices)])
-    call = Call(prompt, prompt_values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS)
+    call = Call(
+        prompt, prompt_values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS
+    )
     completion = yield call
     if completion.error is not None:
         return _failed_answer(completion.error)
     parsed = read_completion(call, completion)
     found = (
-        _failed_answer(parsed.reason or "no letter") if parsed.rating is None else _chosen_answer(task, parsed.rating)
+        _failed_answer(parsed.reason or "no letter")
+        if parsed.rating is None
+        else _chosen_answer(task, parsed.rating)
     )
     # A reply may have any length, so only its beginning is stored.
-    return _with_notes(replace(found, raw=completion.text[: read_limit("ENDPOINT_KEPT")]), completion)
+    return _with_notes(
+        replace(found, raw=completion.text[: read_limit("ENDPOINT_KEPT")]), completion
+    )
 
 
 def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
     """Return the answers of an examinee without a language model, in the order of the items.
 
-    Chance depends only on the examinee's seed and the item's words. The first of equally good choices is taken. Shared
-    words and the embedding append each choice to the question. They take the choice that agrees best with a sentence of
-    the context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
-    share of them that the sentence also has (as `text.normalise_text` makes them). The agreement of meanings is the
-    cosine of their vectors.
+    Chance depends only on the examinee's seed and the item's words. The first of equally good
+    choices is taken. Shared words and the embedding append each choice to the question. They take
+    the choice that agrees best with a sentence of the context. In a closed book they take the
+    choice that agrees best with the question. The agreement of words is the share of them that the
+    sentence also has (as `text.normalise_text` makes them). The agreement of meanings is the cosine
+    of their vectors.
 
     Args:
         ready: the examinee.
@@ -120,30 +148,44 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
     if ready.by == "overlap":
         return [_by_words(task, context) for task, context, _ in given]
     if ready.by == "longest":
-        return [_chosen_answer(task, task.choices.index(max(task.choices, key=len))) for task, _, _ in given]
+        return [
+            _chosen_answer(task, task.choices.index(max(task.choices, key=len)))
+            for task, _, _ in given
+        ]
     seed = ready.student.parameters["seed"]
     return [
-        _chosen_answer(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices))) for task, _, _ in given
+        _chosen_answer(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices)))
+        for task, _, _ in given
     ]
 
 
 def _comparison_texts(task: Task, context: Context) -> list[str]:
-    """Return the text to compare for each choice: appended to the question if there is a context."""
-    return [f"{task.text} {choice}" for choice in task.choices] if any(map(str.strip, context)) else list(task.choices)
+    """Return the text to compare for each choice: with the question if there is a context."""
+    return (
+        [f"{task.text} {choice}" for choice in task.choices]
+        if any(map(str.strip, context))
+        else list(task.choices)
+    )
 
 
 def _by_words(task: Task, context: Context) -> Answer:
     sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
     known = [set(normalise_text(text).split()) for text in sentences or [task.text]]
     scores = []
-    for words in (set(normalise_text(option).split()) for option in _comparison_texts(task, context)):
+    for words in (
+        set(normalise_text(option).split()) for option in _comparison_texts(task, context)
+    ):
         scores.append(max(len(words & other) for other in known) / len(words) if words else 0.0)
     return _chosen_answer(task, scores.index(max(scores)), scores)
 
 
 def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
     """Answer all items together, so that every distinct text is encoded once."""
-    texts = {text: 0 for task, context, _ in given for text in (task.text, *_comparison_texts(task, context))}
+    texts = {
+        text: 0
+        for task, context, _ in given
+        for text in (task.text, *_comparison_texts(task, context))
+    }
     texts = {text: row for row, text in enumerate(texts)}
     vectors = unit_vectors(list(texts), store)
     passages = list(dict.fromkeys(text for _, context, _ in given for text in context))
@@ -153,14 +195,21 @@ def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answe
         options = vectors[[texts[option] for option in _comparison_texts(task, context)]]
         read = [sentences[text] for text in context if len(sentences[text])]
         others = np.concatenate(read) if read else vectors[[texts[task.text]]]
-        # Rounded because batches and their order change the last digits, which must not change answers.
+        # Rounded because batches and their order change the last digits, which must not change
+        # answers.
         scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
         answers.append(_chosen_answer(task, scores.index(max(scores)), scores))
     return answers
 
 
 def _chosen_answer(task: Task, position: int, scores: Sequence[float] | None = None) -> Answer:
-    return Answer(0, "", position == task.key, chosen=position, scores=None if scores is None else tuple(scores))
+    return Answer(
+        0,
+        "",
+        position == task.key,
+        chosen=position,
+        scores=None if scores is None else tuple(scores),
+    )
 
 
 def _failed_answer(reason: str) -> Answer:
@@ -184,7 +233,8 @@ BLOCK = 256
 class Sit(Extent):
     """A request to run an exam. The limit and the caps hold for all examinees together.
 
-    If an endpoint is unavailable for longer than the patience, the other examinees that use it are not started.
+    If an endpoint is unavailable for longer than the patience, the other examinees that use it are
+    not started.
 
     Args:
         students: names of the examinees; None for all that can be asked here.
@@ -211,13 +261,15 @@ def sit_exam(
         control: to pause and cancel it from elsewhere.
 
     Returns:
-        The final progress of every examinee that was begun, by name; `graded` is the number of its answers. Its state
+        The final progress of every examinee that was begun, by name; `graded` is the number of its
+            answers. Its state
         is
-        done, cancelled, stopped (a cap is reached) or failed. Cancelled and stopped examinees are the last ones.
+        done, cancelled, stopped (a cap is reached) or failed. Cancelled and stopped examinees are
+            the last ones.
 
     Raises:
-        InputError: an examinee or bank version is unknown, an examinee's answers were imported, or the exam has no
-            items.
+        InputError: an examinee or bank version is unknown, an examinee's answers were imported, or
+            the exam has no items.
     """
     control = control or Control()
     check_version(project, request.version)
@@ -225,7 +277,9 @@ def sit_exam(
     if request.students is None:
         chosen = [student for student in chosen if not student.sat_elsewhere]
     if not chosen:
-        raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam examinees add.")
+        raise InputError(
+            "no-student", "No examinee can be asked.", "Add an examinee: exam examinees add."
+        )
     if not list_tasks(project, request.query_id, request.version):
         raise InputError(
             "no-items",
@@ -234,8 +288,8 @@ def sit_exam(
         )
     ready = [get_ready(student) for student in chosen]
     ended: dict[str, Progress] = {}
-    # `lost`: by address, the examinee that gave up an endpoint. `left_out`: by that examinee, those that were not
-    # started because of it.
+    # `lost`: by address, the examinee that gave up an endpoint. `left_out`: by that examinee, those
+    # that were not started because of it.
     lost: dict[str, str] = {}
     left_out: dict[str, list[str]] = {}
     for examinee in ready:
@@ -275,12 +329,19 @@ def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
         NotAllowed: the role of the person does not include running exams.
     """
     return start_background(
-        project, "exams", "run exams", author,
+        project,
+        "exams",
+        "run exams",
+        author,
         lambda owned: BackgroundJob(
-            "Preparing", "answers", request, author, Control(),
+            "Preparing",
+            "answers",
+            request,
+            author,
+            Control(),
             lambda report, job: sit_exam(owned, request, author, report, job.control),
         ),
-    )  # fmt: skip
+    )
 
 
 def _remaining_limit(most: int | None, used: int) -> int | None:
@@ -288,7 +349,9 @@ def _remaining_limit(most: int | None, used: int) -> int | None:
 
 
 def _missing_lines(project: Project, student: Student, request: Sit) -> tuple[list[Line], int]:
-    """Return the questions for an examinee, and the number of items that cannot be asked without their context."""
+    """Return the questions for an examinee, and the number of items that cannot be asked without
+    their context.
+    """
     asked = list_tasks(project, request.query_id, request.version)
     whole = make_sheet(project, student, asked)
     known, keys = answer_outcomes(project), text_keys(project, [task.asked for task in asked])
@@ -312,18 +375,35 @@ def _sit_one(
     wanted, without = _missing_lines(project, student, request)
     asked = {
         name: value
-        for name in ("query_id", "version", "limit", "max_calls", "max_cost", "retry_failed", "only_failed")
+        for name in (
+            "query_id",
+            "version",
+            "limit",
+            "max_calls",
+            "max_cost",
+            "retry_failed",
+            "only_failed",
+        )
         if (value := getattr(request, name)) not in (None, False)
     }
     with project.transaction() as cursor:
         keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in wanted}
         sitting = add_job(cursor, "sitting", student.key, asked, len(wanted), author)
-        log_action(cursor, author, "start sitting", sitting=sitting, student=student.name, items=len(wanted))
+        log_action(
+            cursor,
+            author,
+            "start sitting",
+            sitting=sitting,
+            student=student.name,
+            items=len(wanted),
+        )
 
     def answer_batches() -> Iterator[list[Answer]]:
         for answers in _stream_answers(ready, wanted, control, ProjectVectors(project)):
-            yield [replace(answer, item_text_key=keys[line.task.asked], context=line.context)
-                   for line, answer in answers]  # fmt: skip
+            yield [
+                replace(answer, item_text_key=keys[line.task.asked], context=line.context)
+                for line, answer in answers
+            ]
 
     def write_remarks() -> str:
         said = other_models_note(student.model or "", control.models)
@@ -331,10 +411,14 @@ def _sit_one(
         return " ".join(filter(None, (said, unasked if without else "")))
 
     carrier = Carrier[Answer](
-        project, sitting, Progress("running", len(wanted)), report, control,
+        project,
+        sitting,
+        Progress("running", len(wanted)),
+        report,
+        control,
         lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
         failed=lambda answer: answer.correct is None,
-    )  # fmt: skip
+    )
     return run_recorded_job(
         carrier,
         answer_batches,
@@ -343,10 +427,15 @@ def _sit_one(
         "The examinee",
         write_remarks,
         lambda cursor, final: log_action(
-            cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, answered=final.graded,
+            cursor,
+            author,
+            f"sitting {final.state}",
+            sitting=sitting,
+            student=student.name,
+            answered=final.graded,
             failed=final.failed,
         ),
-    )  # fmt: skip
+    )
 
 
 def _stream_answers(
@@ -358,14 +447,18 @@ def _stream_answers(
             if not control.may_continue():
                 return
             block = wanted[at : at + BLOCK]
-            yield list(zip(block, by_rule(ready, [line.given for line in block], store), strict=True))
+            yield list(
+                zip(block, by_rule(ready, [line.given for line in block], store), strict=True)
+            )
         return
     finished: dict[int, Answer] = {}
 
     def grade_steps(number: int, line: Line) -> Steps:
         finished[number] = yield from answer_with_model(ready, line.given)
         # The back end expects steps that end in grades, so the answer is kept separately.
-        return Grade(None if finished[number].correct is None else int(finished[number].correct or False))
+        return Grade(
+            None if finished[number].correct is None else int(finished[number].correct or False)
+        )
 
     work = (((number, 0), grade_steps(number, line)) for number, line in enumerate(wanted))
     for outcomes in ready.back_end.drive(work, control):
@@ -377,8 +470,11 @@ DEPTHS = (1, 3)
 """Passages of a retrieval that examinees get."""
 
 
-def sit_by_rules(project: Project, author: str, tell: Callable[[str], None] = lambda line: None) -> list[str]:
-    """Rank passages for the items without a model, add every rule with every context, and run the exam.
+def sit_by_rules(
+    project: Project, author: str, tell: Callable[[str], None] = lambda line: None
+) -> list[str]:
+    """Rank passages for the items without a model, add every rule with every context, and run the
+    exam.
 
     Existing results stay. Existing retrievals of the same names are used as they are.
 
@@ -396,13 +492,19 @@ def sit_by_rules(project: Project, author: str, tell: Callable[[str], None] = la
     for retriever, name in RETRIEVAL_NAMES.items():
         if name not in known_names:
             make_retrieval(project, name, retriever, author, max(DEPTHS), tell=tell)
-    contexts = [(name, 1) for name in NOT_RETRIEVED] + [(name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS]
+    contexts = [(name, 1) for name in NOT_RETRIEVED] + [
+        (name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS
+    ]
     plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
-    plans += [Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts]
+    plans += [
+        Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts
+    ]
     names = [add_student(project, plan, author).name for plan in plans]
     tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
     ended = sit_exam(project, Sit(tuple(names)), author)
-    if broken := [f"{name}: {entry.message}" for name, entry in ended.items() if entry.state != "done"]:
+    if broken := [
+        f"{name}: {entry.message}" for name, entry in ended.items() if entry.state != "done"
+    ]:
         raise GradingError("job-failed", broken[0], "The answers so far are kept.")
     tell(f"Answers: {sum(entry.graded for entry in ended.values()):,}.")
     return names

@@ -38,7 +38,13 @@ from ._publication import (
     reproduce_bundle as reproduce_bundle,
     reproduce_qrels as reproduce_qrels,
 )
-from ._report import Cell as Cell, Figure as Figure, Section as Section, Table as Table, report_html as report_html
+from ._report import (
+    Cell as Cell,
+    Figure as Figure,
+    Section as Section,
+    Table as Table,
+    report_html as report_html,
+)
 from .exporting import (
     bank_csv as bank_csv,
     bank_in_form as bank_in_form,

@@ -1,4 +1,6 @@
-"""Whole collections: BEIR folders, data sets of ir_datasets by way of BEIR folders, and the demo as a project."""
+"""Whole collections: BEIR folders, data sets of ir_datasets by way of BEIR folders, and the demo as
+a project.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from ._file_import import Group, Imported, Options, import_files, import_groups
 SPLIT = "test"
 PARTS = ("docs", "queries", "qrels")
 _LEVELS = {
-    # TREC Deep Learning, overviews of 2019 to 2023: passages are relevant from 2 on, documents from 1 on.
+    # TREC Deep Learning, overviews of 2019 to 2023: passages are relevant from 2 on, documents from
+    # 1 on.
     re.compile(r"msmarco-passage(-v2)?/trec-dl-"): 2,
     re.compile(r"msmarco-document(-v2)?/trec-dl-"): 1,
 }
@@ -41,16 +44,19 @@ def import_beir(
     name: str = "",
     also: Callable[[Cursor], object] = lambda cursor: None,
 ) -> Imported:
-    """Import the queries and judgments of a split of a BEIR folder, and its passages, in one transaction.
+    """Import the queries and judgments of a split of a BEIR folder, and its passages, in one
+    transaction.
 
     Args:
         options: `source`, `skip_unknown` and `replace`.
-        all_passages: import all passages, not only those that the split judges and those that the project names.
+        all_passages: import all passages, not only those that the split judges and those that the
+            project names.
         name: the folder's name in messages; its path if empty.
         also: called with the cursor at the end of the transaction.
 
     Raises:
-        InputError: a file is missing, lies outside the folder, or was refused; or the import would replace something.
+        InputError: a file is missing, lies outside the folder, or was refused; or the import would
+            replace something.
     """
     splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
     check_known("unknown-split", "split", splits or [split], split)
@@ -61,11 +67,15 @@ def import_beir(
     report = Report()
     judgments = trec_files.read_qrels(judged, report)
     report.raise_if_refused("Nothing was imported. Correct the file.")
-    needed = None if all_passages else {item.passage_id for item in judgments} | _named_passages(project)
+    needed = (
+        None if all_passages else {item.passage_id for item in judgments} | _named_passages(project)
+    )
     notes: list[Problem] = []
 
     def note_textless(cursor: Cursor) -> None:
-        ((count,),) = cursor.execute("SELECT count(*) FROM passages WHERE text_key IS NULL").fetchall()
+        ((count,),) = cursor.execute(
+            "SELECT count(*) FROM passages WHERE text_key IS NULL"
+        ).fetchall()
         if count:
             notes.append(
                 Problem(
@@ -80,7 +90,11 @@ def import_beir(
     groups = [
         Group("queries", [asked], replace(options, only={item.query_id for item in judgments})),
         Group("passages", [corpus], replace(options, only=needed)),
-        Group("qrels", [judged], replace(options, source=options.source or name or f"{folder.resolve().name}/{split}")),
+        Group(
+            "qrels",
+            [judged],
+            replace(options, source=options.source or name or f"{folder.resolve().name}/{split}"),
+        ),
     ]
     done = import_groups(project, groups, author, preview, note_textless)
     counts = {thing: count for item in done for thing, count in item.counts.items()}
@@ -136,14 +150,17 @@ class DataSet:
     @property
     def min_judgment(self) -> int | None:
         """The lowest judgment of a relevant passage in this collection; None if unknown."""
-        return next((level for ids, level in _LEVELS.items() if ids.match(self.terms.data_set)), None)
+        return next(
+            (level for ids, level in _LEVELS.items() if ids.match(self.terms.data_set)), None
+        )
 
 
 def find_data_set(name: str) -> DataSet:
     """Find a data set by its id, without downloading anything.
 
     Raises:
-        InputError: ir_datasets is not installed, does not know the id, or has no passages, queries or judgments for it.
+        InputError: ir_datasets is not installed, does not know the id, or has no passages, queries
+            or judgments for it.
     """
     try:
         import ir_datasets
@@ -158,7 +175,9 @@ def find_data_set(name: str) -> DataSet:
         data_set = ir_datasets.load(name)
     except KeyError as error:
         known = [entry for entry in ir_datasets.registry if entry.partition("/")[0] == family]
-        raise unknown_name("unknown-data-set", "data set", name, known, "See https://ir-datasets.com.") from error
+        raise unknown_name(
+            "unknown-data-set", "data set", name, known, "See https://ir-datasets.com."
+        ) from error
     if lacking := [part for part in PARTS if not data_set.has(part)]:
         below = ", ".join(entry for entry in ir_datasets.registry if entry.startswith(f"{name}/"))
         raise InputError(
@@ -167,13 +186,17 @@ def find_data_set(name: str) -> DataSet:
             f"Choose one of its parts: {below}." if below else "See https://ir-datasets.com.",
         )
     downloads = list(_find_downloads([getattr(data_set, f"{part}_handler")() for part in PARTS]))
-    sentences = dict.fromkeys(" ".join(entry.dua.split()) for entry in downloads if getattr(entry, "dua", None))
+    sentences = dict.fromkeys(
+        " ".join(entry.dua.split()) for entry in downloads if getattr(entry, "dua", None)
+    )
     terms = Terms(name, " ".join(sentences), f"https://ir-datasets.com/{family}.html#{name}")
     return DataSet(data_set, _size_of(downloads), terms)
 
 
 def _find_downloads(parts: list[Any]) -> Iterator[Any]:
-    """Yield the files of parts of a data set. ir_datasets has no list of them, so its objects are searched."""
+    """Yield the files of parts of a data set. ir_datasets has no list of them, so its objects are
+    searched.
+    """
     waiting, seen = parts, dict[int, Any]()
     while waiting:
         value = waiting.pop()
@@ -190,8 +213,14 @@ def _find_downloads(parts: list[Any]) -> Iterator[Any]:
 
 def _size_of(downloads: Collection[Any]) -> int | None:
     """Return the bytes that are not on this computer yet; None if unknown."""
-    places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
-    sizes: list[Any] = [getattr(one, "_size_hint", None) for one, path in places if not (path and Path(path).exists())]
+    places = [
+        (one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads
+    ]
+    sizes: list[Any] = [
+        getattr(one, "_size_hint", None)
+        for one, path in places
+        if not (path and Path(path).exists())
+    ]
     return sum(sizes) if downloads and None not in sizes else None
 
 
@@ -218,14 +247,18 @@ def import_data_set(
 
     with WorkingFolder(project.working_folder) as folder:
         try:
-            _write_folder(data_set.found, folder, None if all_passages else _named_passages(project))
+            _write_folder(
+                data_set.found, folder, None if all_passages else _named_passages(project)
+            )
         except Exception as error:
             raise InputError(
                 "data-set-unreadable",
                 f"The data set '{name}' cannot be read ({type(error).__name__}: {error}).",
                 f"Its page says how to get it: {data_set.terms.address}",
             ) from error
-        done = import_beir(project, folder, author, options, SPLIT, all_passages, preview, name, keep_level)
+        done = import_beir(
+            project, folder, author, options, SPLIT, all_passages, preview, name, keep_level
+        )
     sentence = f"the default of --min-judgment is {level} from now on, the level of this collection"
     notes = [] if level is None else [Problem(name, None, "min-judgment-set", sentence)]
     return replace(done, kind="dataset", notes=(*done.notes, *notes))
@@ -245,7 +278,9 @@ def _write_folder(data_set: Any, folder: Path, named: Collection[str] | None) ->
         query_files.write_queries(map(_query_of, data_set.queries_iter()), out)
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:
         needed = {passage for _, passage, _ in judged}.union(named or ())
-        rows = data_set.docs_iter() if named is None else data_set.docs_store().get_many_iter(needed)
+        rows = (
+            data_set.docs_iter() if named is None else data_set.docs_store().get_many_iter(needed)
+        )
         texts = (Passage(row.doc_id, row.default_text()) for row in rows)
         passage_files.write_passages((item for item in texts if item.text.strip()), out)
 
@@ -253,7 +288,9 @@ def _write_folder(data_set: Any, folder: Path, named: Collection[str] | None) ->
 def _query_of(row: Any) -> Query:
     text = row.default_text()
     parts = (getattr(row, name, None) for name in ("description", "narrative"))
-    narrative = "\n\n".join(part for part in parts if isinstance(part, str) and part.strip() and part != text)
+    narrative = "\n\n".join(
+        part for part in parts if isinstance(part, str) and part.strip() and part != text
+    )
     return Query(row.query_id, text, narrative or None)
 
 
@@ -275,13 +312,16 @@ def make_demo(
         path: the new project's file.
         grade: whether to grade it with the embedding grader.
         tell: receives a sentence about each step.
-        sit: makes examinees take the exam, as `pipelines.sit_by_rules` does; without it the demo has no exam.
+        sit: makes examinees take the exam, as `pipelines.sit_by_rules` does; without it the demo
+            has no exam.
 
     Raises:
         InputError: the file exists already.
         GradingError: grading failed.
     """
-    taken = InputError("project-exists", f"{path} already exists.", "Open it, delete it, or name another file.")
+    taken = InputError(
+        "project-exists", f"{path} already exists.", "Open it, delete it, or name another file."
+    )
     if path.exists():
         raise taken
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -293,7 +333,11 @@ def make_demo(
 
 
 def _fill_demo(
-    path: Path, author: str, grade: bool, tell: Callable[[str], None], sit: Callable[[Project], object] | None
+    path: Path,
+    author: str,
+    grade: bool,
+    tell: Callable[[str], None],
+    sit: Callable[[Project], object] | None,
 ) -> None:
     project = create_project(path)
     try:
@@ -304,15 +348,23 @@ def _fill_demo(
             ("qrels", [FILES / "qrels.txt"], "assessors"),
             ("bank", [FILES / "bank.jsonl"], None),
         ]
-        for kind, files, source in collection + ([] if sit is None else [("exam", [FILES / "exam.json"], None)]):
-            done = import_files(project, kind, [Source.of(file) for file in files], author, Options(source))
+        for kind, files, source in collection + (
+            [] if sit is None else [("exam", [FILES / "exam.json"], None)]
+        ):
+            done = import_files(
+                project, kind, [Source.of(file) for file in files], author, Options(source)
+            )
             tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
         if grade:
             tell("Grading with the embedding model ...")
-            final = grading.run_job(project, graders.make_grader("embedding", {}), grading.Request(), author)
+            final = grading.run_job(
+                project, graders.make_grader("embedding", {}), grading.Request(), author
+            )
             if final.state != "done":
                 raise GradingError(
-                    "job-failed", final.message, "Run exam demo again, or exam demo --no-grade and then exam grade."
+                    "job-failed",
+                    final.message,
+                    "Run exam demo again, or exam demo --no-grade and then exam grade.",
                 )
             tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
         if sit is not None:
@@ -325,6 +377,11 @@ def _fill_demo(
 @as_act("see boards")
 @cached()
 def is_demo(project: Project) -> bool:
-    """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
-    ids = {query.query_id for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
-    return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {EXAM}
+    """Return whether a project has exactly the demo collection's queries, apart from its exam."""
+    ids = {
+        query.query_id
+        for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())
+    }
+    return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {
+        EXAM
+    }

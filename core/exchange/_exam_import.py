@@ -1,4 +1,6 @@
-"""Import of exams, of examinees' answers and components, and of generated answers with people's checks."""
+"""Import of exams, of examinees' answers and components, and of generated answers with people's
+checks.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import graders
-from ..bank import NEWEST, ItemFacts, latest_questions, put_items, question_text_key, save_questions, take_queries
+from ..bank import (
+    NEWEST,
+    ItemFacts,
+    latest_questions,
+    put_items,
+    question_text_key,
+    save_questions,
+    take_queries,
+)
 from ..errors import InputError, Report
-from ..formats import EXAM, AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
+from ..formats import (
+    EXAM,
+    AnswerVerdict,
+    ExamItem,
+    Factors,
+    SatElsewhere,
+    WrittenAnswer,
+    factors_in_name,
+    item_id,
+)
 from ..records import (
     ELSEWHERE,
     GOLD_RUN,
@@ -44,7 +63,9 @@ Words = tuple[str, str | None, tuple[str, ...]]
 
 
 def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -> Words | None:
-    """Return the words that identify an item, without the letters of choices; None without a question."""
+    """Return the words that identify an item, without the letters of choices; None without a
+    question.
+    """
     if not text or not text.strip():
         return None
     at = graders.key_position(Asked(text, answer_key or "", tuple(choices)))
@@ -53,7 +74,8 @@ def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -
 
 
 def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> dict[Words, str]:
-    """Return the ids of the items of the bank by their words, with and without keys; the first id of equal items.
+    """Return the ids of the items of the bank by their words, with and without keys; the first id
+    of equal items.
 
     Args:
         query_ids: only items of these queries; None for all.
@@ -81,20 +103,23 @@ def write_exam_items(
 
     Args:
         file: the files' names, for messages.
-        query_id: the query that they belong to; None for `exam`. The names of retrievals of another query start with
-            it.
+        query_id: the query that they belong to; None for `exam`. The names of retrievals of another
+            query start with it.
         report: takes notes.
 
     Returns:
         Numbers of things written.
 
     Raises:
-        InputError: the name of the query is invalid, or a retrieval with other content has the same name.
+        InputError: the name of the query is invalid, or a retrieval with other content has the same
+            name.
     """
     query = query_id or EXAM
     check_new(cursor, "query", [query])
     stem = Path(file).stem
-    made = take_queries(cursor, [Query(query, "Exam" if stem == EXAM else f"Exam {stem}")], False, keeper)
+    made = take_queries(
+        cursor, [Query(query, "Exam" if stem == EXAM else f"Exam {stem}")], False, keeper
+    )
     banked = items_by_words(cursor, [query, EXAM])
     by_id = {
         banked.get(words_of(item.question, item.key, item.choices) or ("", None, ()))
@@ -121,38 +146,63 @@ def write_exam_items(
     ]
     version = save_questions(cursor, questions, f"Imported {file}", author) if questions else None
     described = {
-        key for (key,) in cursor.execute("SELECT question_id FROM items JOIN questions USING (question_key)").fetchall()
+        key
+        for (key,) in cursor.execute(
+            "SELECT question_id FROM items JOIN questions USING (question_key)"
+        ).fetchall()
     }
     facts = {
-        key: ItemFacts(None if item.documentation is None else names[item.documentation], item.topic)
+        key: ItemFacts(
+            None if item.documentation is None else names[item.documentation], item.topic
+        )
         for key, item in by_id.items()
         if key not in described
     }
     put_items(cursor, facts)
-    contexts = _store_retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)
-    counts = {"items": len(by_id), "new items": len(new), "new queries": made, "new passages": passages}
-    return counts | ({"retrievals": contexts} if contexts else {}) | ({"bank version": version} if version else {})
+    contexts = _store_retrievals(
+        cursor, by_id, names, None if query == EXAM else query, file, author
+    )
+    counts = {
+        "items": len(by_id),
+        "new items": len(new),
+        "new queries": made,
+        "new passages": passages,
+    }
+    return (
+        counts
+        | ({"retrievals": contexts} if contexts else {})
+        | ({"bank version": version} if version else {})
+    )
 
 
 def _name_texts(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
-    """Return a passage id for each text: of a passage with this text, else derived from the text's hash."""
+    """Return a passage id for each text: of a passage with this text, else derived from the text's
+    hash.
+    """
     stage_columns(cursor, "exam_texts", {"text": list(texts)}, {"text": "VARCHAR"})
     known_ids = dict(
         cursor.execute(
-            "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts JOIN passage_texts USING (text)"
-            " JOIN passages USING (text_key) GROUP BY text"
+            "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts"
+            " JOIN passage_texts USING (text) JOIN passages USING (text_key) GROUP BY text"
         ).fetchall()
     )
     return {
-        text: known_ids.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+        text: known_ids.get(text)
+        or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
         for text in texts
     }
 
 
 def _store_retrievals(
-    cursor: Cursor, items: dict[str, ExamItem], names: dict[str, str], exam: str | None, file: str, author: str
+    cursor: Cursor,
+    items: dict[str, ExamItem],
+    names: dict[str, str],
+    exam: str | None,
+    file: str,
+    author: str,
 ) -> int:
-    """Store retrieved contexts as retrievals and return how many are new. Existing ones with the same rankings stay.
+    """Store retrieved contexts as retrievals and return how many are new. Existing ones with the
+    same rankings stay.
 
     Raises:
         InputError: a retrieval exists with other rankings.
@@ -180,19 +230,23 @@ def _store_retrievals(
     return written
 
 
-def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str) -> dict[str, int]:
-    """Write examinees' answers from elsewhere, and add the items that the bank lacks, with their words if known.
+def write_answers(
+    cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str
+) -> dict[str, int]:
+    """Write examinees' answers from elsewhere, and add the items that the bank lacks, with their
+    words if known.
 
     Args:
-        read: by examinee; items by question id. An item with the words of an item of the bank is that item.
+        read: by examinee; items by question id. An item with the words of an item of the bank is
+            that item.
         names: of the files.
 
     Returns:
         Numbers of examinees, answers, new answers and new items.
 
     Raises:
-        InputError: an examinee takes exams in this project, or has another answer to an item already; or an item is a
-            question of another kind. The caller must then roll back.
+        InputError: an examinee takes exams in this project, or has another answer to an item
+            already; or an item is a question of another kind. The caller must then roll back.
     """
     places, version = _place_items(cursor, read, names, author)
     keys = _text_keys(cursor, {item for place in places for item in place.values()})
@@ -202,12 +256,15 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
         if (known := before.get(examinee.student)) is not None and not known.sat_elsewhere:
             raise InputError(
                 "answers-made-here",
-                f"Examinee '{examinee.student}' takes exams in this project, so its answers cannot be imported.",
+                f"Examinee '{examinee.student}' takes exams in this project, so its answers"
+                " cannot be imported.",
                 "Give the examinee another name in the file, or rename the file.",
             )
         # Components stated in a file take precedence over those read from a name.
         levels = factors_in_name(examinee.student) | dict(known.factors if known else {})
-        key = put_student(cursor, replace(external_examinee(examinee.student), factors=levels), author)
+        key = put_student(
+            cursor, replace(external_examinee(examinee.student), factors=levels), author
+        )
         verdicts: dict[str, bool] = {}
         for item, correct in examinee.verdicts.items():
             verdicts.setdefault(place[item], correct)
@@ -224,7 +281,8 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
         if others:
             raise InputError(
                 "answers-differ",
-                f"{names} changes {how_many(len(others), 'answers')} that examinee '{examinee.student}' already has.",
+                f"{names} changes {how_many(len(others), 'answers')} that examinee"
+                f" '{examinee.student}' already has.",
                 "Stored answers cannot change. Give the examinee another name.",
             )
         counts["answers"] += len(answers)
@@ -246,7 +304,11 @@ def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[
             before[name] = put_student(cursor, external_examinee(name), author)
             new += 1
         stated.setdefault(before[name], {}).update(levels)
-    return {"students": len(stated), "new students": new, "new components": state_factors(cursor, stated, author)}
+    return {
+        "students": len(stated),
+        "new students": new,
+        "new components": state_factors(cursor, stated, author),
+    }
 
 
 def _place_items(
@@ -284,8 +346,8 @@ def _place_items(
             if words is not None and (known := words_by_id.get(item, words)) != words:
                 raise InputError(
                     "item-words-differ",
-                    f"Item {item} of {names} differs from the item with this id in the question bank:"
-                    f" {_describe_words(words)}; {_describe_words(known)}.",
+                    f"Item {item} of {names} differs from the item with this id in the question"
+                    f" bank: {_describe_words(words)}; {_describe_words(known)}.",
                     "Give one of them another id.",
                 )
             place[item] = item
@@ -307,7 +369,9 @@ def _describe_words(words: Words) -> str:
 
 
 def _asked_text(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
-    """Return question, key and choices in one text, to which answers refer. None if the key is not a choice."""
+    """Return question, key and choices in one text, to which answers refer. None if the key is not
+    a choice.
+    """
     at = graders.key_position(Asked(text or "", answer_key or "", tuple(given)))
     if not text or isinstance(at, str):
         return None
@@ -316,13 +380,20 @@ def _asked_text(text: str | None, answer_key: str | None, given: Sequence[str]) 
 
 
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
-    """Return the keys of the texts that answers refer to: words with key and choices, else only words or id."""
+    """Return the keys of the texts that answers refer to: words with key and choices, else only
+    words or id.
+    """
     rows = cursor.execute(
         "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
-        " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
+        " JOIN questions USING (question_key) JOIN question_texts t USING (text_key)"
+        " ORDER BY question_key",
         {"version": NEWEST},
     ).fetchall()
-    asked = {item: _asked_text(text, key, json.loads(choices)) for item, text, key, choices, _ in rows if item in items}
+    asked = {
+        item: _asked_text(text, key, json.loads(choices))
+        for item, text, key, choices, _ in rows
+        if item in items
+    }
     return {
         item: text_key if (words := asked[item]) is None else question_text_key(cursor, words)
         for item, *_, text_key in rows
@@ -330,8 +401,11 @@ def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     }
 
 
-def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], file: str, author: str) -> dict[str, int]:
-    """Write the generated answers of a file. The file states their contexts: a run at a depth, or gold passages.
+def write_generated(
+    cursor: Cursor, name: str, read: Sequence[WrittenAnswer], file: str, author: str
+) -> dict[str, int]:
+    """Write the generated answers of a file. The file states their contexts: a run at a depth, or
+    gold passages.
 
     Args:
         name: of the generator.
@@ -341,23 +415,34 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
         Numbers of answers and of new ones.
 
     Raises:
-        InputError: a query is missing, the generator answers in this project, or it already has another answer to the
-            same query, context and draw.
+        InputError: a query is missing, the generator answers in this project, or it already has
+            another answer to the same query, context and draw.
     """
-    known = next((item for item in answer_models_of(cursor, "generator") if item.name == name), None)
+    known = next(
+        (item for item in answer_models_of(cursor, "generator") if item.name == name), None
+    )
     if known is not None and not known.from_elsewhere:
         raise InputError(
             "answers-made-here",
-            f"Generator '{name}' answers queries in this project, so its answers cannot be imported.",
+            f"Generator '{name}' answers queries in this project, so its answers"
+            " cannot be imported.",
             "Give the model of this file another name (--source).",
         )
     keys = _query_text_keys(cursor, [item.query_id for item in read], file)
     key = put_answer_model(
-        cursor, "generator", AnswerModel(name, fingerprint_of(["generator elsewhere", name])), author
+        cursor,
+        "generator",
+        AnswerModel(name, fingerprint_of(["generator elsewhere", name])),
+        author,
     )
     answers = [
         Generated(
-            (keys[item.query_id], (GOLD_RUN, 0) if item.run == GOLD_RUN else (item.run, item.k or 0), None, item.draw),
+            (
+                keys[item.query_id],
+                (GOLD_RUN, 0) if item.run == GOLD_RUN else (item.run, item.k or 0),
+                None,
+                item.draw,
+            ),
             clean_text(item.answer),
         )
         for item in read
@@ -365,18 +450,21 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
     stored = {
         (question, run, k or 0, draw): text
         for question, run, k, draw, text in cursor.execute(
-            "SELECT question_text_key, run, k, draw, text FROM generated_answers JOIN answer_texts USING (text_key)"
-            " WHERE generator_key = ?",
+            "SELECT question_text_key, run, k, draw, text FROM generated_answers"
+            " JOIN answer_texts USING (text_key) WHERE generator_key = ?",
             [key],
         ).fetchall()
     }
     others = [
-        item for item in answers if stored.get((item.place[0], *item.place[1], item.place[3]), item.text) != item.text
-    ]  # fmt: skip
+        item
+        for item in answers
+        if stored.get((item.place[0], *item.place[1], item.place[3]), item.text) != item.text
+    ]
     if others:
         raise InputError(
             "answers-differ",
-            f"{file} changes {how_many(len(others), 'answers')} that generator '{name}' already has.",
+            f"{file} changes {how_many(len(others), 'answers')} that generator"
+            f" '{name}' already has.",
             "Stored answers cannot change. Give the model of this file another name (--source).",
         )
     return {"answers": len(answers), "new answers": add_generated(cursor, key, answers, None)}
@@ -400,7 +488,9 @@ def write_answer_verdicts(
     keys = _query_text_keys(cursor, [one.query_id for one in read], file)
     queries = dict(cursor.execute("SELECT query_id, query_key FROM queries").fetchall())
     said = {(queries[one.query_id], one.answer): one.acceptable for one in read}
-    return put_answer_verdicts(cursor, source, said, {queries[name]: key for name, key in keys.items()}, author)
+    return put_answer_verdicts(
+        cursor, source, said, {queries[name]: key for name, key in keys.items()}, author
+    )
 
 
 def _query_text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str, int]:
@@ -416,4 +506,7 @@ def _query_text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dic
             f"{file} has {how_many(len(lost), 'unknown queries')}: {first_few(lost)}.",
             "Import the queries first.",
         )
-    return {query_id: question_text_key(cursor, texts[query_id]) for query_id in dict.fromkeys(query_ids)}
+    return {
+        query_id: question_text_key(cursor, texts[query_id])
+        for query_id in dict.fromkeys(query_ids)
+    }

@@ -1,7 +1,8 @@
 """Import of files into a project: each import is previewed or done, whole or not at all.
 
-All files are read before anything is written, into lists or files next to the project. Other people can work meanwhile.
-Then everything is written in one transaction. A preview writes to a temporary copy.
+All files are read before anything is written, into lists or files next to the project. Other people
+can work meanwhile. Then everything is written in one transaction. A preview writes to a temporary
+copy.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..atomic_files import WorkingFolder
-from ..bank import NEWEST, Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from ..bank import (
+    NEWEST,
+    Words,
+    add_topics,
+    in_their_words,
+    save_questions,
+    take_queries,
+    take_words,
+)
 from ..errors import FileError, InputError, Problem, Report, check_known
 from ..formats import (
     KINDS_OF_FILE,
@@ -69,30 +78,71 @@ from ._exam_import import (
     write_factors,
     write_generated,
 )
-from ._graded_import import GradedFiles, GradedImport, make_graded_queries, replace_text_hashes, write_labels
+from ._graded_import import (
+    GradedFiles,
+    GradedImport,
+    make_graded_queries,
+    replace_text_hashes,
+    write_labels,
+)
 from ._run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
 
 LARGE = frozenset(
     {
-        "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
-        "failures", "overrides", "settlings", "answers", "retrieved", "generated_answers", "comparisons", "audit_ranks",
+        "passages",
+        "passage_texts",
+        "rankings",
+        "judgments",
+        "responses",
+        "response_sentences",
+        "listed",
+        "grades",
+        "failures",
+        "overrides",
+        "settlings",
+        "answers",
+        "retrieved",
+        "generated_answers",
+        "comparisons",
+        "audit_ranks",
         "audit_chances",
     }
-)  # fmt: skip
+)
 """Tables that may be large: an import states which of them it reads."""
 
 _NEVER = frozenset(
     {
-        "activity", "audit_claims", "audit_looks", "call_batch_pairs", "call_batches", "cascade_passages", "cascades",
-        "draft_steps", "drafts", "generations", "kept_replies", "migrations", "pool", "prompts", "proposals",
-        "proposed_items", "publications", "published_awaited", "published_passages", "published_pools",
-        "published_queries", "text_vectors",
+        "activity",
+        "audit_claims",
+        "audit_looks",
+        "call_batch_pairs",
+        "call_batches",
+        "cascade_passages",
+        "cascades",
+        "draft_steps",
+        "drafts",
+        "generations",
+        "kept_replies",
+        "migrations",
+        "pool",
+        "prompts",
+        "proposals",
+        "proposed_items",
+        "publications",
+        "published_awaited",
+        "published_passages",
+        "published_pools",
+        "published_queries",
+        "text_vectors",
     }
-)  # fmt: skip
+)
 """Tables that no import has to read for its outcome, or that it makes again."""
 
 _NARROW = {
-    "grades": "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS confidence)",
+    "grades": (
+        "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution,"
+        " NULL AS confidence)"
+    ),
     "failures": "* REPLACE (NULL AS raw)",
     "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
     "items": "* REPLACE (NULL AS raw)",
@@ -104,8 +154,8 @@ _NARROW = {
 def rehearse_imports(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
     """Provide a cursor on a copy of the project, in which imports can be tried.
 
-    The copy has the tables that these imports read, all in the same state. It is a separate database: it blocks no
-    other work, and nothing in it reaches the project.
+    The copy has the tables that these imports read, all in the same state. It is a separate
+    database: it blocks no other work, and nothing in it reaches the project.
 
     Args:
         tables: those of `LARGE` that the imports read; all small tables are copied.
@@ -124,21 +174,29 @@ def rehearse_imports(project: Project, tables: Collection[str], folder: Path) ->
 
 
 def _copy_tables(cursor: Cursor, copy: Cursor, tables: Collection[str]) -> None:
-    for name, last in cursor.execute("SELECT sequence_name, last_value FROM duckdb_sequences()").fetchall():
+    for name, last in cursor.execute(
+        "SELECT sequence_name, last_value FROM duckdb_sequences()"
+    ).fetchall():
         copy.execute(f"CREATE SEQUENCE {name} START {(last or 0) + 1:d}")
     made = cursor.execute(
-        "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_oid"
+        "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
+        " ORDER BY table_oid"
     ).fetchall()
     copy.execute(";".join(sql for _, sql in made))
     read = [
         name
         for name, _ in made
-        if not (name in _NEVER or name.startswith("replac") or (name in LARGE and name not in tables))
+        if not (
+            name in _NEVER or name.startswith("replac") or (name in LARGE and name not in tables)
+        )
     ]
-    # Most tables of a small project are empty, and copying nothing takes as long as copying a few rows.
+    # Most tables of a small project are empty, and copying nothing takes as long as copying a few
+    # rows.
     filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (FROM {name})" for name in read)
     for (name,) in cursor.execute(filled).fetchall():
-        rows = cursor.sql(f"SELECT {_NARROW.get(name, '*')} FROM {name} ORDER BY rowid").to_arrow_reader()
+        rows = cursor.sql(
+            f"SELECT {_NARROW.get(name, '*')} FROM {name} ORDER BY rowid"
+        ).to_arrow_reader()
         copy.register("copied", rows)
         copy.execute(f"INSERT INTO {name} FROM copied")
         copy.unregister("copied")
@@ -150,14 +208,17 @@ class Options:
     """Options of an import.
 
     Args:
-        source: name under which judgments or a leaderboard are kept; for None the proposal of `FileKind.source_name`.
-            Several files of leaderboards are joined under it. For an exam, the query of its items; for samples of
-            lm-evaluation-harness, the examinee; for labels, the grader.
-        skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing the file. Also leave
-            out questions of a bank about unknown queries, instead of adding these queries.
+        source: name under which judgments or a leaderboard are kept; for None the proposal of
+            `FileKind.source_name`. Several files of leaderboards are joined under it. For an exam,
+            the query of its items; for samples of lm-evaluation-harness, the examinee; for labels,
+            the grader.
+        skip_unknown: leave out lines of runs and qrels about unknown queries, instead of refusing
+            the file. Also leave out questions of a bank about unknown queries, instead of adding
+            these queries.
         gold: whether responses are the gold texts, one per query, instead of a system's.
         replace: whether the import may replace data that the project has under the same names.
-        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is recognized from the file.
+        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is recognized from
+            the file.
         scale: top of the scale of labels; for None the greatest label.
         only: ids of the queries or passages to import; all for None.
     """
@@ -234,8 +295,8 @@ def import_groups(
 
     Raises:
         FileError: a file was refused; it names the lines.
-        InputError: the content does not fit the project, the kind is unknown, or the import would replace something
-            without `Options.replace`.
+        InputError: the content does not fit the project, the kind is unknown, or the import would
+            replace something without `Options.replace`.
     """
     order = list(IMPORTERS)
     for group in groups:
@@ -254,24 +315,33 @@ def import_groups(
         looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
         tried = rehearse_imports(project, looked_at, folder) if preview else project.transaction()
         with tried as cursor:
-            results = [_write_group(cursor, group, report, content, author) for group, report, content in read]
+            results = [
+                _write_group(cursor, group, report, content, author)
+                for group, report, content in read
+            ]
             also(cursor)
             if not preview:
                 _refuse_to_replace(groups, results)
     return results
 
 
-def _write_group(cursor: Cursor, group: Group, report: Report, content: Any, author: str) -> Imported:
+def _write_group(
+    cursor: Cursor, group: Group, report: Report, content: Any, author: str
+) -> Imported:
     keeper, importer = Keeper(cursor), IMPORTERS[group.kind]
     files = [source.name for source in group.sources]
     with _name_files_in_errors(files):
-        counts = importer.write(_Into(cursor, keeper, author, group.sources, group.options, report), content)
+        counts = importer.write(
+            _Into(cursor, keeper, author, group.sources, group.options, report), content
+        )
         if importer.pools:
             refresh_pool(cursor)
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
-    detail = {"files": files, "counts": counts} | ({"replaced": list(map(str, replaced))} if replaced else {})
+    detail = {"files": files, "counts": counts} | (
+        {"replaced": list(map(str, replaced))} if replaced else {}
+    )
     keeper.record(settled, log_action(cursor, author, f"import {group.kind}", **detail))
     return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
 
@@ -302,7 +372,10 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
         )
 
 
-_NAME_QUERIES = "Import these queries, or a question bank with them, first. Or skip unknown queries (--skip-unknown)."
+_NAME_QUERIES = (
+    "Import these queries, or a question bank with them, first. Or skip unknown queries"
+    " (--skip-unknown)."
+)
 _MEND = "Nothing was imported. Correct the file, or import the other files without it."
 
 
@@ -335,9 +408,11 @@ class Importer(Generic[Content]):
     """The importer of files of one kind.
 
     Args:
-        read: reads files without access to the project. The folder is for data too large for memory.
+        read: reads files without access to the project. The folder is for data too large for
+            memory.
         write: writes what `read` returned, in the transaction of the import, and returns counts.
-        looks_at: the large tables of the project that the import reads, which a preview has to copy.
+        looks_at: the large tables of the project that the import reads, which a preview has to
+            copy.
         pools: whether the pool is made again afterwards.
     """
 
@@ -351,7 +426,9 @@ QueriesRead = tuple[dict[str, Query], list[KeptObject]]
 """Queries by id, and topics of AutoJudge as they came."""
 
 
-def _read_query_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> QueriesRead:
+def _read_query_files(
+    sources: Sequence[Source], report: Report, options: Options, folder: Path
+) -> QueriesRead:
     by_id: dict[str, Query] = {}
     topics: list[KeptObject] = []
     for source in sources:
@@ -371,7 +448,9 @@ def _write_queries(into: _Into, content: QueriesRead) -> dict[str, int]:
     return {"queries": len(by_id), "new queries": new}
 
 
-def _read_passage_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> PassageFiles:
+def _read_passage_files(
+    sources: Sequence[Source], report: Report, options: Options, folder: Path
+) -> PassageFiles:
     files = PassageFiles(folder)
     for source in sources:
         files.take(passage_files.read_passages(source, report, options.only))
@@ -379,7 +458,9 @@ def _read_passage_files(sources: Sequence[Source], report: Report, options: Opti
     return files
 
 
-def _read_run_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> RunFiles:
+def _read_run_files(
+    sources: Sequence[Source], report: Report, options: Options, folder: Path
+) -> RunFiles:
     files = RunFiles(folder, report)
     for source in sources:
         files.take(source)
@@ -403,7 +484,9 @@ def _write_responses(into: _Into, read: Sequence[Response]) -> dict[str, int]:
     topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
     for response in responses:
         for limit in beyond_limits(response, topics.get(response.query_id, {})):
-            report.remark(response.file, response.line, "beyond-track-limit", f"a response has {limit}")
+            report.remark(
+                response.file, response.line, "beyond-track-limit", f"a response has {limit}"
+            )
     keep_objects(
         cursor,
         [
@@ -412,21 +495,33 @@ def _write_responses(into: _Into, read: Sequence[Response]) -> dict[str, int]:
             if response.report
         ],
     )
-    return (write_gold if into.options.gold else write_responses)(cursor, responses, report, into.keeper)
+    return (write_gold if into.options.gold else write_responses)(
+        cursor, responses, report, into.keeper
+    )
 
 
-def _write_qrels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
+def _write_qrels(
+    into: _Into, name: str, found: list[tuple[Judgment, int]], file: str
+) -> dict[str, int]:
     stage_judgments(into.cursor, _keep_known_queries(into, file, found))
     return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
 
 
-def _write_labels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
+def _write_labels(
+    into: _Into, name: str, found: list[tuple[Judgment, int]], file: str
+) -> dict[str, int]:
     known = _keep_known_queries(into, file, found)
-    return write_labels(into.cursor, name, into.options.scale, known, file, into.report, into.author)
+    return write_labels(
+        into.cursor, name, into.options.scale, known, file, into.report, into.author
+    )
 
 
-def _keep_known_queries(into: _Into, file: str, judged_lines: Sequence[tuple[Judgment, int]]) -> list[Judgment]:
-    """Return the judgments or labels of a file that are about known queries; refuse or remark on the others."""
+def _keep_known_queries(
+    into: _Into, file: str, judged_lines: Sequence[tuple[Judgment, int]]
+) -> list[Judgment]:
+    """Return the judgments or labels of a file that are about known queries; refuse or remark on
+    the others.
+    """
     first_lines: dict[str, int] = {}
     for judgment, line in judged_lines:
         first_lines.setdefault(judgment.query_id, line)
@@ -446,14 +541,22 @@ def _write_banks(into: _Into, files: Sequence[BankFile]) -> dict[str, int]:
     cursor = into.cursor
     read = [_use_project_ids(cursor, part) for part in files]
     if into.options.skip_unknown:
-        read = [_known_part(cursor, part, source, into.report) for part, source in zip(read, into.sources, strict=True)]
+        read = [
+            _known_part(cursor, part, source, into.report)
+            for part, source in zip(read, into.sources, strict=True)
+        ]
     questions = [question for part in read for question in part.questions]
-    new = take_queries(cursor, [query for part in read for query in part.queries], False, into.keeper)
+    new = take_queries(
+        cursor, [query for part in read for query in part.queries], False, into.keeper
+    )
     keep_objects(cursor, [kept_object for part in read for kept_object in part.kept])
     words = take_words(cursor, questions)
-    version = save_questions(cursor, in_their_words(cursor, questions), f"Imported {into.files}", into.author)
+    version = save_questions(
+        cursor, in_their_words(cursor, questions), f"Imported {into.files}", into.author
+    )
     ((added, changed),) = cursor.execute(
-        "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions WHERE version = ?",
+        "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions"
+        " WHERE version = ?",
         [version or 0],
     ).fetchall()
     _remark_on_rest(cursor, questions, into.files, into.report)
@@ -468,28 +571,32 @@ def _write_banks(into: _Into, files: Sequence[BankFile]) -> dict[str, int]:
 
 
 def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
-    """Count questions that were known only by id, and remark on the effect of their new texts on grades."""
+    """Count questions that were known only by id, and remark on the effect of their new texts on
+    grades.
+    """
     if words.given:
         report.remark(
             names,
             None,
             "words-given",
-            f"this file adds the text of {how_many(words.given, 'questions')} known only by id; grades for the ids now"
-            " apply to this text in every bank version",
+            f"this file adds the text of {how_many(words.given, 'questions')} known only by id;"
+            " grades for the ids now apply to this text in every bank version",
         )
     if words.apart:
         report.remark(
             names,
             None,
             "words-apart",
-            f"assessors had already added this text to {how_many(words.apart, 'questions')} known only by id;"
-            " grades for the ids do not apply to this text",
+            f"assessors had already added this text to {how_many(words.apart, 'questions')} known"
+            " only by id; grades for the ids do not apply to this text",
         )
     return {GET_WORDS: words.given} if words.given else {}
 
 
 def _use_project_ids(cursor: Cursor, part: BankFile) -> BankFile:
-    """Return a bank with the project's query ids, if the project has the bank's queries under the bank's prefix."""
+    """Return a bank with the project's query ids, if the project has the bank's queries under the
+    bank's prefix.
+    """
     if not part.prefix:
         return part
     ids = [query.query_id for query in part.queries]
@@ -512,17 +619,20 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
             source.name,
             None,
             "unknown-query",
-            f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
+            f"left out {how_many(rest, 'questions')} of"
+            f" {how_many(len(unknown), 'unknown queries')}",
         )
     queries = [query for query in part.queries if query.query_id not in unknown]
     return replace(part, queries=queries, questions=questions)
 
 
-def _remark_on_rest(cursor: Cursor, questions: Sequence[Question], names: str, report: Report) -> None:
+def _remark_on_rest(
+    cursor: Cursor, questions: Sequence[Question], names: str, report: Report
+) -> None:
     """Remark on active questions of the file's queries that the file does not name: they stay."""
     ((rest,),) = cursor.execute(
-        "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key) JOIN queries USING (query_key)"
-        " WHERE active AND query_id IN (SELECT unnest($queries::VARCHAR[]))"
+        "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key) JOIN queries"
+        " USING (query_key) WHERE active AND query_id IN (SELECT unnest($queries::VARCHAR[]))"
         " AND question_id NOT IN (SELECT unnest($named::VARCHAR[]))",
         {
             "version": NEWEST,
@@ -541,7 +651,9 @@ def _remark_on_rest(cursor: Cursor, questions: Sequence[Question], names: str, r
 
 @contextmanager
 def _pause_collecting() -> Iterator[None]:
-    """Switch off garbage collection, which would find nothing: reading makes millions of lists without cycles."""
+    """Switch off garbage collection, which would find nothing: reading makes millions of lists
+    without cycles.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -555,7 +667,9 @@ GradedRead = tuple[GradedFiles, list[GradedNugget]]
 """Graded files, and grades made elsewhere."""
 
 
-def _read_graded_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> GradedRead:
+def _read_graded_files(
+    sources: Sequence[Source], report: Report, options: Options, folder: Path
+) -> GradedRead:
     files = GradedFiles(folder)
     elsewhere: list[GradedNugget] = []
     with _pause_collecting():
@@ -563,7 +677,9 @@ def _read_graded_files(sources: Sequence[Source], report: Report, options: Optio
             if has_nugget_grades(source):
                 # The proposed name for judgments is not a name for a grader.
                 unnamed = options.source in (None, KINDS_OF_FILE["graded"].source)
-                elsewhere += read_nugget_grades(source, report, source.stem if unnamed else str(options.source))
+                elsewhere += read_nugget_grades(
+                    source, report, source.stem if unnamed else str(options.source)
+                )
                 continue
             with _name_files_in_errors([source.name]):
                 files.take(graded_files.read_graded(source, report))
@@ -582,19 +698,27 @@ def _write_graded(into: _Into, content: GradedRead) -> dict[str, int]:
             grades.write(batch)
             # Free this batch before the next one is read.
             del batch
-    counts = grades.finish(into.options.source or KINDS_OF_FILE["graded"].source_name(into.sources[0]), into.report)
+    counts = grades.finish(
+        into.options.source or KINDS_OF_FILE["graded"].source_name(into.sources[0]), into.report
+    )
     return counts | _count_words(grades.words, into.files, into.report)
 
 
 def _write_leaderboards(into: _Into, content: None) -> dict[str, int]:
     cursor, named = into.cursor, into.options.source
-    # Read within the transaction because queries of the same import count as known too; such files are small.
+    # Read within the transaction because queries of the same import count as known too; such files
+    # are small.
     known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
     boards = []
     for source in into.sources:
         proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
         for board in read_boards(source, into.report, known, into.options.form):
-            boards.append((source, replace(board, name=(named or proposed) + board.name.removeprefix(proposed))))
+            boards.append(
+                (
+                    source,
+                    replace(board, name=(named or proposed) + board.name.removeprefix(proposed)),
+                )
+            )
     if named and len(into.sources) > 1:
         boards = _join_boards(boards, named, into.report)
     for source, board in boards:
@@ -608,64 +732,100 @@ def _write_leaderboards(into: _Into, content: None) -> dict[str, int]:
     return counts | ({"values by query": values} if values else {})
 
 
-def _join_boards(given: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
-    """Return the leaderboards of several files as one per measure. A system may be in only one of the files."""
+def _join_boards(
+    given: Sequence[tuple[Source, Board]], name: str, report: Report
+) -> list[tuple[Source, Board]]:
+    """Return the leaderboards of several files as one per measure. A system may be in only one of
+    the files.
+    """
     boards: dict[str, tuple[Source, Board]] = {}
     for source, board in given:
-        first, before = boards.setdefault(board.measure, (source, replace(board, rows=[], per_query={})))
+        first, before = boards.setdefault(
+            board.measure, (source, replace(board, rows=[], per_query={}))
+        )
         rows = [*before.rows, *board.rows]
         if twice := {row.run for row in before.rows}.intersection(row.run for row in board.rows):
-            report.refuse(source.name, None, "duplicate-run", f"{first_few(sorted(twice))} is also in another file")
+            report.refuse(
+                source.name,
+                None,
+                "duplicate-run",
+                f"{first_few(sorted(twice))} is also in another file",
+            )
         by_query = {**before.per_query, **board.per_query}
-        boards[board.measure] = first, replace(before, rows=rows, per_query=by_query, apart=before.apart | board.apart)
+        boards[board.measure] = (
+            first,
+            replace(before, rows=rows, per_query=by_query, apart=before.apart | board.apart),
+        )
     # Systems can be compared over common queries only if all of them have scores by query.
     return [
-        (source, replace(board, name=f"{name} {board.measure}" if len(boards) > 1 else name, per_query=known))
+        (
+            source,
+            replace(
+                board, name=f"{name} {board.measure}" if len(boards) > 1 else name, per_query=known
+            ),
+        )
         for source, board in boards.values()
         for known in [board.per_query if len(board.per_query) == len(board.rows) else {}]
     ]
 
 
 def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report) -> None:
-    """Refuse a leaderboard if most of its systems or text cells are queries or passages of the project."""
+    """Refuse a leaderboard if most of its systems or text cells are queries or passages of the
+    project.
+    """
     systems = {row.run for row in board.rows}
-    for named, what in ((systems, "systems"), ({board.measure}, "measures"), (board.apart, "cells in text columns")):
+    for named, what in (
+        (systems, "systems"),
+        ({board.measure}, "measures"),
+        (board.apart, "cells in text columns"),
+    ):
         for table, noun in (("queries", "query"), ("passages", "passage")):
             known = cursor.execute(
-                f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))", [list(named)]
+                f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))",
+                [list(named)],
             ).fetchall()
             if 2 * len(known) > len(named):
                 reason = (
-                    f"the {what} are {table} of the project, such as {known[0][0]}, so this is not a leaderboard of"
-                    " systems; rename the column of queries to 'query'; import judgments as qrels, rankings as runs"
+                    f"the {what} are {table} of the project, such as {known[0][0]}, so this is not"
+                    " a leaderboard of"
+                    " systems; rename the column of queries to 'query'; import judgments as qrels,"
+                    " rankings as runs"
                 )
                 report.refuse(source.name, None, "not-a-leaderboard", reason)
                 return
 
 
-def _make_answers_importer(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Importer[Any]:
+def _make_answers_importer(
+    read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]],
+) -> Importer[Any]:
     """Return the importer of files with answers of examinees, given the reader of one file.
 
     An examinee may be in several files if these have no item in common.
     """
 
-    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> list[SatElsewhere]:
+    def read_all(
+        sources: Sequence[Source], report: Report, options: Options, folder: Path
+    ) -> list[SatElsewhere]:
         examinees: list[SatElsewhere] = []
         for source in sources:
             for examinee in read(source, report, options.source):
                 if any(
-                    examinee.student == each.student and examinee.verdicts.keys() & each.verdicts for each in examinees
+                    examinee.student == each.student and examinee.verdicts.keys() & each.verdicts
+                    for each in examinees
                 ):
                     reason = (
-                        f"another file has the same items for examinee {examinee.student}; import each with its "
-                        "own --name"
+                        f"another file has the same items for examinee {examinee.student}; import"
+                        " each with its own --name"
                     )
                     report.refuse(source.name, None, "duplicate-student", reason)
                 examinees.append(examinee)
                 if levels := factors_in_name(examinee.student):
                     read_as = ", ".join(f"{factor} {level}" for factor, level in levels.items())
                     report.remark(
-                        source.name, None, "factors-in-name", f"the name '{examinee.student}' is read as {read_as}"
+                        source.name,
+                        None,
+                        "factors-in-name",
+                        f"the name '{examinee.student}' is read as {read_as}",
                     )
         return examinees
 
@@ -685,7 +845,8 @@ def _make_named_importer(
     looks_at: Collection[str],
     pools: bool = False,
 ) -> Importer[Any]:
-    """Return the importer of files that are each kept under their own name: read and written one by one.
+    """Return the importer of files that are each kept under their own name: read and written one by
+    one.
 
     Args:
         write: gets the name, the content and the file's name.
@@ -699,7 +860,10 @@ def _make_named_importer(
             name = (options.source if len(sources) == 1 else None) or source.stem
             if name in files:
                 report.refuse(
-                    source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
+                    source.name,
+                    None,
+                    "duplicate-file-name",
+                    f"another file is also named {name}; rename one of them",
                 )
             files[name] = (source.name, read(source, report))
         return files
@@ -719,25 +883,48 @@ IMPORTERS: dict[str, Importer[Any]] = {
     "queries": Importer(_read_query_files, _write_queries, NOTHING_LARGE),
     "passages": Importer(
         _read_passage_files,
-        lambda into, files: {"new passages": add_kept_passages(into.cursor, files, into.keeper).new},
+        lambda into, files: {
+            "new passages": add_kept_passages(into.cursor, files, into.keeper).new
+        },
         LARGE
-        - {"rankings", "responses", "listed", "failures", "answers", "retrieved", "generated_answers", "comparisons"},
+        - {
+            "rankings",
+            "responses",
+            "listed",
+            "failures",
+            "answers",
+            "retrieved",
+            "generated_answers",
+            "comparisons",
+        },
         pools=True,
     ),
     "bank": Importer(
-        lambda sources, report, *_: [question_bank_files.read_bank(source, report) for source in sources],
+        lambda sources, report, *_: [
+            question_bank_files.read_bank(source, report) for source in sources
+        ],
         _write_banks,
         NOTHING_LARGE,
     ),
     "exam": Importer(
-        lambda sources, report, *_: [item for source in sources for item in exam_files.read_exam(source, report)],
+        lambda sources, report, *_: [
+            item for source in sources for item in exam_files.read_exam(source, report)
+        ],
         lambda into, items: write_exam_items(
-            into.cursor, items, into.files, into.options.source, into.report, into.keeper, into.author
+            into.cursor,
+            items,
+            into.files,
+            into.options.source,
+            into.report,
+            into.keeper,
+            into.author,
         ),
         frozenset({"passages", "passage_texts"}),
     ),
     "graded": Importer(_read_graded_files, _write_graded, LARGE),
-    "runs": Importer(_read_run_files, _write_runs, frozenset({"passages", "rankings", "responses"}), pools=True),
+    "runs": Importer(
+        _read_run_files, _write_runs, frozenset({"passages", "rankings", "responses"}), pools=True
+    ),
     "responses": Importer(
         lambda sources, report, *_: read_responses(sources, report),
         _write_responses,
@@ -757,7 +944,9 @@ IMPORTERS: dict[str, Importer[Any]] = {
         pools=True,
     ),
     "leaderboard": Importer(lambda *_: None, _write_leaderboards, frozenset({"passages"})),
-    "responses-matrix": _make_answers_importer(lambda source, report, _: read_matrix(source, report)),
+    "responses-matrix": _make_answers_importer(
+        lambda source, report, _: read_matrix(source, report)
+    ),
     "lm-eval": _make_answers_importer(lambda *given: [read_samples(*given)]),
     "students": Importer(
         lambda sources, report, *_: [read_factors(source, report) for source in sources],
@@ -766,12 +955,16 @@ IMPORTERS: dict[str, Importer[Any]] = {
     ),
     "answers": _make_named_importer(
         read_answers,
-        lambda into, name, found, file: write_generated(into.cursor, name, found, file, into.author),
+        lambda into, name, found, file: write_generated(
+            into.cursor, name, found, file, into.author
+        ),
         ("generated_answers",),
     ),
     "answer-verdicts": _make_named_importer(
         read_answer_verdicts,
-        lambda into, name, found, file: write_answer_verdicts(into.cursor, name, found, file, into.author),
+        lambda into, name, found, file: write_answer_verdicts(
+            into.cursor, name, found, file, into.author
+        ),
         (),
     ),
 }

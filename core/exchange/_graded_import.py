@@ -1,4 +1,6 @@
-"""Import of grades: from Autograder/RUBRIC files with all data of their queries, from other tools, and as labels."""
+"""Import of grades: from Autograder/RUBRIC files with all data of their queries, from other tools,
+and as labels.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..bank import QuestionFile, add_topics, latest_questions, put_grader, question_text_key, take_queries
+from ..bank import (
+    QuestionFile,
+    add_topics,
+    latest_questions,
+    put_grader,
+    question_text_key,
+    take_queries,
+)
 from ..errors import InputError, Report
 from ..formats import GradedNugget, text_hash
 from ..grading import write_grades
@@ -62,7 +71,8 @@ DETAILS = {
     "reason": pa.string(),
     "note": pa.string(),
 }
-"""Optional details of a grade in addition to its rating. A batch omits columns without any value."""
+"""Optional details of a grade in addition to its rating. A batch omits columns without any value.
+"""
 
 
 @dataclass
@@ -71,24 +81,28 @@ class Batch:
 
     Args:
         asked: pairs (number of the grader, question id) that grades are about, with their places.
-        grades: `asked`, a place in the argument of this name; `passage`, a row among all passages of the files;
-            `rating`; and those columns of `DETAILS` that have a value.
+        grades: `asked`, a place in the argument of this name; `passage`, a row among all passages
+            of the files; `rating`; and those columns of `DETAILS` that have a value.
     """
 
     asked: dict[tuple[int, str], int] = field(default_factory=dict)
-    grades: pa.Table = field(default_factory=lambda: _column_table({"asked": [], "passage": [], "rating": []}))
+    grades: pa.Table = field(
+        default_factory=lambda: _column_table({"asked": [], "passage": [], "rating": []})
+    )
 
 
 @dataclass
 class GradedFiles:
-    """Graded files after reading: grades in batches, passages and rankings, each in a file of their own.
+    """Graded files after reading: grades in batches, passages and rankings, each in a file of their
+    own.
 
     Memory is bounded by the batch, except for the data of queries, runs and graders.
 
     Args:
         folder: folder of the buffer files.
         topics: numbers by judged topic.
-        judged: judgments of each line in rows: number of the topic, row among all passages of the files, and value.
+        judged: judgments of each line in rows: number of the topic, row among all passages of the
+            files, and value.
     """
 
     folder: Path
@@ -138,7 +152,9 @@ class GradedFiles:
         pa.default_memory_pool().release_unused()
 
     def listed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the passages that lines list for grading: places in `queries`, and rows of `passages`, in order."""
+        """Return the passages that lines list for grading: places in `queries`, and rows of
+        `passages`, in order.
+        """
         rows = [rows for _, rows in self._listed]
         places = np.repeat([place for place, _ in self._listed], [len(part) for part in rows])
         return places.astype(np.int32), np.concatenate(rows or [np.zeros(0, np.int32)])
@@ -148,7 +164,8 @@ class GradedFiles:
         with self._file.open("rb") as kept:
             while True:
                 try:
-                    # Safe to unpickle: only this process wrote the file, in a folder that only its user can enter.
+                    # Safe to unpickle: only this process wrote the file, in a folder that only its
+                    # user can enter.
                     yield pickle.load(kept)
                 except EOFError:
                     return
@@ -158,14 +175,21 @@ class GradedFiles:
         start = self.passages.rows
         row_of = {passage.passage_id: row for row, passage in enumerate(line.passages, start)}
         self._listed.append(
-            (len(self.queries), np.array([row_of[item] for item in _listed_passages(line, bool(facets))], np.int32))
+            (
+                len(self.queries),
+                np.array([row_of[item] for item in _listed_passages(line, bool(facets))], np.int32),
+            )
         )
         self.queries.append(_with_facets(line.query, facets))
         self.facets += facets
         self.passages.take(line.passages)
         self.questions.take(line.questions)
         judged = [
-            (self.topics.setdefault(item.query_id, len(self.topics)), row_of[item.passage_id], item.value)
+            (
+                self.topics.setdefault(item.query_id, len(self.topics)),
+                row_of[item.passage_id],
+                item.value,
+            )
             for item in line.judgments
         ]
         self.judged.append(np.array(judged, np.int32).reshape(-1, 3))
@@ -186,7 +210,11 @@ class GradedFiles:
             "rating": list(chain.from_iterable(grades.ratings)),
         }
         if any(grades.answers):
-            answers = [one for given, size in zip(grades.answers, sizes, strict=True) for one in given or [None] * size]
+            answers = [
+                one
+                for given, size in zip(grades.answers, sizes, strict=True)
+                for one in given or [None] * size
+            ]
             # An answer is highlighted in its passage, whose text is cleaned in the same way.
             table["answer"] = [answer and clean_text(answer) for answer in answers]
             self._characters += sum(map(len, filter(None, answers)))
@@ -201,9 +229,17 @@ class GradedFiles:
     def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the places in `Batch.asked` of the questions asked, passage after passage."""
         known = self._batch.asked
-        # A file usually asks the same of successive passages, so each list of questions is looked up once.
-        lists = [ids for ids, before in zip(question_ids, [None, *question_ids], strict=False) if ids is not before]
-        places = {one: known.setdefault((grader, one), len(known)) for one in dict.fromkeys(chain.from_iterable(lists))}
+        # A file usually asks the same of successive passages, so each list of questions is looked
+        # up once.
+        lists = [
+            ids
+            for ids, before in zip(question_ids, [None, *question_ids], strict=False)
+            if ids is not before
+        ]
+        places = {
+            one: known.setdefault((grader, one), len(known))
+            for one in dict.fromkeys(chain.from_iterable(lists))
+        }
         numbers, last, own = list[np.ndarray](), None, np.zeros(0, np.int32)
         for ids in question_ids:
             if ids is not last:
@@ -213,15 +249,20 @@ class GradedFiles:
 
     def _keep(self) -> None:
         if self._grades:
-            # Details that only some grades have become NULL in the others. A missing `defaulted` becomes false later.
-            self._batch.grades = pa.concat_tables(self._grades, promote_options="default").combine_chunks()
+            # Details that only some grades have become NULL in the others. A missing `defaulted`
+            # becomes false later.
+            self._batch.grades = pa.concat_tables(
+                self._grades, promote_options="default"
+            ).combine_chunks()
         pickle.dump(self._batch, self._out, protocol=pickle.HIGHEST_PROTOCOL)
         self._begin()
 
 
 def _column_table(columns: dict[str, Any]) -> pa.Table:
     types = {"asked": pa.int32(), "passage": pa.int32(), "rating": pa.int8()} | DETAILS
-    return pa.table({name: pa.array(columns[name], types[name]) for name in types if name in columns})
+    return pa.table(
+        {name: pa.array(columns[name], types[name]) for name in types if name in columns}
+    )
 
 
 def _facet_topics(line: GradedQuery) -> list[str]:
@@ -234,18 +275,28 @@ def _facet_topics(line: GradedQuery) -> list[str]:
 
 
 def _with_facets(query: Query, facets: list[str]) -> Query:
-    """Return the query of a line with a subtopic for every facet. The text of an unknown facet is its id."""
+    """Return the query of a line with a subtopic for every facet. The text of an unknown facet is
+    its id.
+    """
     ids = [topic.removeprefix(f"{query.query_id}/") for topic in facets]
     known = {subtopic.subtopic_id for subtopic in query.subtopics}
-    return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
+    return replace(
+        query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known)
+    )
 
 
 def _listed_passages(line: GradedQuery, faceted: bool) -> list[str]:
-    """Return the passages that a line lists for grading, without those that only a facet ranks or judges."""
+    """Return the passages that a line lists for grading, without those that only a facet ranks or
+    judges.
+    """
     query_id = line.query.query_id
     of_facet: set[str] = set()
     if faceted:
-        placed = [(item.query_id, item.passage_id) for ranking in line.rankings.values() for item in ranking]
+        placed = [
+            (item.query_id, item.passage_id)
+            for ranking in line.rankings.values()
+            for item in ranking
+        ]
         placed += [(item.query_id, item.passage_id) for item in line.judgments]
         of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
     return [p.passage_id for p in line.passages if p.passage_id not in of_facet]
@@ -266,7 +317,9 @@ class GradedImport:
 
     def __post_init__(self) -> None:
         cursor, files = self.cursor, self.files
-        queries = take_queries(cursor, files.queries, False, self.keeper) + add_topics(cursor, files.facets)
+        queries = take_queries(cursor, files.queries, False, self.keeper) + add_topics(
+            cursor, files.facets
+        )
         self.asked_of = files.questions.settle(cursor)
         self.words = files.questions.take_words(cursor)
         self.version = files.questions.save(cursor, f"Imported {self.names}", self.author)
@@ -288,14 +341,24 @@ class GradedImport:
         release_memory(cursor)
         for spec in files.graders:
             key = put_grader(cursor, spec)
-            self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author)))
+            self.graders.append(
+                (key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author))
+            )
 
     def _meant(self) -> pa.Table:
-        """Return the keys of the texts that grades of questions are about: `question_id`, `text_key`."""
+        """Return the keys of the texts that grades of questions are about: `question_id`,
+        `text_key`.
+        """
         # The question of a direct grader has the id of its query.
         queries = list(dict.fromkeys(query.query_id for query in self.files.queries))
-        columns: dict[str, list[str | None]] = {"question_id": [*queries], "text": [None] * len(queries)}
-        asked = [*self.files.questions.parts(self.cursor), table_of(columns, dict.fromkeys(columns, "VARCHAR"))]
+        columns: dict[str, list[str | None]] = {
+            "question_id": [*queries],
+            "text": [None] * len(queries),
+        }
+        asked = [
+            *self.files.questions.parts(self.cursor),
+            table_of(columns, dict.fromkeys(columns, "VARCHAR")),
+        ]
         meant = []
         for part in asked:
             with lend_table(self.cursor, "asked", part):
@@ -316,10 +379,15 @@ class GradedImport:
                 rows = self.cursor.execute(
                     "SELECT * FROM read_grades WHERE rating IS NOT NULL"
                     " OR (grader_key, question_text_key, passage_text_key) NOT IN"
-                    "  (SELECT (grader_key, question_text_key, passage_text_key) FROM failures) ORDER BY row"
+                    "  (SELECT (grader_key, question_text_key, passage_text_key)"
+                    " FROM failures) ORDER BY row"
                 ).to_arrow_table()
         # A grade is about a text, so grades of passages without a text are dropped.
-        about = rows.filter(rows["passage_text_key"].is_valid()) if rows["passage_text_key"].null_count else rows
+        about = (
+            rows.filter(rows["passage_text_key"].is_valid())
+            if rows["passage_text_key"].null_count
+            else rows
+        )
         self.textless += len(rows) - len(about)
         written = write_grades(self.cursor, about)
         self.counts["grades"] += batch.grades.num_rows
@@ -329,11 +397,14 @@ class GradedImport:
         release_memory(self.cursor)
 
     def _rows_of(self, batch: Batch) -> pa.Table:
-        """Return the grades of a batch with the keys of questions, passages and jobs, as `write_grades` expects."""
+        """Return the grades of a batch with the keys of questions, passages and jobs, as
+        `write_grades` expects.
+        """
         asked, grades = self._asked(batch), batch.grades
         passages = self.written.text_keys[grades["passage"].to_numpy()]
         size = len(grades)
-        # Failures need all columns, even if NULL. A million grades without details need no room for them.
+        # Failures need all columns, even if NULL. A million grades without details need no room for
+        # them.
         needed = DETAILS if grades["rating"].null_count else ("defaulted", *grades.column_names)
         columns = {
             name: grades[name] if name in grades.column_names else pa.nulls(size, DETAILS[name])
@@ -363,13 +434,18 @@ class GradedImport:
         ids = pa.array([question_id for _, question_id in batch.asked], pa.string())
         keys = self.meant["text_key"].chunk(0).take(pc.index_in(ids, self.meant["question_id"]))
         if own := self._own_keys(batch):
-            keys = pa.array([own.get(place, key) for place, key in enumerate(keys.to_pylist())], pa.int32())
+            keys = pa.array(
+                [own.get(place, key) for place, key in enumerate(keys.to_pylist())], pa.int32()
+            )
         graders, jobs = np.array(self.graders, np.int32).reshape(-1, 2).T
-        return pa.table({"grader_key": graders[numbers], "job_key": jobs[numbers], "text_key": keys})
+        return pa.table(
+            {"grader_key": graders[numbers], "job_key": jobs[numbers], "text_key": keys}
+        )
 
     def _own_keys(self, batch: Batch) -> dict[int, int]:
-        """Return text keys, by place in `batch.asked`, for graders that read more than a question: direct graders,
-        and those that read answer keys. Entries with an unknown text are left out."""
+        """Return text keys, by place in `batch.asked`, for graders that read more than a question:
+        direct graders, and those that read answer keys. Entries with an unknown text are left out.
+        """
         specs = self.files.graders
         more = {
             place: (specs[number], question_id)
@@ -377,18 +453,30 @@ class GradedImport:
             if specs[number].method == "direct" or specs[number].reads
         }
         questions = (
-            self.files.questions.named(self.cursor, [question_id for _, question_id in more.values()]) if more else {}
+            self.files.questions.named(
+                self.cursor, [question_id for _, question_id in more.values()]
+            )
+            if more
+            else {}
         )
         texts = {
-            place: spec.asked_text(self._title(question_id) if spec.method == "direct" else questions[question_id])
+            place: spec.asked_text(
+                self._title(question_id) if spec.method == "direct" else questions[question_id]
+            )
             for place, (spec, question_id) in more.items()
         }
-        return {place: question_text_key(self.cursor, text) for place, text in texts.items() if text is not None}
+        return {
+            place: question_text_key(self.cursor, text)
+            for place, text in texts.items()
+            if text is not None
+        }
 
     def _title(self, query_id: str) -> Question:
         """Return a query in the form in which a direct grader is asked it."""
         rows = self.cursor.execute(
-            "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
+            "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key)"
+            " WHERE query_id = ?",
+            [query_id],
         ).fetchall()
         return Question(query_id, query_id, rows[0][0], answer_key=rows[0][1])
 
@@ -396,12 +484,20 @@ class GradedImport:
         """Write everything that needs the whole file: runs, judgments and pool."""
         if self.files.rankings.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
-            whole = sorted(run for run in self.files.rankings.runs if known.get(run, self.names) != self.names)
+            whole = sorted(
+                run for run in self.files.rankings.runs if known.get(run, self.names) != self.names
+            )
             for run in whole:
                 report.remark(
-                    self.names, None, "run-kept", f"run {run} was imported completely from {known[run]} and is kept"
+                    self.names,
+                    None,
+                    "run-kept",
+                    f"run {run} was imported completely from {known[run]} and is kept",
                 )
-            runs = [(run, run, self.names) for run in sorted(self.files.rankings.runs.keys() - set(whole))]
+            runs = [
+                (run, run, self.names)
+                for run in sorted(self.files.rankings.runs.keys() - set(whole))
+            ]
             if repeated := write_stated_rankings(
                 self.cursor, self.files.rankings, runs, self.written.keys, self.keeper
             ):
@@ -409,7 +505,8 @@ class GradedImport:
                     self.names,
                     None,
                     "repeated-ranks",
-                    f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are numbered again",
+                    f"repeated ranks in {how_many(repeated, 'rankings')}: the"
+                    " passages are numbered again",
                 )
             self.counts["runs"] = len(runs)
         if self.files.topics:
@@ -427,10 +524,16 @@ class GradedImport:
         for skipped, code, why in (
             (same, "grade-known", "the same question and passage texts already have a grade"),
             (self.textless, "no-passage-text", "the passage has no text"),
-            (self.differing, "differing-grade", "the grader already graded these texts differently"),
+            (
+                self.differing,
+                "differing-grade",
+                "the grader already graded these texts differently",
+            ),
         ):
             if skipped:
-                report.remark(self.names, None, code, f"{how_many(skipped, 'grades')} skipped: {why}")
+                report.remark(
+                    self.names, None, code, f"{how_many(skipped, 'grades')} skipped: {why}"
+                )
         release_memory(self.cursor)
         refresh_pool(self.cursor)
         release_memory(self.cursor)
@@ -452,19 +555,28 @@ _TYPES = {"row": "INTEGER", "query_id": "VARCHAR", "passage_id": "VARCHAR"}
 
 
 def write_labels(
-    cursor: Cursor, name: str, scale: int | None, labels: Sequence[Judgment], file: str, report: Report, author: str
+    cursor: Cursor,
+    name: str,
+    scale: int | None,
+    labels: Sequence[Judgment],
+    file: str,
+    report: Report,
+    author: str,
 ) -> dict[str, int]:
-    """Write labels as grades of the grader with this name; each label rates a passage for the whole query.
+    """Write labels as grades of the grader with this name; each label rates a passage for the whole
+    query.
 
     Args:
-        scale: top of the grader's scale. For None that of the grader if the project has it, else the greatest label.
+        scale: top of the grader's scale. For None that of the grader if the project has it, else
+            the greatest label.
         report: takes notes about labels that are left out.
 
     Returns:
         Counts of labels and of new grades.
 
     Raises:
-        InputError: another grader has the name, it labelled these texts differently before, or no passage has a text.
+        InputError: another grader has the name, it labelled these texts differently before, or no
+            passage has a text.
     """
     spec = _label_grader(cursor, name, scale, max(label.value for label in labels))
     columns = {
@@ -474,11 +586,13 @@ def write_labels(
     }
     with lend_table(cursor, "new_labels", table_of(columns, _TYPES)):
         arrays = cursor.execute(
-            "SELECT row, query_key, passage_key, text_key FROM new_labels JOIN queries USING (query_id)"
+            "SELECT row, query_key, passage_key, text_key FROM new_labels JOIN queries"
+            " USING (query_id)"
             " JOIN passages USING (passage_id) WHERE text_key IS NOT NULL ORDER BY row"
         ).fetchnumpy()
     rows, queries, passages, texts = (
-        np.asarray(arrays[column], np.int32) for column in ("row", "query_key", "passage_key", "text_key")
+        np.asarray(arrays[column], np.int32)
+        for column in ("row", "query_key", "passage_key", "text_key")
     )
     if textless := len(labels) - len(rows):
         reason = f"{how_many(textless, 'labels')} skipped: the passage has no text in the project"
@@ -497,9 +611,14 @@ def write_labels(
     values = np.array([label.value for label in labels], np.int8)[rows]
     questions = np.array([asked[key] for key in queries.tolist()], np.int32)
     # A grade is about a text, so the same text gets one label.
-    _, first, place = np.unique(questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True)
+    _, first, place = np.unique(
+        questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True
+    )
     if differing := int((values != values[first[place]]).sum()):
-        reason = f"{how_many(differing, 'labels')} skipped: the same text has a different label earlier in the file"
+        reason = (
+            f"{how_many(differing, 'labels')} skipped: the same text has a different label"
+            " earlier in the file"
+        )
         report.remark(file, None, "differing-grade", reason)
     grader = put_grader(cursor, spec)
     job = add_job(cursor, "grading", grader, {"import": "labels"}, 0, author)
@@ -521,7 +640,8 @@ def write_labels(
     if written.differing:
         raise InputError(
             "labels-differ",
-            f"'{name}' already has different labels for {how_many(written.differing, 'passages')} of the file.",
+            f"'{name}' already has different labels for"
+            f" {how_many(written.differing, 'passages')} of the file.",
             "Import the file under another name (--name).",
         )
     list_keys(cursor, queries, passages)
@@ -536,7 +656,9 @@ def _label_grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -
         InputError: another grader has its name, or a label is beyond its scale.
     """
     check_new(cursor, "grader", [name])
-    known = cursor.execute("SELECT fingerprint, max_rating FROM graders WHERE name = ?", [name]).fetchall()
+    known = cursor.execute(
+        "SELECT fingerprint, max_rating FROM graders WHERE name = ?", [name]
+    ).fetchall()
     top = scale or (known[0][1] if known else max(1, greatest))
     spec = GraderSpec(name, "direct", name, parameters={"imported": "labels"}, max_rating=top)
     if known and known[0][0] != spec.fingerprint:
@@ -559,14 +681,18 @@ Responses = dict[tuple[str, str], tuple[list[str], str]]
 """Passages of a response by run and query: their ids, and their joined texts."""
 
 
-def make_graded_queries(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) -> list[GradedQuery]:
+def make_graded_queries(
+    cursor: Cursor, grades: Sequence[GradedNugget], report: Report
+) -> list[GradedQuery]:
     """Return grades made elsewhere as lines of a graded file, one per query.
 
-    A question is the one in the bank with the same words, else the one with the same id. A response is the project's
-    own if it consists of one passage, else a passage RUN/QUERY. A run that only the file knows gets a ranking of these.
+    A question is the one in the bank with the same words, else the one with the same id. A response
+    is the project's own if it consists of one passage, else a passage RUN/QUERY. A run that only
+    the file knows gets a ranking of these.
 
     Args:
-        report: takes refused lines: the text of a response or question is unknown, or its id has another text.
+        report: takes refused lines: the text of a response or question is unknown, or its id has
+            another text.
     """
     bank = latest_questions(cursor)
     by_words = {(entry.query_id, entry.text or ""): entry for entry in bank}
@@ -588,7 +714,9 @@ def make_graded_queries(cursor: Cursor, grades: Sequence[GradedNugget], report: 
         before = texts.setdefault(passage.passage_id, passage.text) or passage.text
         texts[passage.passage_id] = before
         if not known or words not in ("", known) or question.query_id != query_id:
-            reason = f"question {question.question_id} is not in the bank of the query with this text"
+            reason = (
+                f"question {question.question_id} is not in the bank of the query with this text"
+            )
             report.refuse(entry.source.name, entry.line, "unknown-question", reason)
         if passage.text not in ("", before):
             reason = f"passage {passage.passage_id} has another text on an earlier line"
@@ -610,18 +738,26 @@ def make_graded_queries(cursor: Cursor, grades: Sequence[GradedNugget], report: 
     return list(lines.values())
 
 
-def _graded_passage(grade: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
+def _graded_passage(
+    grade: GradedNugget, several: set[str | None], responses: Responses, report: Report
+) -> Passage:
     """Return the passage that a grade is about; with an empty text if the project has it."""
     if grade.passage_id is not None:
         return Passage(
-            f"{grade.passage_id}/{grade.paragraph}" if grade.passage_id in several else grade.passage_id, grade.text
+            f"{grade.passage_id}/{grade.paragraph}"
+            if grade.passage_id in several
+            else grade.passage_id,
+            grade.text,
         )
     query_id = grade.query.query_id
     parts, text = responses.get((grade.run or "", query_id), ([], ""))
     if len(parts) == 1 and grade.text.split() in ([], text.split()):
         return Passage(parts[0], "")
     if parts:
-        reason = "a graded response is not one passage of the project; its grades count for the whole response only"
+        reason = (
+            "a graded response is not one passage of the project; its grades count for the"
+            " whole response only"
+        )
         report.remark(grade.source.name, grade.line, "grade-of-several-passages", reason)
     elif not grade.text:
         reason = f"run {grade.run} has no response to query {query_id}; import the responses first"
@@ -632,16 +768,19 @@ def _graded_passage(grade: GradedNugget, several: set[str | None], responses: Re
 def whole_responses(cursor: Cursor) -> Responses:
     """Return all responses of the project with their joined texts."""
     rows = cursor.execute(
-        "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' ' ORDER BY rank)"
-        " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' '"
+        " ORDER BY rank) FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " JOIN rankings USING (run_key, query_key) JOIN passages USING (passage_key)"
         " JOIN passage_texts t USING (text_key) GROUP BY ALL"
     ).fetchall()
     return {(run, query): (ids, text) for run, query, ids, text in rows}
 
 
-def replace_text_hashes(cursor: Cursor, judgments: Sequence[Judgment], file: str, report: Report) -> list[Judgment]:
-    """Return judgments with the passage of the project's response in place of the MD5 of the response's text.
+def replace_text_hashes(
+    cursor: Cursor, judgments: Sequence[Judgment], file: str, report: Report
+) -> list[Judgment]:
+    """Return judgments with the passage of the project's response in place of the MD5 of the
+    response's text.
 
     A response of several passages is judged as a whole: as the passage RUN/QUERY.
 
@@ -649,7 +788,9 @@ def replace_text_hashes(cursor: Cursor, judgments: Sequence[Judgment], file: str
         report: takes a note about hashes of unknown responses.
     """
     hashed = {
-        (judgment.query_id, judgment.passage_id) for judgment in judgments if _HASH.fullmatch(judgment.passage_id)
+        (judgment.query_id, judgment.passage_id)
+        for judgment in judgments
+        if _HASH.fullmatch(judgment.passage_id)
     }
     by_hash: dict[tuple[str, str], list[str]] = {}
     for (run, query_id), (ids, text) in (whole_responses(cursor) if hashed else {}).items():
@@ -660,10 +801,15 @@ def replace_text_hashes(cursor: Cursor, judgments: Sequence[Judgment], file: str
                 add_passages(cursor, [whole])
             by_hash.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
     if by_hash and (rest := hashed - by_hash.keys()):
-        reason = f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are kept as passage ids"
+        reason = (
+            f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are"
+            " kept as passage ids"
+        )
         report.remark(file, None, "unknown-response", reason)
     return [
         replace(judgment, passage_id=passage_id)
         for judgment in judgments
-        for passage_id in by_hash.get((judgment.query_id, judgment.passage_id), [judgment.passage_id])
+        for passage_id in by_hash.get(
+            (judgment.query_id, judgment.passage_id), [judgment.passage_id]
+        )
     ]

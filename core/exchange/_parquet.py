@@ -1,4 +1,6 @@
-"""Parquet files: export of a whole project with a manifest, its checked import, and grades for leaderboards."""
+"""Parquet files: export of a whole project with a manifest, its checked import, and grades for
+leaderboards.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ import duckdb
 import msgspec
 
 from .. import __version__
-from ..atomic_files import WorkingFolder, explain_write_errors, make_folder, move_into_place, put_new
+from ..atomic_files import (
+    WorkingFolder,
+    explain_write_errors,
+    make_folder,
+    move_into_place,
+    put_new,
+)
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import FileError, InputError, Problem
 from ..labels import Policy, basis, failed_pairs, graded_pairs, label_qrels
@@ -50,7 +58,9 @@ LARGEST_MANIFEST = 10_000_000
 LARGEST_TABLE = 200_000_000
 """Rows: forty times the grades of a large collection."""
 MOST_EXPANDED = 100
-"""Highest ratio of unpacked to packed size of a zip. Parquet is compressed already, so real ratios are low."""
+"""Highest ratio of unpacked to packed size of a zip. Parquet is compressed already, so real ratios
+are low.
+"""
 EXPANDED_ANYWAY = 64_000_000
 """Bytes that a zip of any size may unpack to."""
 
@@ -67,7 +77,9 @@ _UNREADABLE = (
     ValueError,
     OverflowError,
 )
-"""Errors of the standard library for damaged or encrypted zips, or zips with unsupported compression."""
+"""Errors of the standard library for damaged or encrypted zips, or zips with unsupported
+compression.
+"""
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,7 +127,8 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
         The manifest, and the folder with the files.
 
     Raises:
-        InputError: the source is not an exported project, is damaged, or comes from a newer version.
+        InputError: the source is not an exported project, is damaged, or comes from a newer
+            version.
     """
     if source.exists() and not source.is_dir() and not source.is_file():
         raise InputError(
@@ -129,7 +142,9 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
         file = folder / table.file
         _check_plain(file, source)
         if file.stat().st_size != table.bytes or file_sha256(file) != table.sha256:
-            raise file_refusal(source, table.file, "changed-file", "the file was changed after the export")
+            raise file_refusal(
+                source, table.file, "changed-file", "the file was changed after the export"
+            )
     return manifest, folder
 
 
@@ -146,7 +161,12 @@ def _check_plain(file: Path, source: Path) -> None:
     except FileNotFoundError:
         raise file_refusal(source, file.name, "missing-file", "the file is missing") from None
     if not stat.S_ISREG(kind):
-        raise file_refusal(source, file.name, "not-a-plain-file", "not a regular file but a link, a folder or a device")
+        raise file_refusal(
+            source,
+            file.name,
+            "not-a-plain-file",
+            "not a regular file but a link, a folder or a device",
+        )
 
 
 def _unpack_zip(source: Path, folder: Path) -> Path:
@@ -156,7 +176,9 @@ def _unpack_zip(source: Path, folder: Path) -> Path:
         with zipfile.ZipFile(source) as archive:
             _unpack_file(archive, MANIFEST, LARGEST_MANIFEST, folder, source)
             tables = _read_manifest(folder, source).tables
-            if sum(table.bytes for table in tables) > max(EXPANDED_ANYWAY, MOST_EXPANDED * source.stat().st_size):
+            if sum(table.bytes for table in tables) > max(
+                EXPANDED_ANYWAY, MOST_EXPANDED * source.stat().st_size
+            ):
                 raise file_refusal(
                     source,
                     MANIFEST,
@@ -166,11 +188,15 @@ def _unpack_zip(source: Path, folder: Path) -> Path:
             for table in tables:
                 _unpack_file(archive, table.file, table.bytes, folder, source)
     except _UNREADABLE as error:
-        raise InputError("unreadable-zip", f"{source} is not a readable zip file ({error}).", MEND) from error
+        raise InputError(
+            "unreadable-zip", f"{source} is not a readable zip file ({error}).", MEND
+        ) from error
     return folder
 
 
-def _unpack_file(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path) -> None:
+def _unpack_file(
+    archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path
+) -> None:
     """Unpack a file, up to its announced size: a small zip may have endless content."""
     try:
         member = archive.open(name)
@@ -181,7 +207,9 @@ def _unpack_file(archive: zipfile.ZipFile, name: str, largest: int, folder: Path
         while part := member.read(1 << 20):
             written += len(part)
             if written > largest:
-                raise file_refusal(source, name, "limit-exceeded", "the file is larger than the manifest states")
+                raise file_refusal(
+                    source, name, "limit-exceeded", "the file is larger than the manifest states"
+                )
             out.write(part)
 
 
@@ -189,12 +217,19 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
     file = folder / MANIFEST
     _check_plain(file, source)
     if file.stat().st_size > LARGEST_MANIFEST:
-        raise file_refusal(source, MANIFEST, "limit-exceeded", f"the file is larger than {LARGEST_MANIFEST:,} bytes")
+        raise file_refusal(
+            source,
+            MANIFEST,
+            "limit-exceeded",
+            f"the file is larger than {LARGEST_MANIFEST:,} bytes",
+        )
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
         raise file_refusal(source, MANIFEST, "invalid-json", f"invalid JSON ({error})") from error
-    invalid = file_refusal(source, MANIFEST, "invalid-manifest", "not the manifest of an exported project")
+    invalid = file_refusal(
+        source, MANIFEST, "invalid-manifest", "not the manifest of an exported project"
+    )
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise invalid
     # Other versions of the format may have other fields, so the version is checked first.
@@ -204,7 +239,9 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
         manifest = msgspec.convert(content, Manifest)
     except msgspec.ValidationError as error:
         raise invalid from error
-    if len({table.name for table in manifest.tables if table.file == f"{table.name}.parquet"}) < len(manifest.tables):
+    if len(
+        {table.name for table in manifest.tables if table.file == f"{table.name}.parquet"}
+    ) < len(manifest.tables):
         raise invalid
     known = migrations.migration_names()
     if newer := [step for step in manifest.steps if step not in known]:
@@ -216,7 +253,9 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
 
 def _newer_error(source: Path, what: str) -> InputError:
     return InputError(
-        "newer-version", f"{source} was written by a newer version ({what}).", "Upgrade Exam Workbench to read it."
+        "newer-version",
+        f"{source} was written by a newer version ({what}).",
+        "Upgrade Exam Workbench to read it.",
     )
 
 
@@ -228,8 +267,8 @@ SECRETS = frozenset({"tokens"})
 SHOWN = 20
 """Greatest number of faults named for an imported project."""
 LARGEST_VALUE = 256_000_000
-"""Maximum number of bytes of a text, equal to that of a line of a graded file. The limit is necessary because a file of
-a few bytes can claim texts of any length."""
+"""Maximum number of bytes of a text, equal to that of a line of a graded file. The limit is
+necessary because a file of a few bytes can claim texts of any length."""
 LARGEST_TEXTS = 64_000_000_000
 """Maximum number of bytes of all texts of a table together."""
 
@@ -237,7 +276,8 @@ LARGEST_TEXTS = 64_000_000_000
 def export_project(
     project: Project, target: Path, author: str, hand_over: Callable[[], object] = lambda: None
 ) -> dict[str, int]:
-    """Write every table of a project but its caches as Parquet, with a manifest of names, sizes and hashes.
+    """Write every table of a project but its caches as Parquet, with a manifest of names, sizes and
+    hashes.
 
     Args:
         target: a folder that is new or empty, or a new file that ends with .zip.
@@ -252,11 +292,13 @@ def export_project(
     refuse_sealed(project)
     taken = any(target.iterdir()) if target.is_dir() else target.exists()
     if taken or (target.suffix == ".zip" and target.exists()):
-        raise InputError("file-exists", f"{target} already exists.", "Use a new folder or .zip file.")
+        raise InputError(
+            "file-exists", f"{target} already exists.", "Use a new folder or .zip file."
+        )
     with explain_write_errors(target):
         make_folder(target.parent)
-        # One transaction, so that all tables show the same state and include the log line of the export. It is
-        # committed after the files are in place.
+        # One transaction, so that all tables show the same state and include the log line of the
+        # export. It is committed after the files are in place.
         with (
             WorkingFolder(target.parent) as working,
             project.transaction(act="take everything out", author=author) as cursor,
@@ -286,24 +328,28 @@ def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]
         "sequences": dict(cursor.execute(sequences).fetchall()),
         "tables": [msgspec.structs.asdict(table) for table in tables],
     }
-    (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(
+        json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
+    )
     return tables
 
 
 def _write_table(cursor: Cursor, table: str, working: Path, folder: Path) -> Table:
     made, file = working / f"{table}.parquet", folder / f"{table}.parquet"
-    # In the order of the rows, because publications refer to row numbers of grades. The mark of an open file is left
-    # out because it is not part of the project.
+    # In the order of the rows, because publications refer to row numbers of grades. The mark of an
+    # open file is left out because it is not part of the project.
     kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
-        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(made)} (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(made)} (FORMAT"
+        " parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
     shutil.move(made, file)
     return Table(table, file.name, int(rows), file.stat().st_size, file_sha256(file))
 
 
 def import_project(source: Path, path: Path) -> Project:
-    """Make a project of a folder or zip that `export_project` wrote, equal to the old one table by table.
+    """Make a project of a folder or zip that `export_project` wrote, equal to the old one table by
+    table.
 
     Args:
         path: the project file to make. A project of an older schema is migrated to the current one.
@@ -312,11 +358,13 @@ def import_project(source: Path, path: Path) -> Project:
         The new project, open.
 
     Raises:
-        InputError: the file exists already, or the folder is not an exported project, is damaged, comes from a newer
-            version, or has invalid rows. Nothing is made.
+        InputError: the file exists already, or the folder is not an exported project, is damaged,
+            comes from a newer version, or has invalid rows. Nothing is made.
         ProjectError: the disk is full. Nothing is made.
     """
-    taken = InputError("file-exists", f"{path} already exists.", "Use another name for the project.")
+    taken = InputError(
+        "file-exists", f"{path} already exists.", "Use another name for the project."
+    )
     if path.exists():
         raise taken
     try:
@@ -330,29 +378,38 @@ def import_project(source: Path, path: Path) -> Project:
                 if full := no_room(path, error):
                     raise full from error
                 raise file_refusal(
-                    source, MANIFEST, "schema-differs", f"the files do not form a project ({first_line(error)})"
+                    source,
+                    MANIFEST,
+                    "schema-differs",
+                    f"the files do not form a project ({first_line(error)})",
                 ) from error
             if not put_new(built, path):
                 raise taken
     except OSError as error:
         raise no_room(path, error) or InputError(
-            "cannot-read-file", f"{error.filename or source}: cannot be read or written ({error.strerror})."
+            "cannot-read-file",
+            f"{error.filename or source}: cannot be read or written ({error.strerror}).",
         ) from error
     return open_project(path)
 
 
 def _build_project(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
-    """Make the project file in the exported schema, fill it, migrate it to the current schema and check it."""
+    """Make the project file in the exported schema, fill it, migrate it to the current schema and
+    check it.
+    """
     with database_connection(path, readable=folder, made_here=True) as connection:
         migrations.apply_migrations(connection, manifest.steps)
         columns = _table_columns(connection)
         expected = columns.keys() - CACHES - SECRETS
         if odd := expected ^ {table.name for table in manifest.tables}:
             raise file_refusal(
-                source, MANIFEST, "schema-differs", f"tables that do not match the schema: {', '.join(sorted(odd))}"
+                source,
+                MANIFEST,
+                "schema-differs",
+                f"tables that do not match the schema: {', '.join(sorted(odd))}",
             )
-        # Migrations fill tables too. Delete these rows in a transaction of their own: within one transaction, DuckDB
-        # would still refuse their keys.
+        # Migrations fill tables too. Delete these rows in a transaction of their own: within one
+        # transaction, DuckDB would still refuse their keys.
         connection.execute("BEGIN")
         for name in filled_tables(connection) & expected:
             connection.execute(f"DELETE FROM {name}")
@@ -363,7 +420,10 @@ def _build_project(path: Path, manifest: Manifest, folder: Path, source: Path) -
         connection.execute("COMMIT")
         if migrations.applied_migrations(connection) != manifest.steps:
             raise file_refusal(
-                source, "migrations.parquet", "schema-differs", "the schema steps differ from the manifest"
+                source,
+                "migrations.parquet",
+                "schema-differs",
+                "the schema steps differ from the manifest",
             )
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
         _advance_keys(connection, manifest.sequences.keys or 0)
@@ -371,7 +431,8 @@ def _build_project(path: Path, manifest: Manifest, folder: Path, source: Path) -
         if faulty := list(islice(find_faults(connection), SHOWN)):
             files = [str(source / f"{fault.table}.parquet") for fault in faulty]
             problems = [
-                Problem(file, None, "inconsistent-rows", str(fault)) for file, fault in zip(files, faulty, strict=True)
+                Problem(file, None, "inconsistent-rows", str(fault))
+                for file, fault in zip(files, faulty, strict=True)
             ]
             raise FileError(problems, MEND)
 
@@ -379,22 +440,36 @@ def _build_project(path: Path, manifest: Manifest, folder: Path, source: Path) -
 def _load_table(
     connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path
 ) -> None:
-    file = f"read_parquet({quoted_path(as_pattern(folder / table.file))}, hive_partitioning = false)"
+    file = (
+        f"read_parquet({quoted_path(as_pattern(folder / table.file))}, hive_partitioning = false)"
+    )
     try:
-        given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
-        for actual, wanted in zip_longest(map(" ".join, given), map(" ".join, columns), fillvalue="missing"):
+        given = [
+            (name, type_)
+            for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()
+        ]
+        for actual, wanted in zip_longest(
+            map(" ".join, given), map(" ".join, columns), fillvalue="missing"
+        ):
             if actual != wanted:
-                reason = f"the columns differ from those of {table.name}: {actual} instead of {wanted}"
+                reason = (
+                    f"the columns differ from those of {table.name}: {actual} instead of {wanted}"
+                )
                 raise file_refusal(source, table.file, "schema-differs", reason)
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
             raise file_refusal(
-                source, table.file, "row-count-differs", f"{rows:,} rows instead of {table.rows:,} in the manifest"
+                source,
+                table.file,
+                "row-count-differs",
+                f"{rows:,} rows instead of {table.rows:,} in the manifest",
             )
         if not rows:
             # Most tables of most projects are empty.
             return
-        longest, together = _text_lengths(connection, file, [name for name, type_ in columns if type_ == "VARCHAR"])
+        longest, together = _text_lengths(
+            connection, file, [name for name, type_ in columns if type_ == "VARCHAR"]
+        )
         if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
             raise file_refusal(source, table.file, "limit-exceeded", "the texts are too long")
         connection.execute(f"INSERT INTO {table.name} FROM {file}")
@@ -402,14 +477,22 @@ def _load_table(
         if full := no_room(folder, error):
             raise full from error
         raise file_refusal(
-            source, table.file, "rows-do-not-fit", f"the rows do not fit the table ({first_line(error)})"
+            source,
+            table.file,
+            "rows-do-not-fit",
+            f"the rows do not fit the table ({first_line(error)})",
         ) from error
 
 
 def _text_lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
-    """Return the longest text, and the total length of the longest column, in bytes, without fetching the texts."""
+    """Return the longest text, and the total length of the longest column, in bytes, without
+    fetching the texts.
+    """
     lengths = ["0", *(f"strlen({quoted_name(column)})" for column in columns)]
-    longest, together = (f"greatest({', '.join(f'{what}({length})' for length in lengths)})" for what in ("max", "sum"))
+    longest, together = (
+        f"greatest({', '.join(f'{what}({length})' for length in lengths)})"
+        for what in ("max", "sum")
+    )
     row = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
     return int(row[0]), int(row[1])
 
@@ -418,7 +501,11 @@ def _advance_keys(connection: Cursor, last: int) -> None:
     """Set the key sequence above every key that was assigned or is in use."""
     filled = filled_tables(connection)
     for table, columns in _table_columns(connection).items():
-        keys = [f"max({name})" for name, type_ in columns if name.endswith("_key") and type_ == "INTEGER"]
+        keys = [
+            f"max({name})"
+            for name, type_ in columns
+            if name.endswith("_key") and type_ == "INTEGER"
+        ]
         if keys and table in filled:
             used = connection.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()[0]
             last = max(last, *(min(key, LARGEST_KEY) for key in used if key is not None))
@@ -429,9 +516,10 @@ def _advance_keys(connection: Cursor, last: int) -> None:
 
 def _table_columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
     columns = cursor.execute(
-        "SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()"
-        " WHERE schema_name = 'main' AND NOT internal"
-        " AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) GROUP BY 1 ORDER BY 1"
+        "SELECT table_name, list((column_name, data_type) ORDER BY column_index)"
+        " FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
+        " AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary)"
+        " GROUP BY 1 ORDER BY 1"
     )
     return dict(columns.fetchall())
 
@@ -440,8 +528,11 @@ _FILE_SIZE = "256MB"
 """Approximate size of each file of grades."""
 
 
-def export_grades(project: Project, folder: Path, author: str, policy: Policy | None = None) -> dict[str, int]:
-    """Write grades/*.parquet, runs.parquet and questions.parquet, which `leaderboard.leaderboard_of_files` reads.
+def export_grades(
+    project: Project, folder: Path, author: str, policy: Policy | None = None
+) -> dict[str, int]:
+    """Write grades/*.parquet, runs.parquet and questions.parquet, which
+    `leaderboard.leaderboard_of_files` reads.
 
     Args:
         folder: new or empty.
@@ -473,9 +564,11 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
         "questions": f"SELECT query_id, question_id, weight, {base.grader.spec.max_rating:d} AS top"
         f" FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key) JOIN {ids}"
         f" WHERE {counts} AND $grader IS NOT NULL ORDER BY query_id",
-        # A run without passages for these queries gets a row with only its name, so that it is on the leaderboard too.
+        # A run without passages for these queries gets a row with only its name, so that it is on
+        # the leaderboard too.
         "runs": "WITH ranked AS (SELECT name AS run, query_id, passage_id, rank,"
-        " if(run_key IN (FROM ranked_runs), NULL, score) AS score FROM rankings JOIN runs USING (run_key)"
+        " if(run_key IN (FROM ranked_runs), NULL, score) AS score FROM rankings JOIN runs"
+        " USING (run_key)"
         f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts})"
         " FROM ranked UNION ALL SELECT name, NULL, NULL, NULL, NULL FROM runs"
         " WHERE name NOT IN (SELECT run FROM ranked) ORDER BY query_id, run, rank",
@@ -484,12 +577,16 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
     def write_tables(cursor: Cursor) -> dict[str, int]:
         written = {}
         for name, sql in tables.items():
-            rows = cursor.sql(sql, params={**({} if name == "runs" else base.parameters), "queries": queries})
+            rows = cursor.sql(
+                sql, params={**({} if name == "runs" else base.parameters), "queries": queries}
+            )
             target = made / "files" / (name if name == "grades" else f"{name}.parquet")
             size = _FILE_SIZE if name == "grades" else None
             rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
             pattern = quoted_path(target / "*.parquet" if name == "grades" else target)
-            written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet({pattern})").fetchall()[0][0])
+            written[name] = int(
+                cursor.execute(f"SELECT count(*) FROM read_parquet({pattern})").fetchall()[0][0]
+            )
         return written
 
     with explain_write_errors(folder):
@@ -504,7 +601,8 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
 
 
 def project_zip(project: Project, author: str) -> bytes:
-    """Return the whole project as a zip of Parquet files. The export is in the activity log, and so in the zip.
+    """Return the whole project as a zip of Parquet files. The export is in the activity log, and so
+    in the zip.
 
     Raises:
         InputError: it cannot be written.

@@ -1,4 +1,6 @@
-"""Publication of labels as qrels with a manifest, alone or in a bundle. The manifest reproduces the same bytes."""
+"""Publication of labels as qrels with a manifest, alone or in a bundle. The manifest reproduces the
+same bytes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from uuid import uuid4
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Leaderboard, Policy, basis, find_overrides, label_readiness, leaderboard
-from ..records import ranking_scores, readable_versions, refuse_sealed, sealed_questions, terms_of, visible_rows
+from ..records import (
+    ranking_scores,
+    readable_versions,
+    refuse_sealed,
+    sealed_questions,
+    terms_of,
+    visible_rows,
+)
 from ..store import Cursor, Project, log_action, log_readonly_action, put_setting, read_setting
 from ..tables import csv_text, disarm_cell
 from ..types import GraderSpec
@@ -28,7 +37,8 @@ class Past(Project):
 
     Args:
         project: the project as it is now.
-        cursor: a cursor of the project with the views of the past. It runs all queries, from one thread.
+        cursor: a cursor of the project with the views of the past. It runs all queries, from one
+            thread.
     """
 
     def __init__(self, project: Project, cursor: Cursor) -> None:
@@ -38,8 +48,8 @@ class Past(Project):
 
 @contextmanager
 def open_past(project: Project, publication: int) -> Iterator[Past]:
-    """Provide the project as it was at a publication, for a block in one thread. The views are made once for the
-    block."""
+    """Provide the project as it was at a publication, for a block in one thread. The views are made
+    once for the block."""
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
         for name, sql in _past_views(f'"{catalog}".main', publication).items():
@@ -59,28 +69,34 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
     kept = (
         "SELECT o.* REPLACE (coalesce(a.text_key, o.question_text_key) AS question_text_key,"
         " NULL::VARCHAR AS withdrawn_by, NULL::TIMESTAMP AS withdrawn_at)"
-        f" FROM {main}.overrides o LEFT JOIN (SELECT text_key, unnest(override_keys) AS override_key {awaited}) a"
+        f" FROM {main}.overrides o LEFT JOIN (SELECT text_key, unnest(override_keys) AS"
+        f" override_key {awaited}) a"
         f" USING (override_key) WHERE override_key IN (SELECT unnest(override_keys) {publications})"
     )
     return {
         "pool": "SELECT query_key, passage_key, text_key, position"
         f" FROM {main}.published_passages WHERE pool_key = (SELECT pool_key {publications})",
-        # A query without a title is graded under its id; these grades moved to the title when it was added.
+        # A query without a title is graded under its id; these grades moved to the title when it
+        # was added.
         "queries": "SELECT q.* REPLACE (CASE WHEN p.text = q.query_id AND p.text NOT IN"
-        f" (SELECT text FROM {main}.question_texts WHERE text IS NOT NULL) THEN q.text ELSE p.text END AS text,"
-        " p.narrative AS narrative, p.answer AS answer)"
-        f" FROM {main}.queries q JOIN (FROM {main}.published_queries WHERE {this}) p USING (query_key)",
+        f" (SELECT text FROM {main}.question_texts"
+        " WHERE text IS NOT NULL) THEN q.text ELSE p.text END AS text,"
+        f" p.narrative AS narrative, p.answer AS answer) FROM {main}.queries q"
+        f" JOIN (FROM {main}.published_queries WHERE {this}) p USING (query_key)",
         "question_texts": "SELECT * REPLACE (CASE WHEN text_key NOT IN"
         f" (SELECT text_key {awaited}) THEN text END AS text)"
         f" FROM {main}.question_texts WHERE text_key < {publication:d}",
         "question_revisions": "SELECT r.* REPLACE (coalesce(a.text_key, r.text_key) AS text_key)"
-        f" FROM {main}.question_revisions r LEFT JOIN (SELECT text_key, unnest(revision_keys) AS revision_key"
+        f" FROM {main}.question_revisions r"
+        " LEFT JOIN (SELECT text_key, unnest(revision_keys) AS revision_key"
         f"  {awaited}) a USING (revision_key) WHERE revision_key < {publication:d}",
-        # Rows added later have greater keys. A run that was imported again keeps its old key, with its new ranking.
+        # Rows added later have greater keys. A run that was imported again keeps its old key, with
+        # its new ranking.
         "runs": f"SELECT * FROM {main}.runs WHERE run_key < {publication:d}",
         "rankings": f"SELECT * FROM {main}.rankings WHERE run_key < {publication:d}",
-        "grades": "SELECT g.* REPLACE (coalesce(a.text_key, g.question_text_key) AS question_text_key)"
-        f" FROM {main}.grades g LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
+        "grades": "SELECT g.* REPLACE (coalesce(a.text_key,"
+        f" g.question_text_key) AS question_text_key) FROM {main}.grades g"
+        f" LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
         f"  ON a.grade_row = g.rowid WHERE g.rowid < (SELECT grades {publications})",
         **{
             table: f"SELECT * FROM {main}.{table} WHERE {key} < {publication:d}"
@@ -95,18 +111,24 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
         },
         # Questions that were sealed then stay left out after they are opened.
         "seals": "SELECT s.* REPLACE (NULL::VARCHAR AS opened_by, NULL::TIMESTAMP AS opened_at)"
-        f" FROM {main}.seals s JOIN {main}.questions USING (question_key) WHERE seal_key < {publication:d} AND"
-        f" list_contains(((SELECT manifest {publications})::JSON->'$.bank.sealed.sha256')::VARCHAR[],"
-        " sha256(question_id))",
+        f" FROM {main}.seals s JOIN {main}.questions USING (question_key)"
+        f" WHERE seal_key < {publication:d} AND list_contains(((SELECT manifest"
+        f" {publications})::JSON->'$.bank.sealed.sha256')::VARCHAR[], sha256(question_id))",
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
         "overrides": kept,
-        "current_overrides": "SELECT question_text_key, passage_text_key, arg_max(rating, override_key) AS rating"
-        f" FROM ({kept}) GROUP BY ALL",
+        "current_overrides": "SELECT question_text_key, passage_text_key,"
+        f" arg_max(rating, override_key) AS rating FROM ({kept}) GROUP BY ALL",
     }
 
 
 def record_publication(
-    cursor: Cursor, key: int, pool_key: int, grader_key: int, published_at: datetime, author: str, manifest: str
+    cursor: Cursor,
+    key: int,
+    pool_key: int,
+    grader_key: int,
+    published_at: datetime,
+    author: str,
+    manifest: str,
 ) -> None:
     """Store a publication, with a copy of the data that later work may change in place.
 
@@ -118,25 +140,31 @@ def record_publication(
         manifest: JSON, as delivered.
     """
     cursor.execute(
-        "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0) FROM grades),"
-        " (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
-        " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides WHERE withdrawn_at IS NULL"
+        "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0)"
+        " FROM grades), (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
+        " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides"
+        " WHERE withdrawn_at IS NULL"
         "  AND override_key NOT IN (SELECT override_key FROM held_overrides))",
         [key, published_at, author, manifest, pool_key],
     )
     cursor.execute(
-        "INSERT INTO published_queries SELECT ?, query_key, text, narrative, answer FROM queries ORDER BY query_key",
+        "INSERT INTO published_queries SELECT ?, query_key, text, narrative, answer FROM queries"
+        " ORDER BY query_key",
         [key],
     )
     cursor.execute(
-        "INSERT INTO published_awaited SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, []), given"
+        "INSERT INTO published_awaited"
+        " SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, []), given"
         " FROM (FROM question_texts WHERE text IS NULL)"
         " LEFT JOIN (SELECT text_key, list(revision_key ORDER BY revision_key) AS revisions"
         "  FROM question_revisions GROUP BY text_key) USING (text_key)"
-        " LEFT JOIN (SELECT question_text_key AS text_key, list(rowid ORDER BY rowid) AS graded FROM grades"
-        "  WHERE grader_key = $grader AND question_text_key IN (SELECT text_key FROM question_texts WHERE text IS NULL)"
+        " LEFT JOIN (SELECT question_text_key AS text_key, list(rowid"
+        " ORDER BY rowid) AS graded FROM grades"
+        "  WHERE grader_key = $grader AND question_text_key IN (SELECT text_key FROM question_texts"
+        " WHERE text IS NULL)"
         "  GROUP BY question_text_key) USING (text_key)"
-        " LEFT JOIN (SELECT question_text_key AS text_key, list(override_key ORDER BY override_key) AS given"
+        " LEFT JOIN (SELECT question_text_key AS text_key, list(override_key"
+        " ORDER BY override_key) AS given"
         "  FROM overrides GROUP BY question_text_key) USING (text_key) ORDER BY text_key",
         {"key": key, "grader": grader_key},
     )
@@ -147,22 +175,29 @@ POOL_SHA256 = (
     " || CASE WHEN p.text_key IS NULL THEN ' without text' ELSE '' END || chr(10), ''"
     " ORDER BY query_key, position), ''))"
 )
-"""SQL for the hash of a pool `p`: a line per passage with the ids of query and passage, and a mark for missing text."""
+"""SQL for the hash of a pool `p`: a line per passage with the ids of query and passage, and a mark
+for missing text.
+"""
 
 
 def record_pool(cursor: Cursor) -> int:
-    """Return the key of the stored copy of the current pool; write it unless an earlier publication stored the same."""
+    """Return the key of the stored copy of the current pool; write it unless an earlier publication
+    stored the same.
+    """
     sha256 = pool_hash(cursor)
-    known = cursor.execute("SELECT pool_key FROM published_pools WHERE sha256 = ?", [sha256]).fetchall()
+    known = cursor.execute(
+        "SELECT pool_key FROM published_pools WHERE sha256 = ?", [sha256]
+    ).fetchall()
     if known:
         return int(known[0][0])
     key = int(
-        cursor.execute("INSERT INTO published_pools VALUES (nextval('keys'), ?) RETURNING pool_key", [sha256])
-        .fetchall()[0][0]
-    )  # fmt: skip
+        cursor.execute(
+            "INSERT INTO published_pools VALUES (nextval('keys'), ?) RETURNING pool_key", [sha256]
+        ).fetchall()[0][0]
+    )
     cursor.execute(
-        "INSERT INTO published_passages SELECT ?, query_key, passage_key, text_key, position FROM pool"
-        " ORDER BY query_key, position",
+        "INSERT INTO published_passages SELECT ?, query_key, passage_key, text_key, position"
+        " FROM pool ORDER BY query_key, position",
         [key],
     )
     return key
@@ -171,7 +206,8 @@ def record_pool(cursor: Cursor) -> int:
 def pool_hash(cursor: Cursor) -> str:
     """Return the hash of the current pool."""
     ((sha256,),) = cursor.execute(
-        f"SELECT {POOL_SHA256} FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        f"SELECT {POOL_SHA256} FROM pool p JOIN queries USING (query_key) JOIN passages"
+        " USING (passage_key)"
     ).fetchall()
     return str(sha256)
 
@@ -213,7 +249,9 @@ def publish_qrels(
     """
     with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
-        resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
+        resolved = replace(
+            base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version
+        )
         content = qrels_text(project, resolved, binary=binary).encode()
         pool_key = record_pool(cursor)
         key = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
@@ -228,7 +266,8 @@ def publish_qrels(
             "published_at": now.isoformat(timespec="seconds"),
             "published_by": author,
             "note": note.strip(),
-            # Without a person, so that the note does not depend on the questions that this person wrote.
+            # Without a person, so that the note does not depend on the questions that this person
+            # wrote.
             "bank": _bank_facts(Past(project, cursor), base.version),
             "grader": _grader_facts(base.grader.spec),
             "policy": resolved.as_dict(),
@@ -244,15 +283,26 @@ def publish_qrels(
             },
         }
         written = json.dumps(manifest, ensure_ascii=False)
-        record_publication(cursor, key, pool_key, base.grader.key, now.replace(tzinfo=None), author, written)
-        log_action(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
+        record_publication(
+            cursor, key, pool_key, base.grader.key, now.replace(tzinfo=None), author, written
+        )
+        log_action(
+            cursor,
+            author,
+            "publish qrels",
+            publication=key,
+            note=manifest["note"],
+            **manifest["qrels"],
+        )
         publication = Publication(manifest, content)
         deliver(publication)
     return publication
 
 
 def _identify_project(cursor: Cursor) -> str:
-    """Return the project's unique id, which does not depend on its file name; made for the first publication."""
+    """Return the project's unique id, which does not depend on its file name; made for the first
+    publication.
+    """
     known = cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()
     if known:
         return str(known[0][0])
@@ -278,14 +328,17 @@ def read_manifest(data: bytes, name: str) -> Manifest:
     try:
         manifest = json.loads(data)
     except ValueError as error:
-        raise InputError("not-a-manifest", f"{name} is not a manifest ({error}).", _WHICH) from error
+        raise InputError(
+            "not-a-manifest", f"{name} is not a manifest ({error}).", _WHICH
+        ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError("not-a-manifest", f"{name} is not a manifest of published qrels.", _WHICH)
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(
             "unknown-format-version",
-            f"{name} has unknown format version {version}; this program reads version {FORMAT_VERSION}.",
+            f"{name} has unknown format version {version}; this program reads version"
+            f" {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote it, or a newer version than that.",
         )
     return manifest
@@ -301,9 +354,13 @@ def list_publications(project: Project) -> list[Manifest]:
 
 
 def reproduce_qrels(
-    project: Project, manifest: Manifest, author: str, deliver: Callable[[bytes], object] = lambda _: None
+    project: Project,
+    manifest: Manifest,
+    author: str,
+    deliver: Callable[[bytes], object] = lambda _: None,
 ) -> bytes:
-    """Return the qrels of a publication, the same to the byte despite later changes, and record this in the log.
+    """Return the qrels of a publication, the same to the byte despite later changes, and record
+    this in the log.
 
     Args:
         manifest: as `publish_qrels` made it.
@@ -326,7 +383,8 @@ def reproduce_qrels(
 
 
 def remake_qrels(project: Project, manifest: Manifest) -> bytes:
-    """Return the same qrels as `reproduce_qrels` without a log entry, to check that they can be reproduced.
+    """Return the same qrels as `reproduce_qrels` without a log entry, to check that they can be
+    reproduced.
 
     Raises:
         InputError, ProjectError: as `reproduce_qrels`.
@@ -354,18 +412,24 @@ def _explain_difference(then: Project, manifest: Manifest, policy: Policy) -> st
         "counts": asdict(label_readiness(then, basis(then, policy))),
     }
     # A manifest of an earlier version has fewer counts, so only its own are compared.
-    now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}
-    differing = [name for part in now for name in _differing_fields(manifest[part], now[part], part)]
+    now["counts"] = {
+        name: count for name, count in now["counts"].items() if name in manifest["counts"]
+    }
+    differing = [
+        name for part in now for name in _differing_fields(manifest[part], now[part], part)
+    ]
     if differing:
         return f"these facts changed: {', '.join(differing)}"
     return (
-        f"ratings changed, or version {__version__} derives labels differently from {manifest['software']['version']}"
+        f"ratings changed, or version {__version__} derives labels differently from"
+        f" {manifest['software']['version']}"
     )
 
 
 @contextmanager
 def open_as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
-    """Provide the project with the facts behind labels as they were at a publication; for a block that only reads.
+    """Provide the project with the facts behind labels as they were at a publication; for a block
+    that only reads.
 
     Raises:
         InputError: the manifest is of another project, is unknown here, or was changed.
@@ -374,7 +438,8 @@ def open_as_published(project: Project, manifest: Manifest) -> Iterator[Project]
     if named.get("id") != read_setting(project, "project_id"):
         raise InputError(
             "manifest-of-another-project",
-            f"The manifest belongs to project {named.get('name')} ({named.get('id')}), not to {project.name}.",
+            f"The manifest belongs to project {named.get('name')} ({named.get('id')}), not to"
+            f" {project.name}.",
             "Open that project, or a copy of it.",
         )
     stored = project.value(
@@ -398,12 +463,19 @@ def open_as_published(project: Project, manifest: Manifest) -> Iterator[Project]
 
 
 def _pool_facts(project: Project) -> Manifest:
-    return {"passages": project.value("SELECT count(*) FROM pool"), "sha256": project.read(pool_hash)}
+    return {
+        "passages": project.value("SELECT count(*) FROM pool"),
+        "sha256": project.read(pool_hash),
+    }
 
 
 def _bank_facts(project: Project, version: int) -> Manifest:
-    """Return the facts of a bank version, with its hash, and with hashes of the ids of sealed questions."""
-    note = project.value(f"SELECT note FROM {readable_versions(project)} WHERE version = ?", [version])
+    """Return the facts of a bank version, with its hash, and with hashes of the ids of sealed
+    questions.
+    """
+    note = project.value(
+        f"SELECT note FROM {readable_versions(project)} WHERE version = ?", [version]
+    )
     sealed = sorted(hashlib.sha256(one.encode()).hexdigest() for one in sealed_questions(project))
     return {
         "version": version,
@@ -432,9 +504,13 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/@\s]*@)?", re.IGNORECASE)
 
 
 def _public_value(value: Any) -> Any:
-    """Return a value without keys of endpoints and folders of this computer; the fingerprint still identifies it."""
+    """Return a value without keys of endpoints and folders of this computer; the fingerprint still
+    identifies it.
+    """
     if isinstance(value, Mapping):
-        return {name: _public_value(inner) for name, inner in value.items() if not _SECRET.search(name)}
+        return {
+            name: _public_value(inner) for name, inner in value.items() if not _SECRET.search(name)
+        }
     if isinstance(value, list | tuple):
         return [_public_value(inner) for inner in value]
     if not isinstance(value, str):
@@ -454,7 +530,9 @@ def _differing_fields(value: Any, other: Any, name: str = "") -> Iterator[str]:
     if isinstance(value, dict) and isinstance(other, dict):
         for field in {**value, **other}:
             inner = f"{name}.{field}" if name else field
-            yield from _differing_fields(value.get(field, _ABSENT), other.get(field, _ABSENT), inner)
+            yield from _differing_fields(
+                value.get(field, _ABSENT), other.get(field, _ABSENT), inner
+            )
     elif value != other:
         yield name or "everything"
 
@@ -465,21 +543,24 @@ BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20
 _WHAT = {
     "qrels": "Labels in the four columns of trec_eval: query, 0, passage, {values}.\n"
     "    Passages without a label are left out; manifest.json has the counts.",
-    "manifest.json": "How the qrels were made: bank version, grader, scoring settings, counts, and their SHA-256.\n"
+    "manifest.json": "How the qrels were made: bank version,"
+    " grader, scoring settings, counts, and their SHA-256.\n"
     "    Reproduce the qrels: exam export qrels --manifest manifest.json -o FILE\n"
     "    Reproduce this bundle: exam export bundle --manifest manifest.json -o FILE",
     "bank.jsonl": "Version {version} of the question bank, one question per line.{sealed}",
     "bank.csv": "The question bank for spreadsheets.{sealed}",
     "leaderboard.tsv": "Leaderboards by {measures}, with standard errors.",
     "leaderboard.tex": "The leaderboards as LaTeX tables, one per measure.",
-    "overrides.csv": "Assessors' ratings that replace the grader's, with reasons. If `stale` is true, the question\n"
+    "overrides.csv": "Assessors' ratings that replace the grader's, with reasons. If `stale` is"
+    " true, the question\n"
     "    in bank version {version} has another wording than the rated question.{sealed}",
 }
 
 
 Beside = Callable[[Project], Mapping[str, tuple[str, bytes]]]
-"""Returns further files for a bundle: by file name, a sentence of description and the content. The files may depend
-only on data that a publication keeps (`exchange.published`). Otherwise the bundle could not be reproduced."""
+"""Returns further files for a bundle: by file name, a sentence of description and the content. The
+files may depend only on data that a publication keeps (`exchange.published`). Otherwise the bundle
+could not be reproduced."""
 
 
 def bundle_publication(
@@ -492,7 +573,8 @@ def bundle_publication(
     deliver: Callable[[bytes], object] = lambda _: None,
     readiness: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
+    """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and
+    overrides.
 
     Args:
         beside: makes further files for the bundle.
@@ -514,7 +596,13 @@ def bundle_publication(
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
             log_action(
-                cursor, author, _ACT, publication=number, files=sorted(files), sha256=_file_hashes(files), bytes=sizes
+                cursor,
+                author,
+                _ACT,
+                publication=number,
+                files=sorted(files),
+                sha256=_file_hashes(files),
+                bytes=sizes,
             )
             packed.append(zip_bytes(files))
             deliver(packed[0])
@@ -528,14 +616,17 @@ _README = "README.txt"
 
 
 def bundle_sizes(project: Project) -> dict[int, dict[str, int | None]]:
-    """Return the sizes in bytes of all bundles' files, by file by publication. None if not recorded."""
+    """Return the sizes in bytes of all bundles' files, by file by publication. None if not
+    recorded.
+    """
     by_publication: dict[int, dict[str, int | None]] = {}
     for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT]):
         detail = json.loads(text)
         if detail.get("publication") is not None:
             sizes = detail.get("bytes") or {}
             by_publication.setdefault(
-                int(detail["publication"]), {name: sizes.get(name) for name in detail.get("files", ())}
+                int(detail["publication"]),
+                {name: sizes.get(name) for name in detail.get("files", ())},
             )
     return by_publication
 
@@ -560,13 +651,18 @@ def reproduce_bundle(
         A zip file.
 
     Raises:
-        InputError: the manifest is of another project, unknown here or changed; or the publication has no bundle, or
-            one with a cascade, which only earlier versions can make; or the bundle has questions that are sealed now.
-        ProjectError: the project no longer gives this bundle; the message names the files that differ.
+        InputError: the manifest is of another project, unknown here or changed; or the publication
+            has no bundle, or one with a cascade, which only earlier versions can make; or the
+            bundle has questions that are sealed now.
+        ProjectError: the project no longer gives this bundle; the message names the files that
+            differ.
     """
     publication = Publication(manifest, remake_qrels(project, manifest))
     number = manifest["publication"]
-    acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT]))
+    acts = (
+        json.loads(text)
+        for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT])
+    )
     recorded = next((detail for detail in acts if detail.get("publication") == number), None)
     if recorded is None:
         raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
@@ -574,27 +670,34 @@ def reproduce_bundle(
     if cascades := [name for name in known or () if name.startswith("cascade-")]:
         raise InputError(
             "bundle-with-cascade",
-            f"The bundle of publication {number} has a cascade ({', '.join(cascades)}), which this version cannot"
-            " reproduce.",
+            f"The bundle of publication {number} has a cascade ({', '.join(cascades)}), which this"
+            " version cannot reproduce.",
             _QRELS_ONLY,
         )
     with open_as_published(project, manifest) as then:
-        refuse_sealed(project, sealed_questions(then), "bank.jsonl, bank.csv and overrides.csv of this bundle")
+        refuse_sealed(
+            project, sealed_questions(then), "bank.jsonl, bank.csv and overrides.csv of this bundle"
+        )
         # Earlier versions put fewer files into a bundle.
         more = {name: file for name, file in beside(then).items() if known is None or name in known}
         files = _bundle_files(then, publication, more)
     now = _file_hashes(files)
-    # Bundles written before hashes were recorded cannot be compared, but their qrels were compared above. README.txt is
-    # left out because another version may word it differently.
-    if differing := known and sorted(name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)):
+    # Bundles written before hashes were recorded cannot be compared, but their qrels were compared
+    # above. README.txt is left out because another version may word it differently.
+    if differing := known and sorted(
+        name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)
+    ):
         raise ProjectError(
             "bundle-differs",
-            f"The bundle of publication {number} cannot be reproduced: {', '.join(differing)} would differ.",
+            f"The bundle of publication {number} cannot be reproduced:"
+            f" {', '.join(differing)} would differ.",
             f"A run may have been replaced since. {_QRELS_ONLY}",
         )
     packed = zip_bytes(files)
     deliver(packed)
-    log_readonly_action(project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"])
+    log_readonly_action(
+        project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"]
+    )
     return packed
 
 
@@ -623,10 +726,15 @@ def _bundle_files(
     if ranking_scores(project):
         # Version 0.1.0 included the queries with ungraded pairs.
         older = manifest["software"]["version"] == "0.1.0"
-        boards = [leaderboard(project, measure, "exam", policy, with_ungraded=older) for measure in BOARD_MEASURES]
+        boards = [
+            leaderboard(project, measure, "exam", policy, with_ungraded=older)
+            for measure in BOARD_MEASURES
+        ]
         files["leaderboard.tsv"] = _wide_tsv(boards).encode()
         files["leaderboard.tex"] = "\n".join(map(board_latex, boards)).encode()
-        notes = (f"\n    {board.measure}: {board.says_ungraded}" for board in boards if board.ungraded)
+        notes = (
+            f"\n    {board.measure}: {board.says_ungraded}" for board in boards if board.ungraded
+        )
         sentence = _WHAT["leaderboard.tsv"].format(measures=", ".join(BOARD_MEASURES))
         sentences["leaderboard.tsv"] = sentence + "".join(notes)
     files |= {name: content for name, (_, content) in more.items()}
@@ -643,33 +751,57 @@ def _readme_text(publication: Publication, names: list[str], sentences: Mapping[
         else "label",
         "version": manifest["bank"]["version"],
         "measures": ", ".join(BOARD_MEASURES),
-        "sealed": f"\n    Left out: {sealed} sealed questions, which are secret until they are opened."
+        "sealed": (
+            f"\n    Left out: {sealed} sealed questions, which are secret until they are opened."
+        )
         if sealed
         else "",
     }
     head = [
-        f"Qrels of {manifest['project']['name']}, published {manifest['published_at']} by {manifest['published_by']}",
+        f"Qrels of {manifest['project']['name']}, published {manifest['published_at']} by"
+        f" {manifest['published_by']}",
         f"with Exam Workbench {manifest['software']['version']}.",
         *([manifest["note"]] if manifest["note"] else []),
         "",
     ]
     known = {name: sentence.format(**values) for name, sentence in _WHAT.items()}
-    known |= dict.fromkeys((name for name in names if name.endswith(".qrels")), known["qrels"]) | dict(sentences)
+    known |= dict.fromkeys(
+        (name for name in names if name.endswith(".qrels")), known["qrels"]
+    ) | dict(sentences)
     return "\n".join([*head, *(f"{name}\n    {known[name]}" for name in names)]) + "\n"
 
 
 def overrides_csv(project: Project, version: int | None = None) -> str:
-    """Return the overrides that are not withdrawn, oldest first, as CSV; without those of sealed questions.
+    """Return the overrides that are not withdrawn, oldest first, as CSV; without those of sealed
+    questions.
 
     Cells that could be formulas are neutralised.
 
     Args:
         version: the bank version that decides which overrides are stale; None for the newest.
     """
-    header = ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
+    header = (
+        "query_id",
+        "question_id",
+        "question",
+        "passage_id",
+        "rating",
+        "reason",
+        "author",
+        "made_at",
+        "stale",
+    )
     sealed = sealed_questions(project)
     rows = (
-        (one.query_id, one.question_id, one.wording, one.passage_id, one.rating, one.reason, one.author)
+        (
+            one.query_id,
+            one.question_id,
+            one.wording,
+            one.passage_id,
+            one.rating,
+            one.reason,
+            one.author,
+        )
         + (one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
         for one in reversed(find_overrides(project, version=version))
         if one.question_id not in sealed
@@ -678,11 +810,15 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:
-    """Return several leaderboards as one table that `read_boards` reads, in the order of the first."""
+    """Return leaderboards as one table that `read_boards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarm_cell, header)))]
     for run in boards[0].scores:
-        numbers = [value for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
+        numbers = [
+            value
+            for board in boards
+            for value in (board.scores.get(run), board.std_errors.get(run))
+        ]
         cells = ["" if value is None else repr(value) for value in numbers]
         lines.append("\t".join((disarm_cell(" ".join(run.split())), *cells)))
     return "\n".join(lines) + "\n"

@@ -1,4 +1,6 @@
-"""Import of runs of any size: lines go to a file in batches, and SQL orders and checks them, part by part."""
+"""Import of runs of any size: lines go to a file in batches, and SQL orders and checks them, part
+by part.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
 
 LINES_A_PART = 200_000
-"""Lines that SQL processes together, and at most one query more. They determine the memory needed."""
+"""Lines that SQL processes together, and at most one query more. They determine the memory needed.
+"""
 
 _SCHEMA = pa.schema(
     [
@@ -37,17 +40,22 @@ _SCHEMA = pa.schema(
 )
 
 _REMARKS = {
-    "repeated": "the query already has this passage; the better score is kept (trec_eval rejects it)",
+    "repeated": (
+        "the query already has this passage; the better score is kept (trec_eval rejects it)"
+    ),
     "tied": "run {}: tied score; ties are ordered by passage id, as in trec_eval",
     "contradicts": "run {}: the rank contradicts the scores; the scores count",
     "unreadable": "run {}: the rank is not a number; the scores count",
 }
-"""Texts of notes by kind of irregularity, with the name of the run. All but the first are columns of a part."""
+"""Texts of notes by kind of irregularity, with the name of the run. All but the first are columns
+of a part.
+"""
 
 
 @dataclass
 class RunFiles:
-    """Run files after reading, with their lines in a file of their own, so that memory does not grow with them.
+    """Run files after reading, with their lines in a file of their own, so that memory does not
+    grow with them.
 
     Args:
         folder: for that file.
@@ -125,7 +133,9 @@ class RunImport:
             "query_id": [*self.files.queries],
             "query": [*self.files.queries.values()],
         }
-        stage_columns(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
+        stage_columns(
+            self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"}
+        )
 
     def check_queries(self) -> None:
         """Refuse, or remark on, the unknown queries of each file."""
@@ -134,10 +144,17 @@ class RunImport:
             missing = [query_id for query_id in first_lines if query_id in unknown]
             report_unknown(self.report, source.file, missing, first_lines, self.skip_unknown)
         if self.skip_unknown and not self.report.count:
-            left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
+            left = {
+                run
+                for (run,) in self.cursor.execute(
+                    f"SELECT DISTINCT run FROM {self._lines}"
+                ).fetchall()
+            }
             for run, (source, tag) in enumerate(self.files.found):
                 if run not in left:
-                    self.report.refuse(source.file, None, "nothing-left", f"run {quote_name(tag)}: {NOTHING_LEFT}")
+                    self.report.refuse(
+                        source.file, None, "nothing-left", f"run {quote_name(tag)}: {NOTHING_LEFT}"
+                    )
 
     def write(self) -> dict[str, int]:
         """Write the runs. A run of the same name and file is replaced.
@@ -148,7 +165,10 @@ class RunImport:
         names = self._free_names(name_runs(self.files.found, self.report))
         if self.report.count:
             return {}
-        runs = [(name, tag, source.file) for name, (source, tag) in zip(names, self.files.found, strict=True)]
+        runs = [
+            (name, tag, source.file)
+            for name, (source, tag) in zip(names, self.files.found, strict=True)
+        ]
         keys = clear_runs(self.cursor, runs, self.keeper)
         self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
         self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
@@ -159,12 +179,15 @@ class RunImport:
         return {"runs": len(names), "ranked passages": written}
 
     def _free_names(self, names: Sequence[str]) -> list[str]:
-        """Return the project's name for each run: its own name, or its file's if a run of another file has the name.
+        """Return the project's name for each run: its own name, or its file's if a run of another
+        file has the name.
 
-        A run of the same file and tag keeps its earlier name, even if that import had other tags too. A full run
-        replaces a run that came partially from a graded file.
+        A run of the same file and tag keeps its earlier name, even if that import had other tags
+        too. A full run replaces a run that came partially from a graded file.
         """
-        known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs").fetchall()
+        known = self.cursor.execute(
+            "SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs"
+        ).fetchall()
         holders = {name: (file, partly) for name, file, partly, _ in known}
         before = {(file, tag): name for name, file, _, tag in known}
         runs_of = Counter(source for source, _ in self.files.found)
@@ -180,8 +203,13 @@ class RunImport:
             if partly or (taken and called == name):
                 replaced.append(name)
             elif taken:
-                # Another run of this import or of another file may already have this name. Neither run may be lost.
-                others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
+                # Another run of this import or of another file may already have this name. Neither
+                # run may be lost.
+                others = {
+                    *names,
+                    *free,
+                    *(other for other, (held, _) in holders.items() if held != source.file),
+                }
                 numbered = chain([called], (f"{called}-{number}" for number in count(2)))
                 called = next(each for each in numbered if each not in others)
                 renamed.append(f"{name} to {called}")
@@ -191,11 +219,15 @@ class RunImport:
             ("runs-renamed", renamed, "runs of other files already have these names; renamed"),
         ):
             if runs:
-                self.report.remark(self.files.found[0][0].file, None, code, f"{what} {first_few(runs)}")
+                self.report.remark(
+                    self.files.found[0][0].file, None, code, f"{what} {first_few(runs)}"
+                )
         return free
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Return ranges of query keys. All queries of a range but the last have at most `LINES_A_PART` lines."""
+        """Return ranges of query keys. All queries of a range but the last have at most
+        `LINES_A_PART` lines.
+        """
         return self.cursor.execute(
             "SELECT min(query_key), max(query_key) FROM (SELECT query_key, lines,"
             f" (sum(lines) OVER (ORDER BY query_key) - lines) // {LINES_A_PART} AS part"
@@ -222,15 +254,18 @@ class RunImport:
             "COPY (SELECT run, query_key, passage_id, score, line, copies, next_copy,"
             " row_number() OVER best AS rank, rank IS NULL AS unreadable,"
             " coalesce(lag(single) OVER best = single, false) AS tied,"
-            # Ranks are compared only with those of the next better score, so that one misplaced rank gives one note.
+            # Ranks are compared only with those of the next better score, so that one misplaced
+            # rank gives one note.
             " coalesce(rank <= max(rank) OVER (PARTITION BY run, query_key ORDER BY single DESC"
-            "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts"
-            " FROM (SELECT *, count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS next_copy,"
-            "   row_number() OVER (PARTITION BY run, query_key, passage_id ORDER BY score DESC, line) AS place,"
+            "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts FROM (SELECT *,"
+            " count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS next_copy,"
+            "   row_number() OVER (PARTITION BY run, query_key, passage_id"
+            " ORDER BY score DESC, line) AS place,"
             f"  {single} AS single FROM {self._lines} WHERE query_key BETWEEN $first AND $last"
-            "  WINDOW pair AS (PARTITION BY run, query_key, passage_id), in_file AS (pair ORDER BY line"
-            "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))"
-            " WHERE place = 1 WINDOW best AS (PARTITION BY run, query_key ORDER BY single DESC, passage_id DESC)"
+            "  WINDOW pair AS (PARTITION BY run, query_key, passage_id), in_file AS (pair"
+            " ORDER BY line"
+            "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) WHERE place = 1"
+            " WINDOW best AS (PARTITION BY run, query_key ORDER BY single DESC, passage_id DESC)"
             f" ORDER BY query_key, run, rank) TO {self._part} (FORMAT parquet)",
             {"first": first, "last": last},
         )
@@ -256,10 +291,15 @@ class _Oddities:
     seen: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
 
     def gather(self, cursor: Cursor, part: str) -> None:
-        """Add the irregularities in the ranked lines of some queries; `part` is an SQL table expression."""
-        columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in [*_REMARKS][1:])
+        """Add the irregularities in the ranked lines of some queries; `part` is an SQL table
+        expression.
+        """
+        columns = ", ".join(
+            f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in [*_REMARKS][1:]
+        )
         for run, *counts in cursor.execute(
-            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part} GROUP BY run ORDER BY run"
+            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part}"
+            " GROUP BY run ORDER BY run"
         ).fetchall():
             for what, line, times in zip(_REMARKS, counts[::2], counts[1::2], strict=True):
                 if times:
@@ -272,7 +312,9 @@ class _Oddities:
             for run, (source, _) in enumerate(self.found):
                 if (run, what) in self.seen:
                     line, times = self.seen[run, what]
-                    self.report.remark(source.name, line, what, reason.replace("{}", self.names[run]), times)
+                    self.report.remark(
+                        source.name, line, what, reason.replace("{}", self.names[run]), times
+                    )
 
 
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"

@@ -1,4 +1,6 @@
-"""Exports of a project: qrels, the bank, a graded file, leaderboards, runs, and files for AutoJudge's tools."""
+"""Exports of a project: qrels, the bank, a graded file, leaderboards, runs, and files for
+AutoJudge's tools.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,23 @@ from ..records import (
 )
 from ..store import Project, log_readonly_action
 from ..text import clean_text, written_text
-from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Ranked
+from ..types import (
+    SEPARATOR,
+    GradeColumns,
+    GradeDetail,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Passage,
+    Ranked,
+)
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
 
-def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
+def write_zip(
+    files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: BinaryIO | Path
+) -> None:
     """Write a zip whose bytes depend only on the files' names and contents.
 
     Args:
@@ -70,7 +83,9 @@ def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: Bina
         for name, content in sorted(files.items()):
             info = zipfile.ZipInfo(name, _OLDEST)
             # Files are assumed to be compressed already, as Parquet is.
-            info.compress_type = zipfile.ZIP_DEFLATED if isinstance(content, bytes) else zipfile.ZIP_STORED
+            info.compress_type = (
+                zipfile.ZIP_DEFLATED if isinstance(content, bytes) else zipfile.ZIP_STORED
+            )
             info.external_attr = 0o644 << 16
             # Otherwise the zip would record the operating system.
             info.create_system = 3
@@ -91,7 +106,9 @@ def check_file_name(name: str) -> str:
     """
     if Source(name).stem != name or not re.fullmatch(r"[\w+-][\w.+-]*", name) or is_reserved(name):
         raise InputError(
-            "id-not-a-file-name", f"The id {name!r} cannot be the name of a file.", "Export in another form."
+            "id-not-a-file-name",
+            f"The id {name!r} cannot be the name of a file.",
+            "Export in another form.",
         )
     return name
 
@@ -105,19 +122,20 @@ def zip_bytes(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
 
 _DETAILS = tuple(field.name for field in fields(GradeDetail))
 _GRADES = (
-    "SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted, confidence, raw,"
-    " NULL AS reason, note FROM grades"
+    "SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted, confidence,"
+    " raw, NULL AS reason, note FROM grades"
 )
 _FAILURES = (
     # A failed reply takes the place of the answer. A reason that adds nothing is left out.
-    "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false, NULL, NULL,"
-    f" nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
+    "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false,"
+    f" NULL, NULL, nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
     " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3"
 )
 
 
 def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery]:
-    """Yield a line for every query with passages. The rankings and judgments of a topic are in the line of its query.
+    """Yield a line for every query with passages. The rankings and judgments of a topic are in the
+    line of its query.
 
     Args:
         source: the judgments to include; None for no judgments.
@@ -126,9 +144,14 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     topics = _topics_by_query(project)
     placed = {key for members in topics.values() for key in members}
     asked = _asked_texts(project)
-    grades_sql = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
+    grades_sql = (
+        f"{_GRADES} UNION ALL {_FAILURES}"
+        if project.rows("SELECT 1 FROM failures LIMIT 1")
+        else _GRADES
+    )
     banked = group_pairs(
-        (question.query_id, question) for question in bank.unsealed_questions(project, list_questions(project))
+        (question.query_id, question)
+        for question in bank.unsealed_questions(project, list_questions(project))
     )
     known = queries_of(project)
     # Queries that are added meanwhile are only in the result of this second call.
@@ -138,10 +161,12 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
         for query in known
         if keys[query.query_id] not in placed or query.query_id in banked
     ]
-    # A topic with questions of its own has a line for them. Its rankings and judgments are in its query's line.
+    # A topic with questions of its own has a line for them. Its rankings and judgments are in its
+    # query's line.
     stated = {
-        key: {} if key in placed else {key: query.query_id} | topics.get(key, {}) for key, query in queries
-    }  # fmt: skip
+        key: {} if key in placed else {key: query.query_id} | topics.get(key, {})
+        for key, query in queries
+    }
     some = _queries_at_once(project)
     for first in range(0, len(queries), some):
         part = queries[first : first + some]
@@ -156,7 +181,9 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
                 judgments=_pooled_judgments(project, stated[key], source),
                 rankings=rankings.get(key, {}),
                 questions=banked.get(query.query_id, []),
-                grades=_query_grades(project, query.query_id, asked.get(key, []), passages, specs, grades_sql),
+                grades=_query_grades(
+                    project, query.query_id, asked.get(key, []), passages, specs, grades_sql
+                ),
             )
 
 
@@ -166,36 +193,48 @@ def _topics_by_query(project: Project) -> dict[int, dict[int, str]]:
         project.rows(
             "SELECT query, map_from_entries(list((topic_key, query_id) ORDER BY topic_key)) FROM"
             " (SELECT min(t.query_key) AS query, topic_key, query_id FROM topics() t"
-            "  JOIN queries q ON q.query_key = topic_key GROUP BY topic_key, query_id) GROUP BY query ORDER BY query"
+            "  JOIN queries q ON q.query_key = topic_key GROUP BY topic_key, query_id)"
+            " GROUP BY query ORDER BY query"
         )
     )
 
 
 _OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, query_key)"
-"""SQL condition for rows of some queries. The range is tested first because searching a list for every row is slow."""
+"""SQL condition for rows of some queries. The range is tested first because searching a list for
+every row is slow.
+"""
 
 
 def _query_parameters(members: Mapping[int, str]) -> dict[str, Any]:
-    return {"queries": list(members), "least": min(members, default=0), "most": max(members, default=-1)}
+    return {
+        "queries": list(members),
+        "least": min(members, default=0),
+        "most": max(members, default=-1),
+    }
 
 
-def _pooled_passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
+def _pooled_passages(
+    project: Project, members: Mapping[int, str]
+) -> list[tuple[str, str, int | None]]:
     """Return the pooled passages of queries: ids, texts, and the keys of the texts."""
     return project.rows(
-        "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
-        " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
-        f" WHERE {_OF_QUERIES} GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
+        "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key) FROM pool"
+        " JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
+        f" WHERE {_OF_QUERIES} GROUP BY passage_id"
+        " ORDER BY min((list_position($queries, query_key), position))",
         _query_parameters(members),
     )
 
 
-def _pooled_judgments(project: Project, members: Mapping[int, str], source: str | None) -> list[Judgment]:
+def _pooled_judgments(
+    project: Project, members: Mapping[int, str], source: str | None
+) -> list[Judgment]:
     return [
         Judgment(members[query], passage_id, value)
         for query, passage_id, value in project.rows(
-            f"SELECT query_key, passage_id, value FROM {visible_rows(project, 'judgments')} JOIN sources USING "
-            "(source_key) JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
-            f" WHERE {_OF_QUERIES} AND name = $source"
+            f"SELECT query_key, passage_id, value FROM {visible_rows(project, 'judgments')}"
+            " JOIN sources USING (source_key) JOIN passages USING (passage_key)"
+            f" JOIN pool USING (query_key, passage_key) WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",
             _query_parameters(members) | {"source": source},
         )
@@ -203,16 +242,23 @@ def _pooled_judgments(project: Project, members: Mapping[int, str], source: str 
 
 
 RANKED_AT_ONCE = 100_000
-"""Ranked passages per read, roughly. The rows of a query are scattered, so every read scans the whole table."""
+"""Ranked passages per read, roughly. The rows of a query are scattered, so every read scans the
+whole table.
+"""
 
 
 def _queries_at_once(project: Project) -> int:
-    ranked, queries = project.rows("SELECT count(*), greatest(count(DISTINCT query_key), 1) FROM rankings")[0]
+    ranked, queries = project.rows(
+        "SELECT count(*), greatest(count(DISTINCT query_key), 1) FROM rankings"
+    )[0]
     return max(1, RANKED_AT_ONCE * int(queries) // max(int(ranked), 1))
 
 
-def _pooled_rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[int, dict[str, list[Ranked]]]:
-    """Return the pooled part of runs' rankings, by line and run; the ranks are those of the whole ranking.
+def _pooled_rankings(
+    project: Project, lines: Mapping[int, Mapping[int, str]]
+) -> dict[int, dict[str, list[Ranked]]]:
+    """Return the pooled part of runs' rankings, by line and run; the ranks are those of the whole
+    ranking.
 
     Args:
         lines: ids by keys of the queries of each line. No query is in two lines.
@@ -226,7 +272,9 @@ def _pooled_rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -
         f" WHERE {_OF_QUERIES} ORDER BY run_key, list_position($queries, query_key), rank",
         _query_parameters(ids),
     ):
-        by_line.setdefault(line_of[query], {}).setdefault(run, []).append(Ranked(ids[query], passage_id, rank, score))
+        by_line.setdefault(line_of[query], {}).setdefault(run, []).append(
+            Ranked(ids[query], passage_id, rank, score)
+        )
     return by_line
 
 
@@ -235,21 +283,26 @@ Asked = list[tuple[str, int]]
 
 
 def _asked_texts(project: Project) -> dict[int, Asked]:
-    """Return the texts that graders were asked about every query, by its key, in the order of the texts.
+    """Return the texts that graders were asked about every query, by its key, in the order of the
+    texts.
 
-    One statement for all queries: planning it for a single query takes longer than fetching its grades.
+    One statement for all queries: planning it for a single query takes longer than fetching its
+    grades.
     """
     separator = f"chr({ord(SEPARATOR)})"
     rows = project.rows(
-        "WITH wordings AS (SELECT query_key, question_id, text_key, text, answer_key, choices FROM question_revisions"
+        "WITH wordings AS (SELECT query_key, question_id, text_key, text, answer_key, choices"
+        " FROM question_revisions"
         "  JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
         "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
         "  UNION ALL SELECT query_key, query_id, NULL, t.text, t.answer, '[]' FROM titles() t"
         "  JOIN queries USING (query_key)),"
-        " read AS (SELECT DISTINCT query_key, question_id, w.text_key AS own, t.text_key FROM (SELECT *, unnest(["
+        " read AS (SELECT DISTINCT query_key, question_id, w.text_key AS own, t.text_key"
+        " FROM (SELECT *, unnest(["
         f"   CASE WHEN text_key IS NULL THEN text END, concat_ws({separator}, text, answer_key),"
         f"   concat_ws({separator}, text, answer_key, choices)]) AS asked FROM wordings"
-        "   WHERE text_key IS NULL OR answer_key <> '') w JOIN question_texts t ON t.text = w.asked)"
+        "   WHERE text_key IS NULL OR answer_key <> '') w"
+        " JOIN question_texts t ON t.text = w.asked)"
         " SELECT query_key, list((question_id, text_key) ORDER BY text_key, question_id)"
         " FROM (SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
         "  UNION ALL SELECT query_key, question_id, text_key FROM read)"
@@ -267,7 +320,8 @@ def _query_grades(
     specs: Mapping[int, GraderSpec],
     grades_sql: str,
 ) -> list[GradeColumns]:
-    """Return the grades of a query's passages, grader by grader, in the order of passages and of `asked`.
+    """Return the grades of a query's passages, grader by grader, in the order of passages and of
+    `asked`.
 
     Args:
         grades_sql: SQL for all grades and failures.
@@ -276,11 +330,11 @@ def _query_grades(
     if not asked or not texts:
         return []
     table = project.table(
-        "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason, note"
-        " FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key, generate_subscripts($asked, 1) AS asked)"
-        f" JOIN ({grades_sql}) USING (question_text_key) JOIN"
-        " (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts, 1) AS passage)"
-        " USING (passage_text_key) ORDER BY passage, grader_key, asked",
+        "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason,"
+        " note FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key,"
+        f" generate_subscripts($asked, 1) AS asked) JOIN ({grades_sql}) USING (question_text_key)"
+        " JOIN (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts,"
+        " 1) AS passage) USING (passage_text_key) ORDER BY passage, grader_key, asked",
         {"asked": [key for _, key in asked], "texts": list(texts.values())},
     )
     ids = np.array([question_id for question_id, _ in asked], object)
@@ -293,13 +347,21 @@ def _query_grades(
     for key in np.unique(keys[meant]).tolist():
         rows = np.flatnonzero(meant & (keys == key))
         own = table if len(rows) == len(table) else table.take(pa.array(rows))
-        columns.append(_grade_columns(specs[key], ids[numbers[rows]], named[own["passage"].to_numpy() - 1], own))
+        columns.append(
+            _grade_columns(
+                specs[key], ids[numbers[rows]], named[own["passage"].to_numpy() - 1], own
+            )
+        )
     return columns
 
 
-def _grade_columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, table: pa.Table) -> GradeColumns:
+def _grade_columns(
+    spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, table: pa.Table
+) -> GradeColumns:
     """Return a grader's grades as columns, with the ids of the questions and passages."""
-    stated = {name: where for name in _DETAILS if pc.any(where := _detail_mask(table[name])).as_py()}
+    stated = {
+        name: where for name in _DETAILS if pc.any(where := _detail_mask(table[name])).as_py()
+    }
     details = {}
     if stated:
         rows = pc.indices_nonzero(reduce(pc.or_, stated.values()))
@@ -325,7 +387,11 @@ def _detail_mask(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def qrels_text(
-    project: Project, policy: Policy, source: str = "exam", binary: bool = False, lines: int | None = None
+    project: Project,
+    policy: Policy,
+    source: str = "exam",
+    binary: bool = False,
+    lines: int | None = None,
 ) -> str:
     """Return labels, or the judgments of a source, in trec_eval's four columns.
 
@@ -335,7 +401,8 @@ def qrels_text(
         lines: maximum number of lines to write; None for all.
 
     Returns:
-        One line per labelled (query, passage), in the pool's order; passages without a label are left out.
+        One line per labelled (query, passage), in the pool's order; passages without a label are
+            left out.
 
     Raises:
         InputError: there is nothing to export.
@@ -344,10 +411,17 @@ def qrels_text(
         base = basis(project, policy)
         labels, threshold = label_qrels(project, base), base.min_rating
     else:
-        labels, threshold = source_judgments(project, find_source(project, source)), policy.min_judgment
+        labels, threshold = (
+            source_judgments(project, find_source(project, source)),
+            policy.min_judgment,
+        )
     if not labels:
         # Only labels can be empty: a source of judgments has at least one.
-        raise InputError("no-labels", "No labels to export.", how_to_grade(project, basis(project, policy).grader.spec))
+        raise InputError(
+            "no-labels",
+            "No labels to export.",
+            how_to_grade(project, basis(project, policy).grader.spec),
+        )
     rows = (
         (query, passage, int(value >= threshold) if binary else value)
         for query, values in labels.items()
@@ -366,17 +440,21 @@ def bank_jsonl(project: Project, version: int | None = None, sealed: bool = Fals
         InputError: the version is unknown.
     """
     found = bank.list_questions(project, version)
-    return written_text(question_bank_files.write_bank, found if sealed else bank.unsealed_questions(project, found))
+    return written_text(
+        question_bank_files.write_bank, found if sealed else bank.unsealed_questions(project, found)
+    )
 
 
 def bank_csv(project: Project, version: int | None = None) -> str:
-    """Return the question bank as CSV for a spreadsheet; cells that could be formulas are neutralised.
+    """Return the question bank as CSV for a spreadsheet; cells that could be formulas are
+    neutralised.
 
     Raises:
         InputError: the version is unknown.
     """
     return written_text(
-        question_bank_files.write_bank_csv, bank.unsealed_questions(project, bank.list_questions(project, version))
+        question_bank_files.write_bank_csv,
+        bank.unsealed_questions(project, bank.list_questions(project, version)),
     )
 
 
@@ -399,7 +477,8 @@ def queries_jsonl(project: Project, as_topics: bool = False) -> str:
     """Return the queries as JSON lines, one each.
 
     Args:
-        as_topics: with the keys of AutoJudge's topics, which have no place for answers and subtopics.
+        as_topics: with the keys of AutoJudge's topics, which have no place for answers and
+            subtopics.
     """
     if not as_topics:
         return written_text(queries.write_queries, queries_of(project))
@@ -418,7 +497,9 @@ def board_json(board: Leaderboard) -> str:
 
 
 def board_latex(board: Leaderboard) -> str:
-    """Return a leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries."""
+    """Return a leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of
+    queries.
+    """
     return written_text(write_board_latex, board.measure, _board_rows(board))
 
 
@@ -431,27 +512,40 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
     Raises:
         InputError: a name cannot be written in the form.
     """
-    measures = f"measures:\n- name: {json.dumps(board.measure, ensure_ascii=False)}\n  dtype: float\n".encode()
+    measures = (
+        f"measures:\n- name: {json.dumps(board.measure, ensure_ascii=False)}\n  dtype: float\n"
+    ).encode()
     rows = list(_rows_by_query(board))
     if form != "trec_eval":
         return written_text(write_board_form, form, board.measure, rows).encode(), measures
     files: dict[str, bytes] = {}
     for run in board.scores:
         own = [row for row in rows if row[0] == run]
-        files[check_file_name(run)] = written_text(write_board_form, form, board.measure, own).encode()
+        files[check_file_name(run)] = written_text(
+            write_board_form, form, board.measure, own
+        ).encode()
     return zip_bytes(files), measures
 
 
 def _rows_by_query(board: Leaderboard) -> Iterator[tuple[str, str, float, int]]:
-    """Yield run, query, score and rank for every score by query, and each run's mean last, under `all`."""
+    """Yield run, query, score and rank for every score by query, and each run's mean last, under
+    `all`.
+    """
     own: dict[str, dict[str, float]] = {}
     for system in board.systems:
         # A skipped query that counts in the mean has score 0.
-        skipped = dict.fromkeys(board.query_ids if system.queries == len(board.query_ids) else (), 0.0)
+        skipped = dict.fromkeys(
+            board.query_ids if system.queries == len(board.query_ids) else (), 0.0
+        )
         own[system.run] = skipped | dict(board.per_query.get(system.run, {}))
     for system in board.systems:
         for query, score in own[system.run].items():
-            yield system.run, query, score, 1 + sum(scores.get(query, score) > score for scores in own.values())
+            yield (
+                system.run,
+                query,
+                score,
+                1 + sum(scores.get(query, score) > score for scores in own.values()),
+            )
         yield system.run, "all", system.score, system.rank
 
 
@@ -460,9 +554,11 @@ def _board_rows(board: Leaderboard) -> list[TableRow]:
 
 
 def graded_file(project: Project, source: str | None = None) -> bytes:
-    """Return the pool with texts, grades, judgments and rankings in the Autograder/RUBRIC interchange format.
+    """Return the pool with texts, grades, judgments and rankings in the Autograder/RUBRIC
+    interchange format.
 
-    Ranks are those of the whole ranking, though the file has only the pool; readers take them as stated.
+    Ranks are those of the whole ranking, though the file has only the pool; readers take them as
+    stated.
 
     Args:
         source: the judgments to include; None for the first source. The format has room for one.
@@ -479,8 +575,11 @@ def graded_file(project: Project, source: str | None = None) -> bytes:
     return out.getvalue()
 
 
-def record_export(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
-    """Return the content of a file after recording the export in the activity log, if the log can be written.
+def record_export(
+    project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]
+) -> bytes:
+    """Return the content of a file after recording the export in the activity log, if the log can
+    be written.
 
     Args:
         what: as the log names it, such as "bank".
@@ -493,7 +592,9 @@ def record_export(project: Project, author: str, what: str, file: str, make: Cal
 
 
 def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, int]:
-    """Return the number of lines of a policy's qrels by value, greatest value first; empty without labels."""
+    """Return the number of lines of a policy's qrels by value, greatest value first; empty without
+    labels.
+    """
     base = basis(project, policy)
     counts: Counter[int] = Counter()
     for label, passages in grading_progress(project, base).labels.items():
@@ -519,12 +620,16 @@ def runs_zip(project: Project) -> bytes:
             trec_files.write_run, name, (Ranked(*row) for row in rows)
         ).encode()
     if not files:
-        raise InputError("no-runs", "No runs to export.", "Import runs first: exam import runs FILE...")
+        raise InputError(
+            "no-runs", "No runs to export.", "Import runs first: exam import runs FILE..."
+        )
     return zip_bytes(files)
 
 
 def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
-    """Return a file name for a run that every operating system can unpack and that no other run has."""
+    """Return a file name for a run that every operating system can unpack and that no other run
+    has.
+    """
     stem = "".join(c if c.isalnum() or c in "._-+" else "_" for c in run).lstrip(".") or "run"
     if is_reserved(stem):
         stem = f"_{stem}"
@@ -534,11 +639,12 @@ def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
 
 
 def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> str:
-    """Return the grades of a grader as JSON lines, one each: nugget-grades.jsonl, or nugget-doc-grades.jsonl.
+    """Return the grades of a grader as JSON lines, one each: nugget-grades.jsonl, or
+    nugget-doc-grades.jsonl.
 
     Args:
-        of_passages: a line for each question and pooled passage; else for each question and response of a run, with the
-            highest rating of the response's passages.
+        of_passages: a line for each question and pooled passage; else for each question and
+            response of a run, with the highest rating of the response's passages.
 
     Raises:
         InputError: the grader is unknown or has no such grades.
@@ -547,31 +653,40 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
     rows = _graded_rows(project, base, of_passages)
     if not rows:
         raise InputError(
-            "no-grades", f"Grader {base.grader.spec.name} has no grades for this file.", "Choose another --grader."
+            "no-grades",
+            f"Grader {base.grader.spec.name} has no grades for this file.",
+            "Choose another --grader.",
         )
     paragraph = {"paragraph_idx": 0} if of_passages else {}
     # AutoJudge identifies a question by its hash, and requires a quote.
-    written = [row | paragraph | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""} for row in rows]
+    written = [
+        row | paragraph | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""}
+        for row in rows
+    ]
     return written_text(write_objects, written)
 
 
 def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:
-    """Return a row for each response and question that can score: run, query, the highest rating of the response's
-    passages, and the number of its passages without a grade. The rating is None if all lack a grade."""
+    """Return a row for each response and question that can score: run, query, the highest rating of
+    the response's passages, and the number of its passages without a grade. The rating is None if
+    all lack a grade."""
     base = basis(project, policy)
     return project.rows(
-        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
-        f" JOIN {bank_for(base.grader.spec)} b USING (query_key) JOIN bank_at($version) r USING (question_key)"
-        " LEFT JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
-        " AND grader_key = $grader WHERE r.active AND r.weight <> 0"
-        " GROUP BY run_key, tag, query_key, query_id, question_key ORDER BY run_key, query_key, question_key",
+        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses"
+        " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+        f" JOIN {bank_for(base.grader.spec)} b USING (query_key) JOIN bank_at($version) r"
+        " USING (question_key) LEFT JOIN grades g ON g.question_text_key = b.text_key"
+        " AND g.passage_text_key = p.text_key AND grader_key = $grader"
+        " WHERE r.active AND r.weight <> 0 GROUP BY run_key, tag, query_key, query_id, question_key"
+        " ORDER BY run_key, query_key, question_key",
         base.parameters,
     )
 
 
 def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
-    """Return a zip with a file nuggets_QUERY.json for each query: questions with the passages that answer them.
+    """Return a zip with a file nuggets_QUERY.json for each query: questions with the passages that
+    answer them.
 
     Raises:
         InputError: the grader is unknown, or a query's id cannot be the name of a file.
@@ -584,26 +699,37 @@ def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
         if (row["grade"] or 0) >= base.min_rating:
             answered[1][ANY_ANSWER].append(row["doc_id"])
     return zip_bytes(
-        {f"nuggets_{name}.json": json.dumps(content, indent=4).encode() for name, content in files.items()}
+        {
+            f"nuggets_{name}.json": json.dumps(content, indent=4).encode()
+            for name, content in files.items()
+        }
     )
 
 
 def reports_jsonl(project: Project, policy: Policy) -> str:
-    """Return the responses as reports of AutoJudge, one JSON line each; imported reports stay unchanged.
+    """Return the responses as reports of AutoJudge, one JSON line each; imported reports stay
+    unchanged.
 
-    Each sentence has `evaldata.exam_workbench`: the questions that its passage answers, and the passage's label as
-    `rating`.
+    Each sentence has `evaldata.exam_workbench`: the questions that its passage answers, and the
+    passage's label as `rating`.
     """
     base = basis(project, policy)
     labels, answered = label_qrels(project, base), defaultdict(list)
     for row in _graded_rows(project, base, of_passages=True):
         if (row["grade"] or 0) >= base.min_rating:
             answered[row["query_id"], row["doc_id"]].append(row["question"])
-    kept = {(item.query_id, item.name): item.content for item in project.read(partial(kept_objects, form=REPORT))}
+    kept = {
+        (item.query_id, item.name): item.content
+        for item in project.read(partial(kept_objects, form=REPORT))
+    }
     reports = []
     for run, query_id, sentences in project.rows(_SENTENCES):
-        made: dict[str, Any] = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
-        made["responses"] = [{"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)]
+        made: dict[str, Any] = {
+            "metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}
+        }
+        made["responses"] = [
+            {"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)
+        ]
         report = kept.get((query_id, run), made)
         key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
         words = [text for item in report[key] if (text := clean_text(item["text"]).strip())]
@@ -612,7 +738,9 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
             report, key = made, "responses"
         places, marked = iter(sentences), [dict(sentence) for sentence in report[key]]
         # AutoJudge's tools write the same sentences under two keys.
-        report = report | {name: marked for name in SENTENCE_KEYS if report.get(name) == report[key]}
+        report = report | {
+            name: marked for name in SENTENCE_KEYS if report.get(name) == report[key]
+        }
         for sentence in marked:
             # A passage does not contain sentences without words.
             if sentence["text"].strip() and (place := next(places, None)):
@@ -624,9 +752,10 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
 
 
 _SENTENCES = (
-    "SELECT tag, query_id, list({'passage_id': passage_id, 'text': substr(x.text, begins + 1, ends - begins),"
-    " 'citations': citations} ORDER BY rank, s.position) FROM responses JOIN runs USING (run_key)"
-    " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+    "SELECT tag, query_id, list({'passage_id': passage_id, 'text':"
+    " substr(x.text, begins + 1, ends - begins), 'citations': citations} ORDER BY rank, s.position)"
+    " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+    " JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
     " JOIN passage_texts x ON x.text_key = p.text_key JOIN response_sentences s USING (passage_key)"
     " GROUP BY run_key, tag, query_key, query_id ORDER BY run_key, query_key"
 )
@@ -636,9 +765,11 @@ def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[
     columns, source, order = _OF_PASSAGES if of_passages else _OF_RESPONSES
     rows = project.rows(
         f"SELECT {columns} {source} JOIN {bank_for(base.grader.spec)} b USING (query_key)"
-        " JOIN bank_at($version) r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key"
+        " JOIN bank_at($version) r USING (question_key) JOIN question_texts t"
+        " ON t.text_key = r.text_key"
         " JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
-        f" AND grader_key = $grader WHERE t.text IS NOT NULL AND r.question_key NOT IN ({SEALED}) {order}",
+        " AND grader_key = $grader WHERE t.text IS NOT NULL"
+        f" AND r.question_key NOT IN ({SEALED}) {order}",
         base.parameters,
     )
     return [dict(zip(_KEYS, row, strict=False)) for row in rows]
@@ -646,7 +777,8 @@ def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[
 
 _KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")
 _OF_PASSAGES = (
-    "f.run, query_id, t.text, rating, coalesce(raw, ''), round(confidence::DOUBLE, 6), passage_id, x.text",
+    "f.run, query_id, t.text, rating, coalesce(raw, ''), round(confidence::DOUBLE,"
+    " 6), passage_id, x.text",
     "FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     " JOIN passage_texts x ON x.text_key = p.text_key"
     " LEFT JOIN (SELECT query_key, passage_key, arg_min(name, (rank, run_key)) AS run"
@@ -661,4 +793,6 @@ _OF_RESPONSES = (
     "GROUP BY run_key, name, query_key, query_id, r.question_key, r.position, t.text"
     " ORDER BY run_key, query_key, r.position, r.question_key",
 )
-"""SQL for the columns, the tables and the order of the export, for graded responses and (above) graded passages."""
+"""SQL for the columns, the tables and the order of the export, for graded responses and (above)
+graded passages.
+"""

@@ -1,4 +1,6 @@
-"""Sheets of an audit's passages for judging outside the workbench: TSV and JSONL; judged ones may also be qrels."""
+"""Sheets of an audit's passages for judging outside the workbench: TSV and JSONL; judged ones may
+also be qrels.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ from ..errors import Report
 from ..tables import disarm_cell
 from ..text import one_line, quote_name
 from ._examinee_files import table_lines
-from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek_text, report_refusals
+from ._source import (
+    SMALL,
+    Limits,
+    Refused,
+    Source,
+    good_id,
+    open_columns,
+    open_objects,
+    peek_text,
+    report_refusals,
+)
 from .trec_files import INTEGER, LARGEST, QRELS_COLUMNS
 
 SheetForm = Literal["tsv", "jsonl"]
@@ -53,13 +65,29 @@ def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in map(_as_row, lines))
     rows = ["\t".join(HEADER)]
     for line in lines:
-        cells = (line.query_id, line.query, " / ".join(line.questions), line.passage_id, line.passage, "", "")
+        cells = (
+            line.query_id,
+            line.query,
+            " / ".join(line.questions),
+            line.passage_id,
+            line.passage,
+            "",
+            "",
+        )
         rows.append("\t".join(disarm_cell(one_line(cell)) for cell in cells))
     return "\n".join(rows) + "\n"
 
 
 def _as_row(line: SheetLine) -> dict[str, Any]:
-    values = (line.query_id, line.query, list(line.questions), line.passage_id, line.passage, None, "")
+    values = (
+        line.query_id,
+        line.query,
+        list(line.questions),
+        line.passage_id,
+        line.passage,
+        None,
+        "",
+    )
     return dict(zip(HEADER, values, strict=True))
 
 
@@ -67,8 +95,9 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
     """Read a judged sheet; lines without a judgment are left out.
 
     Args:
-        source: TSV or CSV with the columns query_id, passage_id and judgment, and optionally assessor and note;
-            JSONL with these fields; or qrels. A judgment is a whole number, or `cannot say`.
+        source: TSV or CSV with the columns query_id, passage_id and judgment, and optionally
+            assessor and note; JSONL with these fields; or qrels. A judgment is a whole number, or
+            `cannot say`.
         report: receives refused lines, including different judgments of the same passage.
 
     Returns:
@@ -94,9 +123,13 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
             any_line = True
             if line.judgment is None and not line.cannot_say:
                 continue
-            before, at = judged.setdefault((line.query_id, line.passage_id, line.assessor), (line, number))
+            before, at = judged.setdefault(
+                (line.query_id, line.passage_id, line.assessor), (line, number)
+            )
             if before != line:
-                raise Refused("contradicting-lines", f"the passage is judged differently on line {at}")
+                raise Refused(
+                    "contradicting-lines", f"the passage is judged differently on line {at}"
+                )
     report.require(any_line, source.name, "passages")
     return list(judged.values())
 
@@ -108,7 +141,8 @@ def _sheet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str,
         with report_refusals(report, source.name, number):
             if len(cells) != len(names):
                 raise Refused(
-                    "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names)}"
+                    "wrong-number-of-columns",
+                    f"the line has {len(cells)} cells; the header has {len(names)}",
                 )
             yield number, dict(zip(names, cells, strict=True))
 
@@ -118,9 +152,15 @@ def _sheet_line(row: dict[str, Any]) -> SheetLine:
     given = "" if judgment is None else one_line(str(judgment))
     value = None
     if given and given.lower() != CANNOT_SAY:
-        if isinstance(judgment, bool) or not INTEGER.fullmatch(given) or len(given) > 6 or abs(int(given)) > LARGEST:
+        if (
+            isinstance(judgment, bool)
+            or not INTEGER.fullmatch(given)
+            or len(given) > 6
+            or abs(int(given)) > LARGEST
+        ):
             raise Refused(
-                "invalid-judgment", f"the judgment {quote_name(given)} is neither a whole number nor '{CANNOT_SAY}'"
+                "invalid-judgment",
+                f"the judgment {quote_name(given)} is neither a whole number nor '{CANNOT_SAY}'",
             )
         value = int(given)
     return SheetLine(

@@ -1,4 +1,6 @@
-"""Model calls that run outside the workbench: files for batch endpoints (vLLM reads them too), and Parquet."""
+"""Model calls that run outside the workbench: files for batch endpoints (vLLM reads them too), and
+Parquet.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,9 @@ def write_calls(calls: Iterable[WrittenCall], path: Path) -> int:
 
     Args:
         calls: written one by one as they arrive.
-        path: Parquet if the name ends in `.parquet`, else JSONL with a call per line. The Parquet columns are
-            custom_id, url, body (JSON), answer and error; the last two are empty, to be filled in.
+        path: Parquet if the name ends in `.parquet`, else JSONL with a call per line. The Parquet
+            columns are custom_id, url, body (JSON), answer and error; the last two are empty, to be
+            filled in.
 
     Raises:
         InputError, ProjectError: as `atomic_files.replace_file`; no part of the file is left.
@@ -96,11 +99,17 @@ def _write_parquet(calls: Iterable[WrittenCall], path: Path) -> int:
     import pyarrow.parquet as pq
 
     number, waiting = 0, iter(calls)
-    columns = pa.schema([(name, pa.string()) for name in ("custom_id", "url", "body", "answer", "error")])
+    columns = pa.schema(
+        [(name, pa.string()) for name in ("custom_id", "url", "body", "answer", "error")]
+    )
     with pq.ParquetWriter(path, columns) as out:
         while batch := list(islice(waiting, ROWS)):
             rows = [
-                {"custom_id": call.name, "url": URLS[call.api], "body": orjson.dumps(call.body).decode()}
+                {
+                    "custom_id": call.name,
+                    "url": URLS[call.api],
+                    "body": orjson.dumps(call.body).decode(),
+                }
                 for call in batch
             ]
             out.write_table(pa.Table.from_pylist(rows, columns))
@@ -112,9 +121,9 @@ def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:
     """Read the outcomes of calls.
 
     Args:
-        sources: JSONL as batch endpoints write it (`custom_id`, `response` with `status_code` and `body`, `error`),
-            or with only the model's text (`custom_id`, `answer`). Parquet has columns of these names, with the body
-            in JSON.
+        sources: JSONL as batch endpoints write it (`custom_id`, `response` with `status_code` and
+            `body`, `error`), or with only the model's text (`custom_id`, `answer`). Parquet has
+            columns of these names, with the body in JSON.
         report: receives rows that are not replies.
 
     Yields:
@@ -134,14 +143,21 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
     number = 0
     try:
         with pq.ParquetFile(source.path) as file:
-            wanted = [name for name in ("custom_id", "answer", "error", "response") if name in file.schema_arrow.names]
+            wanted = [
+                name
+                for name in ("custom_id", "answer", "error", "response")
+                if name in file.schema_arrow.names
+            ]
             for batch in file.iter_batches(ROWS, columns=wanted):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    # ValueError and OverflowError: Python cannot hold a value, such as a date out of range or invalid UTF-8.
+    # ValueError and OverflowError: Python cannot hold a value, such as a date out of range or
+    # invalid UTF-8.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
-        report.refuse(source.name, None, "unreadable-file", f"the file cannot be read as Parquet: {error}")
+        report.refuse(
+            source.name, None, "unreadable-file", f"the file cannot be read as Parquet: {error}"
+        )
 
 
 def _read_reply(row: Mapping[str, Any]) -> Reply:
@@ -155,14 +171,18 @@ def _read_reply(row: Mapping[str, Any]) -> Reply:
     if answer is not None:
         if not isinstance(answer, str):
             raise Refused("not-a-text", "the answer is not a text")
-        choice = {"message": {"content": answer}, "text": answer, "finish_reason": row.get("finish_reason") or "stop"}
+        choice = {
+            "message": {"content": answer},
+            "text": answer,
+            "finish_reason": row.get("finish_reason") or "stop",
+        }
         return Reply(name, orjson.dumps({"choices": [choice]}))
     return _response_reply(name, row.get("response"))
 
 
 def _response_reply(name: str, response: Any) -> Reply:
-    """Return the reply in a batch endpoint's response: status and body, or only a body if the engine wrote no
-    status."""
+    """Return the reply in a batch endpoint's response: status and body, or only a body if the
+    engine wrote no status."""
     if isinstance(response, str):
         check_shape(response.encode())
         try:
@@ -182,18 +202,24 @@ def _response_reply(name: str, response: Any) -> Reply:
         status = fault["code"]
     if status != 200:
         reason = _error_reason(fault)
-        return Reply(name, error=f"HTTP {status}: {reason}" if reason else f"HTTP {status}", status=status)
+        return Reply(
+            name, error=f"HTTP {status}: {reason}" if reason else f"HTTP {status}", status=status
+        )
     try:
         content = orjson.dumps(body)
     except orjson.JSONEncodeError as error:
         raise Refused("invalid-json", f"the response is not valid JSON: {error}") from error
     if len(content) > (most := read_limit("ENDPOINT_ANSWER")):
-        return Reply(name, error=describe_exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))
+        return Reply(
+            name, error=describe_exceeded("the answer is longer than", "ENDPOINT_ANSWER", most)
+        )
     return Reply(name, content)
 
 
 def _error_reason(error: Any) -> str | None:
-    """Return the reason why a call has no answer: an empty text if it was never made, None if it did not fail."""
+    """Return the reason why a call has no answer: an empty text if it was never made, None if it
+    did not fail.
+    """
     if error is None or error == "":
         return None
     if isinstance(error, dict):

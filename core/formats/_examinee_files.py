@@ -1,4 +1,6 @@
-"""Examinees of an exam made elsewhere: tables of their answers or components, and samples of lm-evaluation-harness."""
+"""Examinees of an exam made elsewhere: tables of their answers or components, and samples of
+lm-evaluation-harness.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,8 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
     """Read a table of answers.
 
     Args:
-        source: CSV or TSV. The header names the items after the column of examinees. Every other line is an examinee
-            with 1, 0 or nothing for each item.
+        source: CSV or TSV. The header names the items after the column of examinees. Every other
+            line is an examinee with 1, 0 or nothing for each item.
         report: receives refused lines.
 
     Returns:
@@ -98,7 +100,8 @@ def read_students(
                 raise Refused("duplicate-student", f"duplicate examinee {student}")
             if len(cells) != len(names) + 1:
                 raise Refused(
-                    "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names) + 1}"
+                    "wrong-number-of-columns",
+                    f"the line has {len(cells)} cells; the header has {len(names) + 1}",
                 )
             given = {name: cell for name, cell in zip(names, cells[1:], strict=True) if cell}
             values[student] = values_of(given, number)
@@ -108,32 +111,42 @@ def read_students(
     return values
 
 
-def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool | None]]], out: TextIO) -> None:
+def write_matrix(
+    items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool | None]]], out: TextIO
+) -> None:
     """Write a table of answers as CSV that `read_matrix` reads.
 
     Args:
         items: question ids.
-        rows: an examinee's name, and whether it was right for each item; None leaves the cell empty.
+        rows: an examinee's name, and whether it was right for each item; None leaves the cell
+            empty.
         out: receives a header and a line for each examinee.
     """
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["student", *map(disarm_cell, items)])
     for student, verdicts in rows:
-        writer.writerow([disarm_cell(student), *("" if one is None else int(one) for one in verdicts)])
+        writer.writerow(
+            [disarm_cell(student), *("" if one is None else int(one) for one in verdicts)]
+        )
 
 
 def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
-    """Return the lines of a small table in cells without blank lines, the column of examinees moved to the front.
+    """Return the lines of a small table in cells without blank lines, the column of examinees moved
+    to the front.
 
-    The separator is that of the first line. The column of examinees is called student or examinee, else it is the
-    first one.
+    The separator is that of the first line. The column of examinees is called student or examinee,
+    else it is the first one.
     """
     rows = [
         (number, [rearm_cell(cell) for cell in cells])
-        for number, _, cells in open_cells(open_lines(source, report, Limits(SMALL)), source.name, report)
+        for number, _, cells in open_cells(
+            open_lines(source, report, Limits(SMALL)), source.name, report
+        )
     ]
     at = _student_column([cell.lower() for cell in rows[0][1]] if rows else [])
-    return [(number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]) for number, cells in rows]
+    return [
+        (number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]) for number, cells in rows
+    ]
 
 
 def _student_column(names: Sequence[str]) -> int:
@@ -148,7 +161,11 @@ def _read_verdicts(cells: dict[str, str], _: int) -> dict[str, bool]:
 
 
 def _item_names(cells: Sequence[str]) -> list[str]:
-    if cells[1:] and cells[0].lower() not in STUDENT and all(cell in VERDICTS for cell in cells[1:]):
+    if (
+        cells[1:]
+        and cells[0].lower() not in STUDENT
+        and all(cell in VERDICTS for cell in cells[1:])
+    ):
         raise Refused(
             "header-missing",
             "the first line has answers; add a header with the column student and the items",
@@ -165,31 +182,44 @@ def is_verdicts(beginning: Beginning) -> bool:
     """Return whether the complete lines hold verdicts next to a name."""
     rows = beginning.cells[1:-1] or beginning.cells[1:]
     at = _student_column(beginning.header)
-    return bool(rows) and all(cell in (*VERDICTS, "") for row in rows for cell in (*row[:at], *row[at + 1 :]))
+    return bool(rows) and all(
+        cell in (*VERDICTS, "") for row in rows for cell in (*row[:at], *row[at + 1 :])
+    )
 
 
 MATRIX = FileKind(
     name="responses-matrix",
     title="Answers of examinees",
-    what="answers of examinees to an exam: CSV or TSV with a column student and one column per item (1, 0 or empty)",
+    what=(
+        "answers of examinees to an exam: CSV or TSV with a column student and one column per item"
+        " (1, 0 or empty)"
+    ),
     extensions=("csv", "tsv"),
     read=read_matrix,
     write=write_matrix,
-    looks_like={"cells": lambda begins: not set(STUDENT).isdisjoint(begins.header) and is_verdicts(begins)},
+    looks_like={
+        "cells": lambda begins: not set(STUDENT).isdisjoint(begins.header) and is_verdicts(begins)
+    },
 )
 
 
 ALIASES = {
-    "llm": "model", "model": "model", "retrieval": "retrieval", "retriever": "retrieval", "icl": "icl",
-}  # fmt: skip
+    "llm": "model",
+    "model": "model",
+    "retrieval": "retrieval",
+    "retriever": "retrieval",
+    "icl": "icl",
+}
 """Usual names of the components that every examinee has; other factors keep their names."""
 
-_IN_NAME = re.compile(r"(?:^|[\W_]+)((?:open|closed)[\W_]?book|(?:closedb|oracle)(?=\W*$))(?:[\W_]+|$)", re.IGNORECASE)
+_IN_NAME = re.compile(
+    r"(?:^|[\W_]+)((?:open|closed)[\W_]?book|(?:closedb|oracle)(?=\W*$))(?:[\W_]+|$)", re.IGNORECASE
+)
 
 
 def factors_in_name(name: str) -> dict[str, str]:
-    """Return the retrieval in an examinee's name such as `gpt-4_open_book`, and the model if that is the only other
-    part."""
+    """Return the retrieval in an examinee's name such as `gpt-4_open_book`, and the model if that
+    is the only other part."""
     if (match := _IN_NAME.search(name)) is None:
         return {}
     others = [part for part in (name[: match.start()], name[match.end() :]) if part]
@@ -205,8 +235,8 @@ def read_factors(source: Source, report: Report) -> Factors:
     """Read the components of examinees.
 
     Args:
-        source: CSV or TSV. The header names the factors after the column of examinees. Every other line is an
-            examinee with its level of each factor, empty if unknown.
+        source: CSV or TSV. The header names the factors after the column of examinees. Every other
+            line is an examinee with its level of each factor, empty if unknown.
         report: receives refused lines.
     """
 
@@ -215,7 +245,9 @@ def read_factors(source: Source, report: Report) -> Factors:
         level = levels.get("retrieval", "")
         usual = not_retrieved(level) or level
         if usual != level:
-            report.remark(source.name, number, "level-as-retrieval", f"retrieval '{level}' is read as {usual}")
+            report.remark(
+                source.name, number, "level-as-retrieval", f"retrieval '{level}' is read as {usual}"
+            )
             levels["retrieval"] = usual
         return levels
 
@@ -223,7 +255,9 @@ def read_factors(source: Source, report: Report) -> Factors:
 
 
 def _factor_names(cells: Sequence[str]) -> list[str]:
-    names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
+    names = [
+        ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])
+    ]
     if not names or len(set(names)) < len(names):
         raise Refused("header-missing", "the header has no factors, or a duplicate factor")
     return names
@@ -237,7 +271,10 @@ def _are_factors(beginning: Beginning) -> bool:
 FACTORS = FileKind(
     name="students",
     title="Components of examinees",
-    what="components of examinees: CSV or TSV with a column student and one column per factor, such as model",
+    what=(
+        "components of examinees: CSV or TSV with a column student and one column per"
+        " factor, such as model"
+    ),
     extensions=("csv", "tsv"),
     read=read_factors,
     write=None,
@@ -257,14 +294,15 @@ _TIME = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
 def read_samples(source: Source, report: Report, student: str | None = None) -> SatElsewhere:
     """Read the answers of one examinee.
 
-    A line is right if its `acc_norm` is 1; without `acc_norm` if its `acc` is 1; without both if its `exact_match`
-    is 1. (`acc_norm` uses the likelihood of a choice per character.) If several filters give verdicts, that of the
-    first line counts.
+    A line is right if its `acc_norm` is 1; without `acc_norm` if its `acc` is 1; without both if
+    its `exact_match` is 1. (`acc_norm` uses the likelihood of a choice per character.) If several
+    filters give verdicts, that of the first line counts.
 
     Args:
         source: JSONL with `doc`, a verdict, and `resps`.
         report: receives refused lines, and notes on verdicts and filters that are left out.
-        student: name of the examinee; None means the folder if the harness named the file, else the file's name.
+        student: name of the examinee; None means the folder if the harness named the file, else the
+            file's name.
     """
     verdicts: dict[str, bool] = {}
     questions: list[Question] = []
@@ -276,12 +314,20 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
             counted = counted if verdicts else used
             if used != counted:
                 report.remark(
-                    source.name, number, "further-filter", f"the result of filter {used} is left out; {counted} counts"
+                    source.name,
+                    number,
+                    "further-filter",
+                    f"the result of filter {used} is left out; {counted} counts",
                 )
                 continue
             if question.question_id in verdicts:
                 if first_of(row["doc"], ITEM_ID_KEYS) is None:
-                    report.remark(source.name, number, "duplicate-item", "duplicate item; the first one counts")
+                    report.remark(
+                        source.name,
+                        number,
+                        "duplicate-item",
+                        "duplicate item; the first one counts",
+                    )
                     continue
                 raise Refused("duplicate-item", f"duplicate item {question.question_id}")
             if "acc_norm" not in row and "acc" in row:
@@ -289,7 +335,8 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
                     source.name,
                     number,
                     "no-acc-norm",
-                    "acc is used because acc_norm is missing; the length of the choices is not considered",
+                    "acc is used because acc_norm is missing; the length of the"
+                    " choices is not considered",
                 )
             verdicts[question.question_id] = _verdict_of(row)
             questions.append(question)
@@ -298,7 +345,9 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
 
 
 def _student_name(source: Source) -> str:
-    """Return the folder, which is named after the model, if the harness named the file; else the file's name."""
+    """Return the folder, which is named after the model, if the harness named the file; else the
+    file's name.
+    """
     *folders, _ = re.split(r"[/\\]", source.name)
     named = source.stem.removeprefix("samples_")
     bare = _TIME.sub("", named)
@@ -312,7 +361,8 @@ def _verdict_of(row: Mapping[str, Any]) -> bool:
     if name is None:
         raise Refused(
             "verdict-missing",
-            f"the result is missing: use one of {', '.join(VERDICT_KEYS)}; the line has {first_few(list(row))}",
+            f"the result is missing: use one of {', '.join(VERDICT_KEYS)}; the line has"
+            f" {first_few(list(row))}",
         )
     if type(row[name]) not in (int, float, bool) or row[name] not in (0, 1):
         raise Refused("invalid-verdict", f"{name} is neither 0 nor 1")
@@ -320,8 +370,8 @@ def _verdict_of(row: Mapping[str, Any]) -> bool:
 
 
 def _read_question(row: Mapping[str, Any]) -> Question:
-    """Return the item of a line, with its words if they are known. Its id is the one in `doc`, else derived from its
-    words.
+    """Return the item of a line, with its words if they are known. Its id is the one in `doc`, else
+    derived from its words.
 
     The number of a document cannot be the id, since numbering restarts at 0 in every task.
     """
@@ -333,16 +383,24 @@ def _read_question(row: Mapping[str, Any]) -> Question:
     if isinstance(choices, dict):
         labels, choices = choices.get("label") or labels, choices.get("text")
     whole = (
-        isinstance(choices, list) and len(choices) > 1 and all(isinstance(choice_text, str) for choice_text in choices)
+        isinstance(choices, list)
+        and len(choices) > 1
+        and all(isinstance(choice_text, str) for choice_text in choices)
     )
     asked = clean_text(text).strip() if isinstance(text, str) else ""
     given = [" ".join(clean_text(choice).split()) for choice in choices or []] if whole else []
     content = asked or orjson.dumps(doc, option=orjson.OPT_SORT_KEYS).decode()
-    question_id = item_id(EXAM, content, without_marks(given)) if name is None else good_id(name, "item")
+    question_id = (
+        item_id(EXAM, content, without_marks(given)) if name is None else good_id(name, "item")
+    )
     if not asked or not whole:
         return Question(question_id, EXAM, asked or None, "choice")
-    key = _find_key(first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels)
-    return Question(question_id, EXAM, asked, "choice", answer_key=key, choices=tuple(choices or []))
+    key = _find_key(
+        first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels
+    )
+    return Question(
+        question_id, EXAM, asked, "choice", answer_key=key, choices=tuple(choices or [])
+    )
 
 
 def _find_key(key: Any, choices: Sequence[str], labels: Sequence[Any]) -> str | None:
@@ -365,7 +423,10 @@ def _is_sample(beginning: Beginning) -> bool:
 SAMPLES = FileKind(
     name="lm-eval",
     title="Samples of lm-evaluation-harness",
-    what="answers of one examinee: samples_*.jsonl of lm-evaluation-harness, with doc and acc_norm, acc or exact_match",
+    what=(
+        "answers of one examinee: samples_*.jsonl of lm-evaluation-harness, with doc and acc_norm,"
+        " acc or exact_match"
+    ),
     extensions=("jsonl",),
     read=read_samples,
     write=None,

@@ -47,7 +47,9 @@ KINDS_OF_FILE: dict[str, FileKind] = {
         query_files.KIND,
     )
 }
-"""Kinds by name. A file is of the first kind that it matches, so kinds with stricter tests come earlier."""
+"""Kinds by name. A file is of the first kind that it matches, so kinds with stricter tests come
+earlier.
+"""
 FIRST_LINE = 80
 """Characters of the first line that are shown for an unrecognised file."""
 OBJECTS = re.compile(r"\{[^\n]+\}\r?\n\s*\{")
@@ -62,14 +64,20 @@ def detect_kind(source: Source) -> str | None:
     beginning = Beginning.of(source)
     if beginning is None:
         return None
-    kinds = ((form, kind) for form in _possible_forms(beginning.text) for kind in KINDS_OF_FILE.values())
-    alike = (kind.name for form, kind in kinds if form in kind.looks_like and kind.looks_like[form](beginning))
+    kinds = (
+        (form, kind) for form in _possible_forms(beginning.text) for kind in KINDS_OF_FILE.values()
+    )
+    alike = (
+        kind.name
+        for form, kind in kinds
+        if form in kind.looks_like and kind.looks_like[form](beginning)
+    )
     return next(alike, None)
 
 
 def describe_unrecognised(source: Source) -> str:
-    """Return why a file was not recognised: its beginning and its fields, as sentences. `list_kinds` lists the known
-    kinds."""
+    """Return why a file was not recognised: its beginning and its fields, as sentences.
+    `list_kinds` lists the known kinds."""
     beginning = Beginning.of(source)
     if beginning is None:
         return "The file is empty, or cannot be unpacked."

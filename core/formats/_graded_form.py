@@ -1,7 +1,8 @@
-"""The form of Autograder/RUBRIC files: keys, questions asked, graders, details of grades, and lines as typed records.
+"""The form of Autograder/RUBRIC files: keys, questions asked, graders, details of grades, and lines
+as typed records.
 
-Most of a line is rankings and question lists. If the keys are known beforehand, parsing takes half of the time and a
-quarter of the memory. Fields that the reader does not need are skipped.
+Most of a line is rankings and question lists. If the keys are known beforehand, parsing takes half
+of the time and a quarter of the memory. Fields that the reader does not need are skipped.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ DIRECT_SCALE = 3
 
 
 def describe_grader(
-    model: str, options: object, info: dict[str, Any] | None, prompt_type: object, is_rated: bool, direct: bool
+    model: str,
+    options: object,
+    info: dict[str, Any] | None,
+    prompt_type: object,
+    is_rated: bool,
+    direct: bool,
 ) -> GraderSpec:
-    """Return the grader that an entry of a foreign file describes. `is_rated`: the entry has ratings.
+    """Return the grader that an entry of a foreign file describes. `is_rated`: the entry has
+    ratings.
 
     Raises:
         Refused: its model or prompt is not a text.
@@ -45,7 +52,9 @@ def describe_grader(
     return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
 
 
-def read_ratings(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:
+def read_ratings(
+    given: list[dict[str, Any]], entry: dict[str, Any]
+) -> tuple[list[str], list[int | None]]:
     """Return the ids and ratings of an entry's `self_ratings`."""
     key = "nugget_id" if entry.get("prompt_type") == "nugget" else "question_id"
     try:
@@ -58,7 +67,8 @@ def read_ratings(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[li
 def read_answered(
     right: Sequence[str], wrong: Sequence[str], answers: dict[str, Any]
 ) -> tuple[list[str], list[int | None]]:
-    """Return the ids and ratings of an entry: 1 answered, 0 not answered, None if there is only an answer.
+    """Return the ids and ratings of an entry: 1 answered, 0 not answered, None if there is only an
+    answer.
 
     Args:
         right, wrong: ids of questions.
@@ -75,13 +85,17 @@ _NAMES = tuple(field.name for field in fields(GradeDetail))
 
 
 def write_details(details: Sequence[GradeDetail | None]) -> dict[str, list[Any]]:
-    """Return details of one entry's grades as columns, in the order of its questions; empty columns are left out."""
+    """Return details of one entry's grades as columns, in the order of its questions; empty columns
+    are left out.
+    """
     # Grades from elsewhere have no details.
     if not any(details):
         return {}
     given = [detail or NOTHING for detail in details]
     columns = {name: [getattr(detail, name) for detail in given] for name in _NAMES}
-    return {name: values for name, values in columns.items() if set(values) != {getattr(NOTHING, name)}}
+    return {
+        name: values for name, values in columns.items() if set(values) != {getattr(NOTHING, name)}
+    }
 
 
 def read_details(ours: dict[str, Any], length: int) -> Iterator[tuple[int, GradeDetail]]:
@@ -122,14 +136,21 @@ def _checked_detail(values: dict[str, Any]) -> GradeDetail:
     if type(detail.defaulted) is not bool:
         raise Refused("invalid-detail", "defaulted is neither true nor false")
     if detail.confidence is not None and not _is_share(detail.confidence):
-        raise Refused("invalid-detail", f"the confidence {detail.confidence!r} is not a number from 0 to 1")
+        raise Refused(
+            "invalid-detail", f"the confidence {detail.confidence!r} is not a number from 0 to 1"
+        )
     if not all(isinstance(text, str | None) for text in (detail.raw, detail.reason, detail.note)):
         raise Refused("invalid-detail", "the raw output, reason or note of a grade is not a text")
     return detail
 
 
 def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 1
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and 0 <= value <= 1
+    )
 
 
 _NOTHING = msgspec.Raw(b"null")
@@ -172,7 +193,8 @@ class ParagraphData(msgspec.Struct):
 class ExamGrades(msgspec.Struct):
     """One grader's grades of a passage, as in the file.
 
-    Values that thousands of entries share, or that repeat other values, stay raw until they are needed.
+    Values that thousands of entries share, or that repeat other values, stay raw until they are
+    needed.
     """
 
     llm: str
@@ -182,8 +204,12 @@ class ExamGrades(msgspec.Struct):
     ours: msgspec.Raw = msgspec.field(default=_NOTHING, name=OURS)
     llm_options: msgspec.Raw = _NOTHING
     prompt_info: msgspec.Raw = _NOTHING
-    right: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="correctAnswered")
-    wrong: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="wrongAnswered")
+    right: msgspec.Raw | msgspec.UnsetType = msgspec.field(
+        default=msgspec.UNSET, name="correctAnswered"
+    )
+    wrong: msgspec.Raw | msgspec.UnsetType = msgspec.field(
+        default=msgspec.UNSET, name="wrongAnswered"
+    )
 
     def whole(self) -> dict[str, Any]:
         """Return the same as a dictionary."""
@@ -233,4 +259,6 @@ def typed_record(given: Any, kind: type[Record]) -> Record:
     Raises:
         AttributeError: it is not an object.
     """
-    return given if isinstance(given, kind) else kind(*map(given.get, kind.__struct_encode_fields__))
+    return (
+        given if isinstance(given, kind) else kind(*map(given.get, kind.__struct_encode_fields__))
+    )

@@ -1,4 +1,6 @@
-"""Nugget banks of AutoJudge: reads the forms v3 and RAGTIME26 by their keys; writes both and Nuggetizer's form."""
+"""Nugget banks of AutoJudge: reads the forms v3 and RAGTIME26 by their keys; writes both and
+Nuggetizer's form.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,11 @@ def with_weight(importance: Any, remark: Remark) -> dict[str, Any]:
         return {"active": False}
     if not isinstance(importance, str):
         return {"weight": importance}
-    weight = float(importance) if is_number(importance) else IMPORTANCE.get(importance.lower(), importance)
+    weight = (
+        float(importance)
+        if is_number(importance)
+        else IMPORTANCE.get(importance.lower(), importance)
+    )
     remark("importance-as-weight", f"importance {importance} becomes weight {weight}")
     return {"weight": weight}
 
@@ -90,7 +96,9 @@ def own_values(entry: dict[str, Any]) -> dict[str, Any]:
     Raises:
         Refused: the value of that key is not an object.
     """
-    return {OWN_NAMES[key]: value for key, value in _own_metadata(entry).items() if key in OWN_NAMES}
+    return {
+        OWN_NAMES[key]: value for key, value in _own_metadata(entry).items() if key in OWN_NAMES
+    }
 
 
 def _own_metadata(entry: dict[str, Any]) -> dict[str, Any]:
@@ -117,9 +125,14 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
     fields = {**metadata, **row} if isinstance(metadata, dict) else row
     query_id = good_id(value_of(fields, QUERY_KEYS, "query id"), "query")
     if "nuggets" in row:
-        raise Refused("two-banks", "the object has nuggets and also nugget_bank or claim_bank; keep one of them")
+        raise Refused(
+            "two-banks",
+            "the object has nuggets and also nugget_bank or claim_bank; keep one of them",
+        )
     title, narrative = first_of(row, QUERY_TEXTS), row.get("full_query")
-    entries = [entry for key in BANK_KEYS for entry in _flatten_entries(_as_list(row.get(key), key), None)]
+    entries = [
+        entry for key in BANK_KEYS for entry in _flatten_entries(_as_list(row.get(key), key), None)
+    ]
     parents = {one_line(parent, LONGEST_ID): parent for _, parent in entries if parent is not None}
     if parents:
         remark("sub-nugget", "a sub-nugget becomes a question with its parent's text as subtopic")
@@ -146,18 +159,29 @@ def bank_of_nugget_docs(row: dict[str, Any], name: str) -> dict[str, Any]:
     entries = []
     for question, value in row.items():
         if not (isinstance(value, list) and len(value) == 2 and isinstance(value[1], dict)):
-            raise Refused("not-a-list", f"the question {question[:40]!r} has no list of AND or OR and an object")
-        answers = [{"answer": answer, "references": ids} for answer, ids in value[1].items() if answer != ANY_ANSWER]
+            raise Refused(
+                "not-a-list",
+                f"the question {question[:40]!r} has no list of AND or OR and an object",
+            )
+        answers = [
+            {"answer": answer, "references": ids}
+            for answer, ids in value[1].items()
+            if answer != ANY_ANSWER
+        ]
         entry = {"question": question, "aggregator_type": value[0], "answers": answers}
         entries.append(entry | {"references": value[1].get(ANY_ANSWER)})
     return {"query_id": name.removeprefix("nuggets_"), "nugget_bank": entries}
 
 
-def _flatten_entries(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
+def _flatten_entries(
+    entries: Iterable[Any], parent: str | None
+) -> Iterator[tuple[dict[str, Any], str | None]]:
     """Yield entries with the text of their parent, each followed by its own sub-nuggets."""
     for entry in entries:
         yield as_object(entry, "a nugget is not an object"), parent
-        yield from _flatten_entries(_as_list(entry.get("sub_nuggets"), "sub_nuggets"), entry_wording(entry)[1])
+        yield from _flatten_entries(
+            _as_list(entry.get("sub_nuggets"), "sub_nuggets"), entry_wording(entry)[1]
+        )
 
 
 def _as_list(given: Any, what: str) -> list[Any]:
@@ -172,16 +196,27 @@ def entry_wording(entry: dict[str, Any]) -> tuple[str, str]:
     if "question" in entry and "claim" in entry:
         raise Refused("two-texts", "a nugget has both question and claim; keep one of them")
     word = "claim" if "claim" in entry else "question"
-    return word, good_text(value_of(entry, ("question", "claim"), "nugget's text"), f"{word}'s text")
+    return word, good_text(
+        value_of(entry, ("question", "claim"), "nugget's text"), f"{word}'s text"
+    )
 
 
-def nugget_row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark) -> dict[str, Any]:
-    """Return the row of a question for an entry without its sub-nuggets; `parent`: the text of the entry around it."""
+def nugget_row(
+    entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark
+) -> dict[str, Any]:
+    """Return the row of a question for an entry without its sub-nuggets; `parent`: the text of the
+    entry around it.
+    """
     word, text = entry_wording(entry)
     if (of_query := entry.get("query_id")) not in (None, query_id):
-        raise Refused("question-of-two-queries", f"a nugget of query {query_id} names query {of_query}")
+        raise Refused(
+            "question-of-two-queries", f"a nugget of query {query_id} names query {of_query}"
+        )
     if (how := entry.get("aggregator_type")) not in (None, "OR", "Default"):
-        remark("aggregator-ignored", f"aggregator_type {how!s:.20} is ignored: a question has one answer key")
+        remark(
+            "aggregator-ignored",
+            f"aggregator_type {how!s:.20} is ignored: a question has one answer key",
+        )
     for key in (key for key, value in entry.items() if value is not None and key not in READ):
         remark("unknown-field", f"the nugget field {key} is ignored")
     answers = [
@@ -204,14 +239,20 @@ def nugget_row(entry: dict[str, Any], parent: str | None, query_id: str, remark:
 
 def _make_note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
     """Return note lines with the documents that answer a question and its authors."""
-    cited = [item for each in (entry, *answers) for item in _as_list(each.get("references"), "references")]
+    cited = [
+        item
+        for each in (entry, *answers)
+        for item in _as_list(each.get("references"), "references")
+    ]
     documents = [item.get("doc_id") if isinstance(item, dict) else item for item in cited]
     creators = entry.get("creator")
     creators = [creators] if isinstance(creators, dict) else _as_list(creators, "creator")
     creators = [as_object(item, "a creator is not an object") for item in creators]
     notes = {
         REFERENCES: [good_id(item, "passage") for item in documents],
-        AUTHOR: [good_id(item["assessor_id"], "assessor") for item in creators if item.get("assessor_id")],
+        AUTHOR: [
+            good_id(item["assessor_id"], "assessor") for item in creators if item.get("assessor_id")
+        ],
         MODEL: [good_id(item["llm_model"], "model") for item in creators if item.get("llm_model")],
     }
     return "\n".join(
@@ -228,9 +269,13 @@ def _note_values(question: Question, label: str) -> list[str]:
 
 
 def _own_entry(question: Question, version: int) -> dict[str, Any]:
-    """Return the exact values, and the importance if the weight is whole (1.5 could not be read back)."""
+    """Return the exact values, and the importance if the weight is whole (1.5 could not be read
+    back).
+    """
     values = {key: getattr(question, name) for key, name in OWN_NAMES.items()}
-    exact = {"metadata": {OURS: values | {"choices": list(question.choices), "bank_version": version}}}
+    exact = {
+        "metadata": {OURS: values | {"choices": list(question.choices), "bank_version": version}}
+    }
     importance = int(question.weight) if question.active else "failed"
     return ({"importance": importance} if importance in (question.weight, "failed") else {}) | exact
 
@@ -239,14 +284,22 @@ def _v3_bank(query: Query, questions: Sequence[Question], version: int) -> dict[
     banks: dict[str, dict[str, Any]] = {key: {} for key in BANK_KEYS}
     for question in questions:
         text, answer = question.text or "", question.answer_key
-        word, bank = ("claim", "claim_bank") if question.kind == "nugget" else ("question", "nugget_bank")
+        word, bank = (
+            ("claim", "claim_bank") if question.kind == "nugget" else ("question", "nugget_bank")
+        )
         more = {
             "answers": {answer: {"answer": answer}} if answer and word == "question" else {},
             "references": [{"doc_id": name} for name in _note_values(question, REFERENCES)],
-            "creator": [{"is_human": True, "assessor_id": name} for name in _note_values(question, AUTHOR)]
+            "creator": [
+                {"is_human": True, "assessor_id": name} for name in _note_values(question, AUTHOR)
+            ]
             + [{"is_human": False, "llm_model": name} for name in _note_values(question, MODEL)],
         }
-        entry: dict[str, Any] = {word: text, f"{word}_id": text_hash(text), "query_id": query.query_id}
+        entry: dict[str, Any] = {
+            word: text,
+            f"{word}_id": text_hash(text),
+            "query_id": query.query_id,
+        }
         entry |= {key: value for key, value in more.items() if value}
         # Another question of the query may have the same words.
         key = text if text not in banks[bank] else f"{text} [{question.question_id}]"
@@ -254,17 +307,31 @@ def _v3_bank(query: Query, questions: Sequence[Question], version: int) -> dict[
     about: dict[str, Any] = {} if query.narrative is None else {"full_query": query.narrative}
     if query.subtopics:
         about["metadata"] = {OURS: {"subtopics": [vars(subtopic) for subtopic in query.subtopics]}}
-    return {"query_id": query.query_id, "title_query": query.text, **about, "format_version": "v3", **banks}
+    return {
+        "query_id": query.query_id,
+        "title_query": query.text,
+        **about,
+        "format_version": "v3",
+        **banks,
+    }
 
 
 def _ragtime26_bank(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
-    run = {"team_id": "exam-workbench", "run_id": f"bank-{version}", "run_desc": f"Question bank {version}"}
+    run = {
+        "team_id": "exam-workbench",
+        "run_id": f"bank-{version}",
+        "run_desc": f"Question bank {version}",
+    }
     entries = []
     for question in questions:
         answer = {"answer": question.answer_key, "references": _note_values(question, REFERENCES)}
         answers = {"aggregator_type": "OR", "answers": [answer]} if question.answer_key else {}
         entries.append({"question": question.text} | answers | _own_entry(question, version))
-    return {"format_version": "RAGTIME26", "metadata": run | {"topic_id": query.query_id}, "nugget_bank": entries}
+    return {
+        "format_version": "RAGTIME26",
+        "metadata": run | {"topic_id": query.query_id},
+        "nugget_bank": entries,
+    }
 
 
 def _nuggetizer_bank(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
@@ -272,7 +339,9 @@ def _nuggetizer_bank(query: Query, questions: Sequence[Question], version: int) 
     for question in questions:
         counts = "vital" if question.weight >= 1 else "okay"
         importance = counts if question.active and question.weight else "failed"
-        nuggets.append({"text": question.text} | _own_entry(question, version) | {"importance": importance})
+        nuggets.append(
+            {"text": question.text} | _own_entry(question, version) | {"importance": importance}
+        )
     return {"query": query.text, "qid": query.query_id, "nuggets": nuggets}
 
 

@@ -1,5 +1,5 @@
-"""Files of AutoJudge's tools: nugget-grades.jsonl, nugget-doc-grades.jsonl, and nugget banks to write; Nuggetizer's
-assignments. An imported bank keeps the fields that it came with."""
+"""Files of AutoJudge's tools: nugget-grades.jsonl, nugget-doc-grades.jsonl, and nugget banks to
+write; Nuggetizer's assignments. An imported bank keeps the fields that it came with."""
 
 from __future__ import annotations
 
@@ -75,21 +75,25 @@ class GradedNugget:
 
 
 def has_nugget_grades(source: Source) -> bool:
-    """Return whether a file begins with a JSON object (grades or assignments), not with a graded line."""
+    """Return whether a file begins with a JSON object (grades or assignments), not with a graded
+    line.
+    """
     return (peek_text(source, _LOOK) or "").lstrip().startswith("{")
 
 
 def is_nugget_grade(line: str, keys: set[str]) -> bool:
     """Return whether a line with these keys has a grade or assignments."""
-    return keys >= GRADE_KEYS or ("nuggets" in keys and re.search(r'"assignment"\s*:', line) is not None)
+    return keys >= GRADE_KEYS or (
+        "nuggets" in keys and re.search(r'"assignment"\s*:', line) is not None
+    )
 
 
 def read_nugget_grades(source: Source, report: Report, name: str) -> list[GradedNugget]:
     """Read grades that another tool made.
 
     Args:
-        source: JSONL, with a grade on each line (`nugget_id`, `grade`, and `run_id` or `doc_id`), or with the
-            assignments of a response or passage (`nuggets`).
+        source: JSONL, with a grade on each line (`nugget_id`, `grade`, and `run_id` or `doc_id`),
+            or with the assignments of a response or passage (`nuggets`).
         report: receives refused lines, including a second, different grade of a pair.
         name: name of the grader.
 
@@ -99,14 +103,24 @@ def read_nugget_grades(source: Source, report: Report, name: str) -> list[Graded
     grades: dict[tuple[Any, ...], GradedNugget] = {}
     for number, row in open_objects(source, report, Limits(WHOLE)):
         with report_refusals(report, source.name, number):
-            for grade in _read_grades(row, source, number, name, partial(report.remark, source.name, number)):
+            for grade in _read_grades(
+                row, source, number, name, partial(report.remark, source.name, number)
+            ):
                 asked = grade.question.text or grade.question.question_id
-                place = (grade.query.query_id, grade.run, grade.passage_id, grade.paragraph, grade.text, asked)
+                place = (
+                    grade.query.query_id,
+                    grade.run,
+                    grade.passage_id,
+                    grade.paragraph,
+                    grade.text,
+                    asked,
+                )
                 before = grades.setdefault(place, grade)
                 if before.rating != grade.rating:
                     raise Refused(
                         "contradicting-lines",
-                        f"question {grade.question.question_id} has another grade for this text on line {before.line}",
+                        f"question {grade.question.question_id} has another grade for this text on"
+                        f" line {before.line}",
                     )
     report.require(grades, source.name, "grades")
     return list(grades.values())
@@ -120,12 +134,16 @@ def _read_grades(
         raise Refused("two-grades", "the line has both nuggets and a grade; keep one of them")
     query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
     # In a line with nuggets, `text` is the query's.
-    title = first_of(row, ("query_text", "query") if nuggets is None else ("query_text", "query", "text"))
+    title = first_of(
+        row, ("query_text", "query") if nuggets is None else ("query_text", "query", "text")
+    )
     query = Query(query_id, "" if title is None else good_text(title, "query's text"))
     passage_id = first_of(row, ("doc_id", "docid"))
     run = None
     if passage_id is None:
-        run = value_of(row if nuggets is None else {"run": source.stem} | row, ("run_id", "run"), "run")
+        run = value_of(
+            row if nuggets is None else {"run": source.stem} | row, ("run_id", "run"), "run"
+        )
         run = "_".join(good_id(run, "run").split())
     text = first_of(row, ("passage", "answer_text", "candidate_text"))
     index = row.get("paragraph_idx")
@@ -133,7 +151,13 @@ def _read_grades(
         GradedNugget,
         source,
         line,
-        GraderSpec(f"imported: {name}", "imported", name, max_rating=MAX_RATING if nuggets is None else 2, kinds=KINDS),
+        GraderSpec(
+            f"imported: {name}",
+            "imported",
+            name,
+            max_rating=MAX_RATING if nuggets is None else 2,
+            kinds=KINDS,
+        ),
         query,
         run,
         None if passage_id is None else good_id(passage_id, "passage"),
@@ -142,7 +166,9 @@ def _read_grades(
     )
     if nuggets is None:
         words = _optional_text(row, "question")
-        given_id = None if words and row.get("nugget_id") == text_hash(words) else row.get("nugget_id")
+        given_id = (
+            None if words and row.get("nugget_id") == text_hash(words) else row.get("nugget_id")
+        )
         if words is None:
             question = Question(good_id(given_id, "question"), query_id, None)
         else:
@@ -156,22 +182,45 @@ def _read_grades(
             continue
         if not isinstance(assignment, str) or assignment not in ASSIGNMENTS:
             raise Refused(
-                "unknown-assignment", f"unknown assignment {assignment!r:.40}; available: {', '.join(ASSIGNMENTS)}"
+                "unknown-assignment",
+                f"unknown assignment {assignment!r:.40}; available: {', '.join(ASSIGNMENTS)}",
             )
-        asked = {"query_id": query_id, "text": good_text(nugget.get("text"), "nugget's text"), "kind": "nugget"}
+        asked = {
+            "query_id": query_id,
+            "text": good_text(nugget.get("text"), "nugget's text"),
+            "kind": "nugget",
+        }
         question = question_of(asked | with_weight(nugget.get("importance"), remark))
-        yield make(question, ASSIGNMENTS[assignment], None, GradeDetail(raw=_optional_text(nugget, "reasoning")))
+        yield make(
+            question,
+            ASSIGNMENTS[assignment],
+            None,
+            GradeDetail(raw=_optional_text(nugget, "reasoning")),
+        )
 
 
 def _read_rating(row: dict[str, Any]) -> tuple[int | None, str | None, GradeDetail]:
-    grade, confidence, reasoning = row.get("grade", "missing"), row.get("confidence"), _optional_text(row, "reasoning")
+    grade, confidence, reasoning = (
+        row.get("grade", "missing"),
+        row.get("confidence"),
+        _optional_text(row, "reasoning"),
+    )
     if isinstance(grade, bool) or grade not in (None, *RATINGS):
-        raise Refused("invalid-rating", f"the grade is {grade!r:.40}, not a whole number from 0 to {MAX_RATING}")
+        raise Refused(
+            "invalid-rating",
+            f"the grade is {grade!r:.40}, not a whole number from 0 to {MAX_RATING}",
+        )
     if not (confidence is None or (type(confidence) in (int, float) and 0 <= confidence <= 1)):
-        raise Refused("invalid-confidence", f"the confidence is {confidence!r:.40}, not a number from 0 to 1")
+        raise Refused(
+            "invalid-confidence", f"the confidence is {confidence!r:.40}, not a number from 0 to 1"
+        )
     if grade is None:
         return None, None, GradeDetail(raw=reasoning)
-    return int(grade), _optional_text(row, "addressed_quote"), GradeDetail(confidence=confidence, raw=reasoning)
+    return (
+        int(grade),
+        _optional_text(row, "addressed_quote"),
+        GradeDetail(confidence=confidence, raw=reasoning),
+    )
 
 
 def _optional_text(row: dict[str, Any], key: str) -> str | None:
@@ -228,9 +277,11 @@ def write_nugget_banks(
 def _bank_of(
     query: Query, questions: Sequence[Question], form: str, version: int, kept: KeptObject | None
 ) -> dict[str, Any]:
-    """Return the bank of a query; of an imported one, the unchanged entries that are still questions here.
+    """Return the bank of a query; of an imported one, the unchanged entries that are still
+    questions here.
 
-    Other questions are added in the same form. A query's text and subtopics are those of the project.
+    Other questions are added in the same form. A query's text and subtopics are those of the
+    project.
     """
     if kept is None:
         return FORMS[form](query, questions, version)
@@ -250,7 +301,9 @@ def _bank_of(
 
 
 def _still_asked(given: Any, parent: str | None, query_id: str, rest: dict[Question, None]) -> Any:
-    """Return the entries of a list or map that are questions of `rest`, and remove these from `rest`."""
+    """Return the entries of a list or map that are questions of `rest`, and remove these from
+    `rest`.
+    """
     if not given:
         return given
     left = {}
@@ -259,7 +312,11 @@ def _still_asked(given: Any, parent: str | None, query_id: str, rest: dict[Quest
         if question in rest:
             del rest[question]
             nested = entry.get("sub_nuggets")
-            below = {"sub_nuggets": _still_asked(nested, entry_wording(entry)[1], query_id, rest)} if nested else {}
+            below = (
+                {"sub_nuggets": _still_asked(nested, entry_wording(entry)[1], query_id, rest)}
+                if nested
+                else {}
+            )
             left[key] = entry | below
     return left if isinstance(given, dict) else list(left.values())
 
@@ -271,7 +328,9 @@ def _join_entries(given: Any, made: Any) -> Any:
     if isinstance(given, list):
         return [*given, *(made.values() if isinstance(made, dict) else made)]
     # Another entry may have the same words.
-    return given | {key if key not in given else f"{key} [{len(given)}]": entry for key, entry in made.items()}
+    return given | {
+        key if key not in given else f"{key} [{len(given)}]": entry for key, entry in made.items()
+    }
 
 
 def _ignore_note(code: str, reason: str) -> None:

@@ -1,5 +1,5 @@
-"""Generated responses: TREC RAG JSONL with cited sentences, plain JSONL, or a JSON map query -> run -> text; generated
-answers and human verdicts on answers: JSONL."""
+"""Generated responses: TREC RAG JSONL with cited sentences, plain JSONL, or a JSON map query -> run
+-> text; generated answers and human verdicts on answers: JSONL."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
     """Read generated responses of any number of systems.
 
     Args:
-        sources: JSONL with a query id, a run, and a text or a list of sentences. Sentences have citations (indices
-            into `references`, or ids), as in TREC RAG; ids may be in `metadata`. Or a JSON map from query id to run
-            to text, or from query id to text.
-        report: receives refused lines, including a second response of a run to a query. Responses without words are
-            left out with a note: the system skipped the query.
+        sources: JSONL with a query id, a run, and a text or a list of sentences. Sentences have
+            citations (indices into `references`, or ids), as in TREC RAG; ids may be in `metadata`.
+            Or a JSON map from query id to run to text, or from query id to text.
+        report: receives refused lines, including a second response of a run to a query. Responses
+            without words are left out with a note: the system skipped the query.
 
     Returns:
         Responses in file order.
@@ -79,7 +79,10 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
                     if responses[key].line is None
                     else f"{responses[key].file}:{responses[key].line}"
                 )
-                reason = f"run {response.run} already has a response to query {response.query_id} ({where})"
+                reason = (
+                    f"run {response.run} already has a response to query"
+                    f" {response.query_id} ({where})"
+                )
                 report.refuse(source.name, response.line, "duplicate-response", reason)
             elif not response.text:
                 report.remark(
@@ -110,14 +113,17 @@ def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
         (most_cited, CITATIONS_LIMIT, "citations in a sentence"),
     )
     excesses = [
-        f"more than {most:,} {what}" for number, most, what in numbers if isinstance(most, int) and number > most
+        f"more than {most:,} {what}"
+        for number, most, what in numbers
+        if isinstance(most, int) and number > most
     ]
     named = topic.get("collection_ids") or response.report["metadata"].get("collection_ids") or []
     cited = {name for sentence in response.sentences for name in sentence.citations}
     return excesses + [
         f"citations of documents that are not of the collection {collection}"
         for collection, pattern in COLLECTIONS.items()
-        if any(str(name).startswith(collection) for name in named) and not all(map(pattern.fullmatch, cited))
+        if any(str(name).startswith(collection) for name in named)
+        and not all(map(pattern.fullmatch, cited))
     ]
 
 
@@ -134,7 +140,9 @@ def _stream_responses(source: Source, report: Report) -> Iterator[Response]:
 
 
 def _is_row(line: str) -> bool:
-    """Return whether the first line of a file is a JSONL object, so that the file is not a JSON map."""
+    """Return whether the first line of a file is a JSONL object, so that the file is not a JSON
+    map.
+    """
     known = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
     try:
         value = parse_json(line)
@@ -151,7 +159,9 @@ def _make_response(row: dict[str, Any], source: Source, line: int, report: Repor
     run = good_id(source.stem if run is None else run, "run")
     query_text = first_of(fields, QUERY_TEXT_KEYS)
     query_text = None if query_text is None else good_text(query_text, "query's text").strip()
-    note_unread(fields, (RUN_KEYS, QUERY_KEYS, QUERY_TEXT_KEYS, TEXT_KEYS), source.name, line, report)
+    note_unread(
+        fields, (RUN_KEYS, QUERY_KEYS, QUERY_TEXT_KEYS, TEXT_KEYS), source.name, line, report
+    )
     listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)
     if listed is None:
         return Response(
@@ -188,13 +198,19 @@ def _make_response(row: dict[str, Any], source: Source, line: int, report: Repor
             sentences.append(Sentence(begin, len(text), citations))
     report_row = row if isinstance(metadata, dict) else None
     documents = _read_documents(row.get("documents") or {})
-    return Response(run, query_id, text, query_text, tuple(sentences), source.name, line, documents, report_row)
+    return Response(
+        run, query_id, text, query_text, tuple(sentences), source.name, line, documents, report_row
+    )
 
 
 def _read_documents(given: object) -> tuple[Passage, ...]:
     """Return the passages of a map from id to document; those without a text are left out."""
-    if not isinstance(given, dict) or not all(isinstance(document, dict) for document in given.values()):
-        raise Refused("not-an-object", "the documents are not a map from id to an object with a text")
+    if not isinstance(given, dict) or not all(
+        isinstance(document, dict) for document in given.values()
+    ):
+        raise Refused(
+            "not-an-object", "the documents are not a map from id to an object with a text"
+        )
     rows = [
         {"passage_id": key, "text": document.get("text") or "", "title": document.get("title")}
         for key, document in given.items()
@@ -211,12 +227,19 @@ def _response_text(value: object) -> str:
 
 
 def _cited_ids(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
-    """Return the ids that a sentence cites, each once, and the number of citations without a reference."""
+    """Return the ids that a sentence cites, each once, and the number of citations without a
+    reference.
+    """
     if not isinstance(cited, list | dict):
         raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
-    known = [citation for citation in cited if type(citation) is not int or 0 <= citation < len(references)]
+    known = [
+        citation
+        for citation in cited
+        if type(citation) is not int or 0 <= citation < len(references)
+    ]
     ids = (
-        good_id(references[citation] if type(citation) is int else citation, "cited document's") for citation in known
+        good_id(references[citation] if type(citation) is int else citation, "cited document's")
+        for citation in known
     )
     return tuple(dict.fromkeys(ids)), len(cited) - len(known)
 
@@ -226,8 +249,15 @@ def _stream_map(source: Source, report: Report, start: int, lines: list[str]) ->
     for query, value in parse_pairs(source, report, start, lines):
         by_run = value if isinstance(value, tuple) else ((source.stem, value),)
         for run, words in by_run:
-            with report_refusals(report, source.name, None, f"query {query[:40]}, run {run[:40]}: "):
-                yield Response(good_id(run, "run"), good_id(query, "query"), _response_text(words), file=source.name)
+            with report_refusals(
+                report, source.name, None, f"query {query[:40]}, run {run[:40]}: "
+            ):
+                yield Response(
+                    good_id(run, "run"),
+                    good_id(query, "query"),
+                    _response_text(words),
+                    file=source.name,
+                )
 
 
 _TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")
@@ -250,7 +280,9 @@ RESPONSES = FileKind(
     write=None,
     looks_like={
         "record": _is_record,
-        "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text),
+        "map": lambda beginning: (
+            bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text)
+        ),
     },
 )
 
@@ -281,8 +313,10 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     """Read answers.
 
     Args:
-        source: JSONL with `query_id`, `run` (or "gold"), `k` (not with gold), `draw` (default 1) and `answer`.
-        report: receives refused lines, including a second answer for the same query, run, k and draw.
+        source: JSONL with `query_id`, `run` (or "gold"), `k` (not with gold), `draw` (default 1)
+            and `answer`.
+        report: receives refused lines, including a second answer for the same query, run, k and
+            draw.
 
     Returns:
         The answers in file order.
@@ -291,12 +325,15 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     for number, row in open_objects(source, report, Limits(WHOLE)):
         with report_refusals(report, source.name, number):
             answer = _read_answer(row)
-            note_unread(row, (ANSWER_QUERY_KEYS, ("run",), ("answer",)), source.name, number, report)
+            note_unread(
+                row, (ANSWER_QUERY_KEYS, ("run",), ("answer",)), source.name, number, report
+            )
             place = (answer.query_id, answer.run, answer.k, answer.draw)
             if answers.setdefault(place, answer) is not answer:
                 raise Refused(
                     "duplicate-answer",
-                    f"query {answer.query_id} already has an answer from {answer.run} with this k and draw",
+                    f"query {answer.query_id} already has an answer from {answer.run}"
+                    " with this k and draw",
                 )
     report.require(answers, source.name, "answers")
     return list(answers.values())
@@ -330,7 +367,8 @@ ANSWERS = FileKind(
     write=None,
     looks_like={
         "record": lambda beginning: (
-            {"query_id", "run", "answer"} <= beginning.keys and not {"k", "draw"}.isdisjoint(beginning.keys)
+            {"query_id", "run", "answer"} <= beginning.keys
+            and not {"k", "draw"}.isdisjoint(beginning.keys)
         )
     },
 )
@@ -366,10 +404,13 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
                 good_text(value_of(row, ("answer",), "answer"), "answer"),
                 _is_acceptable(row.get("acceptable")),
             )
-            note_unread(row, (ANSWER_QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report)
+            note_unread(
+                row, (ANSWER_QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report
+            )
             if verdicts.setdefault((verdict.query_id, verdict.answer), verdict) != verdict:
                 raise Refused(
-                    "contradicting-lines", f"the same answer to query {verdict.query_id} has another result above"
+                    "contradicting-lines",
+                    f"the same answer to query {verdict.query_id} has another result above",
                 )
     report.require(verdicts, source.name, "results")
     return list(verdicts.values())

@@ -1,4 +1,6 @@
-"""Safe reading of input files: compression, encodings, limits, refused lines, and how kinds of file are recognised."""
+"""Safe reading of input files: compression, encodings, limits, refused lines, and how kinds of file
+are recognised.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from ..limits import describe_exceeded, read_limit
 from ..text import LONGEST_ID, fault_of_id, quote_name
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
-"""Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
+"""Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks
+become `_`.
+"""
 KEYS_NAMED = 20
 """Maximum number of keys of a line that a message names."""
 CHUNK = 1 << 20
@@ -103,7 +107,7 @@ class _Reason(Exception):
 
 
 class Refused(_Reason, ValueError):
-    """The reason why one line cannot be used. A reader turns it into a problem with file and line."""
+    """The reason why a line cannot be used. A reader turns it into a problem with file and line."""
 
 
 @contextmanager
@@ -190,7 +194,8 @@ def open_byte_lines(
         keep_return: keep a carriage return at a line's end (it may be inside a quoted CSV cell).
 
     Yields:
-        Line number from 1 and the line in UTF-8 (validated only if the file was UTF-16), without its line feed.
+        Line number from 1 and the line in UTF-8 (validated only if the file was UTF-16), without
+            its line feed.
         Lines that are too long or hold a NUL byte are left out.
     """
     limits = limits or Limits()
@@ -202,7 +207,12 @@ def open_byte_lines(
     def finish_line() -> bytes | None:
         nonlocal blank
         if length > limits.line:
-            report.refuse(source.name, number, "limit-exceeded", limits.exceeded("the line is longer than", "line"))
+            report.refuse(
+                source.name,
+                number,
+                "limit-exceeded",
+                limits.exceeded("the line is longer than", "line"),
+            )
             return None
         line = parts[0] if len(parts) == 1 else b"".join(parts)
         # Free the parts, so that a long line is not in memory twice.
@@ -240,7 +250,12 @@ def open_byte_lines(
     except _Broken as broken:
         report.stop(source.name, number, broken.code, str(broken))
     except OSError as error:
-        report.refuse(source.name, None, "unreadable-file", f"the file cannot be read: {error.strerror or error}")
+        report.refuse(
+            source.name,
+            None,
+            "unreadable-file",
+            f"the file cannot be read: {error.strerror or error}",
+        )
 
 
 def open_lines(
@@ -273,7 +288,8 @@ def open_columns(
         names: the columns that a line must have.
         form: the name of such a file in messages.
         spare: whether further columns are allowed.
-        limits: sizes beyond which a line or the file is refused; None means those of a file read line by line.
+        limits: sizes beyond which a line or the file is refused; None means those of a file read
+            line by line.
 
     Yields:
         Line number and cells: `len(names)` of them, or more with `spare`.
@@ -297,7 +313,11 @@ def open_columns(
             any_good = True
             yield number, cells
     if short:
-        code, cut = ("cut-off-file", "; the file may be cut off here") if any_good else ("wrong-number-of-columns", "")
+        code, cut = (
+            ("cut-off-file", "; the file may be cut off here")
+            if any_good
+            else ("wrong-number-of-columns", "")
+        )
         report.refuse(source.name, short[0], code, short[1] + cut)
 
 
@@ -306,11 +326,12 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
 
     Args:
         line: its text.
-        any_depth: leave the depth check to the caller; the parser itself stops at a thousand levels.
+        any_depth: leave the depth check to the caller; the parser itself stops at a thousand
+            levels.
 
     Raises:
-        Refused: it is invalid JSON (as are NaN and lone surrogates), holds a NUL character, or exceeds the limit of
-            values or levels.
+        Refused: it is invalid JSON (as are NaN and lone surrogates), holds a NUL character, or
+            exceeds the limit of values or levels.
     """
     raw = line.encode() if isinstance(line, str) else line
     check_shape(raw, any_depth)
@@ -322,7 +343,9 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
                 line.decode()
             except UnicodeDecodeError as undecodable:
                 raise Refused("not-utf8", _not_utf8(undecodable)) from undecodable
-        raise Refused("invalid-json", f"invalid JSON: {error.msg} at character {error.colno}") from error
+        raise Refused(
+            "invalid-json", f"invalid JSON: {error.msg} at character {error.colno}"
+        ) from error
     check_nul(raw)
     return value
 
@@ -382,7 +405,8 @@ def _json_shape(text: bytes) -> tuple[int, int]:
         text: JSON; the result for any other text is meaningless.
 
     Returns:
-        The number of values: lists, objects, and all their members; an empty list counts as one more. And the levels
+        The number of values: lists, objects, and all their members; an empty list counts as one
+            more. And the levels
         of nested lists and objects.
     """
     signs = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _REST)
@@ -444,8 +468,12 @@ def as_objects(value: Any, reason: str) -> list[dict[str, Any]]:
     return value
 
 
-def open_objects(source: Source, report: Report, limits: Limits | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Stream the objects of JSONL with their line numbers, without blank lines. `report` receives invalid lines."""
+def open_objects(
+    source: Source, report: Report, limits: Limits | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Stream the objects of JSONL with their line numbers, without blank lines. `report` receives
+    invalid lines.
+    """
     for number, line in open_byte_lines(source, report, limits):
         if line and not line.isspace():
             with report_refusals(report, source.name, number):
@@ -457,7 +485,9 @@ def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
     out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
 
 
-def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
+def parse_pairs(
+    source: Source, report: Report, start: int, lines: Sequence[str]
+) -> list[tuple[str, Any]]:
     """Parse a JSON object over any number of lines; repeated keys are all kept.
 
     Args:
@@ -467,7 +497,8 @@ def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]
         lines: the text of the object.
 
     Returns:
-        Keys with their values in file order. Inner objects are tuples of such pairs. Empty if the file is refused.
+        Keys with their values in file order. Inner objects are tuples of such pairs. Empty if the
+            file is refused.
     """
     report.whole(source.name)
     text = "\n".join(lines)
@@ -484,7 +515,9 @@ def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]
 
 
 def peek_text(source: Source, size: int) -> str | None:
-    """Return the first characters of a file, decompressed, for detecting its kind; None if it is unreadable."""
+    """Return the first characters of a file, decompressed, for detecting its kind; None if it is
+    unreadable.
+    """
     try:
         read = b""
         for chunk in _convert_to_utf8(_expand_content(source, Limits())):
@@ -504,8 +537,8 @@ def good_id(value: object, what: str) -> str:
         what: the kind of thing that it identifies, for the message.
 
     Raises:
-        Refused: it is empty, longer than 512 characters, has control characters, or is not an id at all. White space
-            is refused if the id is one column of a TREC file.
+        Refused: it is empty, longer than 512 characters, has control characters, or is not an id at
+            all. White space is refused if the id is one column of a TREC file.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -552,11 +585,16 @@ def value_of(row: dict[str, Any], keys: Sequence[str], what: str) -> Any:
     value = first_of(row, keys)
     if value is None:
         has = ", ".join(map(str, list(row)[:KEYS_NAMED])) or "nothing"
-        raise Refused("value-missing", f"the {what} is missing; the line has {has}; use one of {', '.join(keys)}")
+        raise Refused(
+            "value-missing",
+            f"the {what} is missing; the line has {has}; use one of {', '.join(keys)}",
+        )
     return value
 
 
-def note_unread(row: dict[str, Any], groups: Iterable[Sequence[str]], file: str, line: int, report: Report) -> None:
+def note_unread(
+    row: dict[str, Any], groups: Iterable[Sequence[str]], file: str, line: int, report: Report
+) -> None:
     """Note the unread text fields of an object, except a text that is also read under another key.
 
     Args:
@@ -583,9 +621,11 @@ def open_rows(
     Args:
         lines: with their numbers; blank ones are left out.
         report: receives refused lines.
-        keys: possible names of the id, and of the text. A first line that has one of each is a header.
+        keys: possible names of the id, and of the text. A first line that has one of each is a
+            header.
         of_cells: reads a line of a table without a header.
-        exact: whether cells keep their blanks, and quotation marks are also special in tab-separated tables.
+        exact: whether cells keep their blanks, and quotation marks are also special in
+            tab-separated tables.
     """
     of_line: Callable[[str], dict[str, Any]] | None = None
     for number, line in lines:
@@ -628,7 +668,10 @@ def _table_rows(
     csv.field_size_limit(read_limit("CELL"))
     plain = separator == "\t" and not exact
     rows = csv.reader(
-        yield_texts(), delimiter=separator, strict=True, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
+        yield_texts(),
+        delimiter=separator,
+        strict=True,
+        quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
     )
     while True:
         number = at + 1
@@ -653,7 +696,10 @@ def _table_rows(
             yield number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}
         elif any(cells):
             report.refuse(
-                file, number, "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(names)}"
+                file,
+                number,
+                "wrong-number-of-columns",
+                f"the row has {len(cells)} cells; the header has {len(names)}",
             )
 
 
@@ -663,8 +709,8 @@ SEPARATORS = "\t;,"
 def header_of(line: str) -> tuple[str, list[str]]:
     """Return the separator of a table's first line, and its cells as keys of a JSON object.
 
-    The separator is a tab if the line has one, else the more frequent of semicolon and comma, else white space
-    (empty).
+    The separator is a tab if the line has one, else the more frequent of semicolon and comma, else
+    white space (empty).
     """
     signs = (sign for sign in SEPARATORS if sign in line)
     separator = max(signs, key=lambda sign: (sign == "\t", line.count(sign)), default="")
@@ -672,7 +718,8 @@ def header_of(line: str) -> tuple[str, list[str]]:
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    """Return the cells of a table line, stripped. Quotation marks are special between commas and semicolons.
+    """Return the cells of a table line, stripped. Quotation marks are special between commas and
+    semicolons.
 
     Args:
         separator: empty for white space.
@@ -691,8 +738,11 @@ def cells_of(line: str, separator: str) -> list[str]:
         raise Refused("invalid-csv", f"invalid CSV: {fault}") from fault
 
 
-def open_cells(lines: Iterable[tuple[int, str]], file: str, report: Report) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the lines of a table with their numbers and cells, separated as in the first line, without blank lines.
+def open_cells(
+    lines: Iterable[tuple[int, str]], file: str, report: Report
+) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the lines of a table with their numbers and cells, separated as in the first line,
+    without blank lines.
 
     Args:
         report: receives lines that cannot be split.
@@ -717,11 +767,17 @@ def is_number(cell: str) -> bool:
 def describe_cell(cell: str) -> str:
     """Return a cell that should be a number, for a message, with a hint on decimal commas."""
     comma = "," in cell and is_number(cell.replace(",", ".", 1))
-    return f"{cell[:40]!r}, a number with a decimal comma; use a point" if comma else f"{cell[:40]!r}, not a number"
+    return (
+        f"{cell[:40]!r}, a number with a decimal comma; use a point"
+        if comma
+        else f"{cell[:40]!r}, not a number"
+    )
 
 
 def _not_utf8(error: UnicodeDecodeError) -> str:
-    return f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
+    return (
+        f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
+    )
 
 
 def read_small(path: Path) -> bytes:
@@ -735,10 +791,13 @@ def read_small(path: Path) -> bytes:
         with open(path, "rb", opener=_open_regular) as file:
             content = file.read(most + 1)
     except OSError as error:
-        raise InputError("cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error}).") from error
+        raise InputError(
+            "cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error})."
+        ) from error
     if len(content) > most:
         raise InputError(
-            "file-too-large", f"{path}: {describe_exceeded('the file is longer than', 'SMALL_FILE', most)}."
+            "file-too-large",
+            f"{path}: {describe_exceeded('the file is longer than', 'SMALL_FILE', most)}.",
         )
     return content
 
@@ -803,8 +862,8 @@ def _expand_gzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]
     """Expand gzip data.
 
     Args:
-        plain: whether the header of the first member has only `USUAL_FLAGS`. isal reads other headers differently
-            from zlib.
+        plain: whether the header of the first member has only `USUAL_FLAGS`. isal reads other
+            headers differently from zlib.
     """
     packed = expanded = 0
     members = 1
@@ -826,7 +885,9 @@ def _expand_gzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]
                 expanded += len(data)
                 limits.check(expanded, "the gzip data expands to more than", "expanded")
                 if expanded > RATIO_AFTER and expanded > limits.ratio * packed:
-                    reason = describe_exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
+                    reason = describe_exceeded(
+                        "the gzip data expands to more than", "RATIO", limits.ratio
+                    )
                     raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))
                 yield data
                 chunk = member.unused_data if member.eof else member.unconsumed_tail
@@ -851,15 +912,17 @@ def _convert_to_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 Form = Literal["list", "record", "map", "columns", "cells", "name"]
-"""How the beginning of a file can be read: a JSON list, the first object of JSONL, a JSON map, columns separated by
-white space, or cells of a table. `name` uses the file's name only."""
+"""How the beginning of a file can be read: a JSON list, the first object of JSONL, a JSON map,
+columns separated by white space, or cells of a table. `name` uses the file's name only."""
 
 WORDS = r'"(?:[^"\\]|\\.)*"'
 PEEKED = 1 << 16
 LINES = 40
 KEY = WORDS + r"\s*:\s*"
 ENTRY = r"\{\s*" + KEY
-"""Patterns of JSON that may be cut off: a text, a key, and the beginning of a map up to its first value."""
+"""Patterns of JSON that may be cut off: a text, a key, and the beginning of a map up to its first
+value.
+"""
 
 
 @dataclass(frozen=True)
@@ -888,7 +951,9 @@ class Beginning:
 
     def named(self, *extensions: str) -> bool:
         """Return whether the name has one of these extensions, with or without .gz."""
-        return self.name.removesuffix(".gz").endswith(tuple(f".{extension}" for extension in extensions))
+        return self.name.removesuffix(".gz").endswith(
+            tuple(f".{extension}" for extension in extensions)
+        )
 
     @cached_property
     def keys(self) -> set[str]:
@@ -907,7 +972,9 @@ class Beginning:
 
     @cached_property
     def header(self) -> list[str]:
-        """The first line's cells as column names, with any separator; empty if it is not a table line."""
+        """The first line's cells as column names, with any separator; empty if it is not a table
+        line.
+        """
         try:
             return header_of(self.lines[0])[1]
         except Refused:
@@ -915,7 +982,9 @@ class Beginning:
 
     @cached_property
     def cells(self) -> list[list[str]]:
-        """The cells of each line, separated as in the first; a line is one cell if it cannot be split."""
+        """The cells of each line, separated as in the first; a line is one cell if it cannot be
+        split.
+        """
         try:
             separator = header_of(self.lines[0])[0]
             return [cells_of(line, separator) for line in self.lines]

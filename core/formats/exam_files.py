@@ -1,4 +1,6 @@
-"""Exams in the format of exam-generation-irt: a JSON list of items with source and retrieved contexts."""
+"""Exams in the format of exam-generation-irt: a JSON list of items with source and retrieved
+contexts.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ from ._source import (
 _BEGINS = re.compile(r"\s*\[\s*\{")
 _KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')
 _LETTER = re.compile(r"\(?([A-Za-z])\s*[).:]?\s*")
-KNOWN = frozenset({"question", "documentation", "choices", "correct_answer", "retrieved_context", "topic"})
+KNOWN = frozenset(
+    {"question", "documentation", "choices", "correct_answer", "retrieved_context", "topic"}
+)
 LEAST_KEYS = 3
 """How many of an item's keys the beginning of an exam shows."""
 
@@ -63,13 +67,20 @@ def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
     return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
 
 
-_NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbook": "oracle", "oracle": "oracle"}
-"""Levels of `retrieval` without a retriever, in lower case. In Guinet et al. an open book is the item's passage."""
+_NOT_RETRIEVED = {
+    "closedbook": "closed-book",
+    "closedb": "closed-book",
+    "openbook": "oracle",
+    "oracle": "oracle",
+}
+"""Levels of `retrieval` without a retriever, in lower case. In Guinet et al. an open book is the
+item's passage.
+"""
 
 
 def not_retrieved(name: str) -> str | None:
-    """Return the usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other
-    retrieval."""
+    """Return the usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for
+    any other retrieval."""
     return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
 
 
@@ -82,14 +93,15 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     """Read an exam.
 
     Args:
-        source: a JSON list of items with `question`, `choices` (texts that may begin with A), B) …) and
-            `correct_answer`: the text of a choice, with or without its letter, or the letter alone. Optional:
-            `documentation`, `topic`, and `retrieved_context`, an object of lists of texts by the name of a
-            retriever.
+        source: a JSON list of items with `question`, `choices` (texts that may begin with A), B) …)
+            and `correct_answer`: the text of a choice, with or without its letter, or the letter
+            alone. Optional: `documentation`, `topic`, and `retrieved_context`, an object of lists
+            of texts by the name of a retriever.
         report: receives refusals, by item since a list has no useful line numbers, and notes.
 
     Returns:
-        Items in file order. An item is left out with a note if its key is not among its choices, or if it is a
+        Items in file order. An item is left out with a note if its key is not among its choices, or
+            if it is a
         duplicate.
     """
     text = "\n".join(line for _, line in open_lines(source, report, Limits(WHOLE)))
@@ -114,28 +126,39 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
                     "an item is left out: its right answer is not among its choices",
                 )
             elif items.setdefault((item.question, item.choices), item) is not item:
-                report.remark(source.name, None, "duplicate-item", "duplicate item; the first one counts")
+                report.remark(
+                    source.name, None, "duplicate-item", "duplicate item; the first one counts"
+                )
     if not data:
         report.refuse(source.name, None, "no-items", "the exam has no items")
     elif not items and not report.count:
         report.refuse(
-            source.name, None, "no-usable-items", "no item of the exam has its right answer among its choices"
+            source.name,
+            None,
+            "no-usable-items",
+            "no item of the exam has its right answer among its choices",
         )
     return list(items.values())
 
 
 def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
-    """Write items in the form that `read_exam` reads, with letters A), B) … as in the files of exam-generation-irt."""
+    """Write items in the form that `read_exam` reads, with letters A), B) … as in the files of
+    exam-generation-irt.
+    """
     rows = []
     for item in items:
-        lettered = [f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, item.choices, strict=False)]
+        lettered = [
+            f"{letter}) {choice}"
+            for letter, choice in zip(ascii_uppercase, item.choices, strict=False)
+        ]
         row = {
             "question": item.question,
             "documentation": item.documentation,
             "choices": lettered,
             "correct_answer": lettered[item.choices.index(item.key)],
             "topic": item.topic,
-            "retrieved_context": {name: list(texts) for name, texts in item.retrieved.items()} or None,
+            "retrieved_context": {name: list(texts) for name, texts in item.retrieved.items()}
+            or None,
         }
         rows.append({key: value for key, value in row.items() if value is not None})
     json.dump(rows, out, ensure_ascii=False, indent=2)
@@ -153,7 +176,11 @@ def _read_item(content: dict[str, Any], file: str, report: Report) -> ExamItem |
     choices = without_marks(written)
     if not all(choices):
         raise Refused("invalid-choices", "a choice is empty")
-    answer = " ".join(_item_text(value_of(content, ("correct_answer",), "correct answer"), "correct answer").split())
+    answer = " ".join(
+        _item_text(
+            value_of(content, ("correct_answer",), "correct answer"), "correct answer"
+        ).split()
+    )
     key = _find_choice(answer, written, choices)
     documentation = content.get("documentation")
     topic = content.get("topic")
@@ -178,7 +205,9 @@ def _item_text(value: object, what: str) -> str:
 
 
 def _find_choice(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
-    """Return the choice that an answer names by its text, with or without its letter, or by the letter alone."""
+    """Return the choice that an answer names by its text, with or without its letter, or by the
+    letter alone.
+    """
     for given in (written, choices):
         if answer in given:
             return choices[list(given).index(answer)]
@@ -189,7 +218,9 @@ def _find_choice(answer: str, written: Sequence[str], choices: Sequence[str]) ->
 
 def _read_retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
     contexts = {}
-    for name, texts in as_object({} if value is None else value, "retrieved_context is not an object").items():
+    for name, texts in as_object(
+        {} if value is None else value, "retrieved_context is not an object"
+    ).items():
         if not isinstance(texts, list):
             raise Refused("not-a-list", f"retrieved_context of {name[:40]} is not a list of texts")
         if usual := not_retrieved(name):
@@ -209,7 +240,9 @@ def _read_retrieved(value: object, file: str, report: Report) -> dict[str, tuple
 KIND = FileKind(
     name="exam",
     title="Exam",
-    what="multiple-choice items: JSON list with question, choices, correct_answer and documentation",
+    what=(
+        "multiple-choice items: JSON list with question, choices, correct_answer and documentation"
+    ),
     extensions=("json",),
     read=read_exam,
     write=write_exam,

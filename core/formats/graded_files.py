@@ -1,4 +1,4 @@
-"""Autograder/RUBRIC interchange files: one line per query with its passages and all their grades."""
+"""Autograder/RUBRIC interchange files: one line per query with its passages and their grades."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ def topic_of(named: object, state: Line) -> str:
     if named not in (None, state.query_id):
         state.remark(
             "foreign-facet",
-            "a judgment or ranking names a query that is not a facet of this line; it counts for the query of the line",
+            "a judgment or ranking names a query that is not a facet of this line; it counts for"
+            " the query of the line",
         )
     return state.query_id
 
@@ -144,18 +145,20 @@ def topic_of(named: object, state: Line) -> str:
 def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
     """Stream a graded file, one line at a time.
 
-    `exam_grades` become grades of a self-rating grader (its ratings) or of an answering grader (1 if the question
-    counts as answered, else 0). `grades` become those of a direct grader, with the query id in place of a question
-    id. The grader's parameters keep the model and prompt data of the file verbatim, so that they can be written back.
-    Ranks are the file's own. As in TREC CAR, a ranking or judgment may name a facet, `query/facet`. Then it belongs to
-    the facet, not to the line's query. Repeated (grader, question, passage) and repeated queries are yielded again.
+    `exam_grades` become grades of a self-rating grader (its ratings) or of an answering grader (1
+    if the question counts as answered, else 0). `grades` become those of a direct grader, with the
+    query id in place of a question id. The grader's parameters keep the model and prompt data of
+    the file verbatim, so that they can be written back. Ranks are the file's own. As in TREC CAR, a
+    ranking or judgment may name a facet, `query/facet`. Then it belongs to the facet, not to the
+    line's query. Repeated (grader, question, passage) and repeated queries are yielded again.
 
     Args:
         source: JSONL, gzip or not; lines `[query id, [passage, ...]]`.
         report: receives refused lines, and notes on content that is not kept.
 
     Yields:
-        One record per line. Its query's text may be empty. Its grades are in the order in which their graders first
+        One record per line. Its query's text may be empty. Its grades are in the order in which
+            their graders first
         appear, question graders before direct ones.
     """
     known = _Known()
@@ -190,20 +193,21 @@ class _Known:
 
 
 def _read_query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
-    # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would slow down the
-    # import.
+    # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would
+    # slow down the import.
     check_shape(line, any_depth=True)
     if known.usual:
         remarks: list[tuple[str, str]] = []
-        # Otherwise the line is parsed in another form, so that the message describes it as it is in the file.
+        # Otherwise the line is parsed in another form, so that the message describes it as it is in
+        # the file.
         with suppress(Refused):
             query = _read_record(parse_usual(line), known, lambda *remark: remarks.append(remark))
             for code, reason in remarks:
                 remark(code, reason)
             return query
     query = _read_record(parse_json(line, any_depth=True), known, remark)
-    # The line is valid in another form. Later lines may have that form too, and trying the usual form first would parse
-    # each of them twice.
+    # The line is valid in another form. Later lines may have that form too, and trying the usual
+    # form first would parse each of them twice.
     known.usual = False
     return query
 
@@ -244,7 +248,9 @@ def _read_passage(given: Any, state: Line) -> None:
             raise Refused("contradicting-lines", "listed twice with different texts")
         if passage.paragraph or (passage is not given and not PASSAGE_KEYS.issuperset(given)):
             state.remark("further-content", "a passage has further content, which is not kept")
-        _paragraph_data(typed_record(passage.paragraph_data or {}, ParagraphData), passage_id, state)
+        _paragraph_data(
+            typed_record(passage.paragraph_data or {}, ParagraphData), passage_id, state
+        )
         for entry in passage.exam_grades or ():
             take_exam_grades(entry, passage_id, state)
         for entry in parse_raw(passage.grades) or ():
@@ -257,7 +263,9 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
     for entry in parse_raw(data.judgments) or ():
         value = entry["relevance"]
         if type(value) is not int or abs(value) > LARGEST:
-            raise Refused("invalid-relevance", f"the relevance {value!r} is not an integer up to {LARGEST}")
+            raise Refused(
+                "invalid-relevance", f"the relevance {value!r} is not an integer up to {LARGEST}"
+            )
         if not state.title and isinstance(entry.get("titleQuery"), str):
             state.title = entry["titleQuery"]
         place = (topic_of(entry.get("query"), state), passage_id)
@@ -325,7 +333,9 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
             raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
         ids, ratings = graded_form.read_ratings(self_ratings, entry)
     else:
-        ids, ratings = graded_form.read_answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
+        ids, ratings = graded_form.read_answered(
+            entry["correctAnswered"], entry["wrongAnswered"], answered
+        )
     if asked is not None:
         known = dict(zip(ids, ratings, strict=True))
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
@@ -344,9 +354,10 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
 
 
 def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
-    """Return a passage's question ids, as the previous passage's list object if they are the same."""
+    """Return a passage's question ids: the previous passage's list object if they are the same."""
     if ids == state.asked:
-        # Most passages have the same questions, and a list is found faster by identity than by equality.
+        # Most passages have the same questions, and a list is found faster by identity than by
+        # equality.
         return state.asked
     kind: Kind = "nugget" if prompt_type == "nugget" else "question"
     for question_id in ids:
@@ -366,7 +377,8 @@ def _check_ratings(ids: list[str], ratings: list[Any], grader: Grader) -> None:
         if type(rating) not in RATING_TYPES or rating not in grader.allowed:
             raise Refused(
                 "rating-out-of-range",
-                f"the rating {rating!r} for {question_id} is not an integer from 0 to {grader.spec.max_rating}",
+                f"the rating {rating!r} for {question_id} is not an integer from 0 to"
+                f" {grader.spec.max_rating}",
             )
 
 
@@ -421,14 +433,17 @@ def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
 
 
 def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
-    """Return the rankings of a line; None if any entry is wrong, unusual or repeated and needs a separate look.
+    """Return the rankings of a line; None if any entry is wrong, unusual or repeated and needs a
+    separate look.
 
     Args:
         query_id: the line's query; rankings of its facets are unusual.
     """
     try:
         entries: list[Any] = [entry for _, of in given for entry in of]
-        method, rank_of, score_of, query = _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
+        method, rank_of, score_of, query = (
+            _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
+        )
         names, ranks, scores = (list(map(of, entries)) for of in (method, rank_of, score_of))
         # Types are compared exactly, because a bool would pass for an integer.
         usual = {int}.issuperset(map(type, ranks)) and {int, float}.issuperset(map(type, scores))
@@ -456,7 +471,9 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
 
 
 def _read_ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
-    """Record one run's entry for a passage; `own` holds the ids of the line's query and of the passage."""
+    """Record one run's entry for a passage; `own` holds the ids of the line's query and of the
+    passage.
+    """
     if isinstance(entry, Entry):
         raise Refused("not-the-usual-form", "a ranking is not in the usual form, unlike its line")
     name, rank, score = entry["method"], entry["rank"], float(entry["score"])
@@ -466,29 +483,36 @@ def _read_ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
             raise Refused("not-a-text", "the method of a ranking is not a text")
         ranking = state.rankings[good_id(name, "run")] = {}
     if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
-        raise Refused("invalid-ranking", "a ranking has a rank that is not an integer or a score that is not a number")
+        raise Refused(
+            "invalid-ranking",
+            "a ranking has a rank that is not an integer or a score that is not a number",
+        )
     named = entry.get("queryId")
     place = own if named == own[0] else (topic_of(named, state), own[1])
     before = ranking.get(place)
     if before is not None:
-        state.remark("repeated-passage", "a passage is in one ranking twice; its better rank is kept")
+        state.remark(
+            "repeated-passage", "a passage is in one ranking twice; its better rank is kept"
+        )
     if before is None or rank < before.rank:
         ranking[place] = Ranked(*place, rank, score)
 
 
 def _order_ranking(ranking: Collection[Ranked]) -> list[Ranked]:
     """Return a ranking grouped by topic, in the order of first mention, then by rank."""
-    places = {topic: place for place, topic in enumerate(dict.fromkeys(one.query_id for one in ranking))}
+    places = {
+        topic: place for place, topic in enumerate(dict.fromkeys(one.query_id for one in ranking))
+    }
     return sorted(ranking, key=lambda one: (places[one.query_id], one.rank))
 
 
 def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
     """Write a graded file, gzip-compressed, that `read_graded` reads back to the same records.
 
-    The bytes depend on the records alone. Some data has no place in the interchange form: graders made here,
-    question texts, failed pairs, and details of grades. Such data is written under the key `exam_workbench`, which
-    other readers ignore. A passage that only a judgment, a ranking or a grade names is listed with an empty text. A
-    query without passages keeps its id only.
+    The bytes depend on the records alone. Some data has no place in the interchange form: graders
+    made here, question texts, failed pairs, and details of grades. Such data is written under the
+    key `exam_workbench`, which other readers ignore. A passage that only a judgment, a ranking or a
+    grade names is listed with an empty text. A query without passages keeps its id only.
     """
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
         for query in queries:
@@ -555,19 +579,29 @@ def _line_of(graded: GradedQuery) -> list[Any]:
         columns = given.columns() if isinstance(given, GradeBlocks) else given
         written = _make_written(columns, nuggets)
         direct = columns.grader.method == "direct"
-        by_passage = group_pairs((passage_id, row) for row, passage_id in enumerate(columns.passage_ids))
+        by_passage = group_pairs(
+            (passage_id, row) for row, passage_id in enumerate(columns.passage_ids)
+        )
         for passage_id, rows in by_passage.items():
             if direct:
-                find_passage(passage_id).setdefault("grades", []).extend(_direct_entry(written, row) for row in rows)
+                find_passage(passage_id).setdefault("grades", []).extend(
+                    _direct_entry(written, row) for row in rows
+                )
                 continue
             made = _exam_entries(written, rows)
-            find_passage(passage_id).setdefault("exam_grades", []).extend(entry for entry, _, _ in made)
+            find_passage(passage_id).setdefault("exam_grades", []).extend(
+                entry for entry, _, _ in made
+            )
             asked.setdefault(passage_id, []).extend((ids, kind) for _, ids, kind in made)
     implied: dict[str, Question] = {}
     for ids, kind in (part for passage_id in passages for part in asked.get(passage_id, ())):
-        implied |= {part: Question(part, query_id, None, kind) for part in ids if part not in implied}
+        implied |= {
+            part: Question(part, query_id, None, kind) for part in ids if part not in implied
+        }
     ours: dict[str, Any] = {}
-    if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
+    if graded.query.text and graded.query != Query(
+        query_id, graded.query.text if graded.judgments else ""
+    ):
         ours["query"] = query_row(graded.query)
     if graded.questions != list(implied.values()):
         ours["questions"] = [question_row(question) for question in graded.questions]
@@ -595,14 +629,23 @@ def _make_written(columns: GradeColumns, nuggets: set[str]) -> _Written:
             "check_unanswerable": not direct,
             "check_answer_key": False,
         }
-        info = {**(info if isinstance(info, dict) else made), "is_self_rated": rated, OURS: asdict(spec)}
+        info = {
+            **(info if isinstance(info, dict) else made),
+            "is_self_rated": rated,
+            OURS: asdict(spec),
+        }
         options = {} if options is None else options
         kind = DIRECT if direct else None
-    return _Written(columns, {"llm": spec.model, "llm_options": options, "prompt_info": info}, kind, nuggets)
+    return _Written(
+        columns, {"llm": spec.model, "llm_options": options, "prompt_info": info}, kind, nuggets
+    )
 
 
-def _exam_entries(written: _Written, rows: list[int]) -> list[tuple[dict[str, Any], list[str], Kind]]:
-    """Return the entries of one grader for one passage: one per group of consecutive questions of one kind.
+def _exam_entries(
+    written: _Written, rows: list[int]
+) -> list[tuple[dict[str, Any], list[str], Kind]]:
+    """Return the entries of one grader for one passage: one per group of consecutive questions of
+    one kind.
 
     Returns:
         Each entry, with the ids of its questions and their kind.
@@ -617,14 +660,22 @@ def _exam_entries(written: _Written, rows: list[int]) -> list[tuple[dict[str, An
     ]
 
 
-def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> tuple[dict[str, Any], list[str], Kind]:
-    ids, ratings, answers = (written.column(name, rows) for name in ("question_ids", "ratings", "answers"))
+def _exam_entry(
+    written: _Written, rows: list[int], prompt_type: str | None
+) -> tuple[dict[str, Any], list[str], Kind]:
+    ids, ratings, answers = (
+        written.column(name, rows) for name in ("question_ids", "ratings", "answers")
+    )
     kind: Kind = "nugget" if prompt_type == "nugget" else "question"
     key = f"{kind}_id"
     # A pair without a usable rating is in neither list.
     right = list(compress(ids, ratings))
     wrong = [question_id for question_id, rating in zip(ids, ratings, strict=True) if rating == 0]
-    given = [[question_id, text] for question_id, text in zip(ids, answers, strict=True) if text is not None]
+    given = [
+        [question_id, text]
+        for question_id, text in zip(ids, answers, strict=True)
+        if text is not None
+    ]
     entry: dict[str, Any] = {
         "correctAnswered": right,
         "wrongAnswered": wrong,
@@ -668,8 +719,8 @@ def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
 KIND = FileKind(
     name="graded",
     title="Graded file",
-    what="Autograder/RUBRIC interchange file; grades made elsewhere: nugget-grades.jsonl, nugget-doc-grades.jsonl,"
-    " Nuggetizer's assignments",
+    what="Autograder/RUBRIC interchange file; grades made elsewhere: nugget-grades.jsonl,"
+    " nugget-doc-grades.jsonl, Nuggetizer's assignments",
     extensions=("jsonl",),
     read=read_graded,
     write=write_graded,

@@ -24,7 +24,18 @@ from ._source import (
     write_objects,
 )
 
-ID_KEYS = ("passage_id", "segment_id", "pid", "paragraph_id", "docid", "id", "doc_id", "_id", "docno", "corpus_id")
+ID_KEYS = (
+    "passage_id",
+    "segment_id",
+    "pid",
+    "paragraph_id",
+    "docid",
+    "id",
+    "doc_id",
+    "_id",
+    "docno",
+    "corpus_id",
+)
 """Ids of parts come before those of whole documents, which MS MARCO's passages have, too."""
 TEXT_KEYS = ("text", "passage", "contents", "body", "segment", "content", "abstract")
 NAMED = re.compile("passage|corpus|collection|doc")
@@ -32,29 +43,42 @@ LONG = 200
 """Average number of characters from which texts count as passages, not queries."""
 
 
-def read_passages(source: Source, report: Report, only: Collection[str] | None = None) -> Iterator[Passage]:
+def read_passages(
+    source: Source, report: Report, only: Collection[str] | None = None
+) -> Iterator[Passage]:
     """Stream passages; a repeated id is yielded again, since the file may not fit in memory.
 
     Args:
-        source: JSONL or a table with a header, with an id and a text; or lines `id<TAB>text`. A `title` is prepended
-            to the text.
+        source: JSONL or a table with a header, with an id and a text; or lines `id<TAB>text`. A
+            `title` is prepended to the text.
         report: receives refused lines.
-        only: ids of the passages to read; None means all. The texts of other passages are not checked.
+        only: ids of the passages to read; None means all. The texts of other passages are not
+            checked.
 
     Yields:
         Passages in file order.
     """
     any_read = False
     lines = open_lines(source, report)
-    for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _read_passage_line):
+    for number, row in open_rows(
+        lines, source.name, report, (ID_KEYS, TEXT_KEYS), _read_passage_line
+    ):
         any_read = True
         with report_refusals(report, source.name, number):
-            if only is not None and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only:
+            if (
+                only is not None
+                and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only
+            ):
                 continue
             passage = passage_of(row)
             if len(row) > 2:
                 if row.get("title"):
-                    report.remark(source.name, number, "title-before-text", "the title is added before the text")
+                    report.remark(
+                        source.name,
+                        number,
+                        "title-before-text",
+                        "the title is added before the text",
+                    )
                 note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
             yield passage
     report.require(any_read, source.name, "passages")
@@ -62,7 +86,9 @@ def read_passages(source: Source, report: Report, only: Collection[str] | None =
 
 def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
     """Write passages as JSONL with `passage_id` and `text`."""
-    write_objects(({"passage_id": passage.passage_id, "text": passage.text} for passage in passages), out)
+    write_objects(
+        ({"passage_id": passage.passage_id, "text": passage.text} for passage in passages), out
+    )
 
 
 def has_keys(keys: Set[str]) -> bool:
@@ -79,7 +105,12 @@ def passage_of(row: dict[str, Any]) -> Passage:
     passage_id = good_id(value_of(row, ID_KEYS, "passage id"), "passage")
     text, title = value_of(row, TEXT_KEYS, "passage's text"), row.get("title")
     # BEIR has separate titles; some of its texts are empty or begin with their title already.
-    if isinstance(text, str) and isinstance(title, str) and title.strip() and not text.startswith(title):
+    if (
+        isinstance(text, str)
+        and isinstance(title, str)
+        and title.strip()
+        and not text.startswith(title)
+    ):
         text = f"{title.strip()} {text}" if text.strip() else title.strip()
     return Passage(passage_id, good_text(text, "passage's text"))
 
@@ -88,7 +119,8 @@ def _read_passage_line(line: str) -> dict[str, Any]:
     passage_id, tab, text = line.partition("\t")
     if not tab:
         raise Refused(
-            "header-missing", "the line has no tab between id and text, and there is no header with column names"
+            "header-missing",
+            "the line has no tab between id and text, and there is no header with column names",
         )
     return {"passage_id": passage_id.strip(), "text": text.strip()}
 
@@ -96,7 +128,11 @@ def _read_passage_line(line: str) -> dict[str, Any]:
 def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
     if query_files.is_outline(keys) or not has_keys(keys):
         return False
-    of_passages = NAMED.search(beginning.name) or keys & {"contents", "body"} or not query_files.has_keys(keys)
+    of_passages = (
+        NAMED.search(beginning.name)
+        or keys & {"contents", "body"}
+        or not query_files.has_keys(keys)
+    )
     return bool(of_passages) or not query_files.NAMED.search(beginning.name)
 
 
@@ -108,7 +144,9 @@ def _is_table(beginning: Beginning) -> bool:
         return False
     rows = beginning.cells
     average = sum(len(row[1]) for row in rows if len(row) > 1) / len(rows)
-    return bool(NAMED.search(beginning.name)) or not (query_files.NAMED.search(beginning.name) or average < LONG)
+    return bool(NAMED.search(beginning.name)) or not (
+        query_files.NAMED.search(beginning.name) or average < LONG
+    )
 
 
 KIND = FileKind(
@@ -118,5 +156,8 @@ KIND = FileKind(
     extensions=("jsonl", "tsv"),
     read=read_passages,
     write=write_passages,
-    looks_like={"record": lambda beginning: _are_keys(beginning.keys, beginning), "cells": _is_table},
+    looks_like={
+        "record": lambda beginning: _are_keys(beginning.keys, beginning),
+        "cells": _is_table,
+    },
 )

@@ -38,7 +38,13 @@ from ._source import (
 
 ID_KEYS = ("query_id", "qid", "id", "topic_id", "_id", "request_id", "narrative_id")
 TEXT_KEYS = ("text", "query", "query_text", "title", "topic_title")
-NARRATIVE_KEYS = ("description", "topic_description", "narrative", "problem_statement", "background")
+NARRATIVE_KEYS = (
+    "description",
+    "topic_description",
+    "narrative",
+    "problem_statement",
+    "background",
+)
 """Parts of the narrative, in this order, joined by empty lines."""
 TOPIC = "topic"
 """The form of kept topics of AutoJudge."""
@@ -46,7 +52,9 @@ NAMED = re.compile("quer|topic")
 _READ = (ID_KEYS, TEXT_KEYS, *((key,) for key in (*NARRATIVE_KEYS, "answer", "answers")))
 
 
-def read_queries(source: Source, report: Report, topics: list[KeptObject] | None = None) -> list[Query]:
+def read_queries(
+    source: Source, report: Report, topics: list[KeptObject] | None = None
+) -> list[Query]:
     """Read queries.
 
     Args:
@@ -54,9 +62,10 @@ def read_queries(source: Source, report: Report, topics: list[KeptObject] | None
 
             - a JSON map id -> text;
             - lines `id<TAB>text`, optionally with a narrative as third cell;
-            - JSONL or a table with a header, with an id and a text. Optional: `narrative` (or others of
-                `NARRATIVE_KEYS`), and `answer` or `answers` (a text, or a list of texts that are all correct). JSONL
-                may have `subtopics` (list of `{"subtopic_id", "text"}`);
+            - JSONL or a table with a header, with an id and a text. Optional: `narrative` (or
+                others of `NARRATIVE_KEYS`), and `answer` or `answers` (a text, or a list of texts
+                that are all correct). JSONL may have `subtopics` (list of `{"subtopic_id",
+                "text"}`);
             - outlines of TREC CAR, as JSONL or a JSON list (`outline_of`).
         report: receives refused lines, including a repeated id with different content.
         topics: receives the topics of AutoJudge as they came.
@@ -79,7 +88,8 @@ def read_queries(source: Source, report: Report, topics: list[KeptObject] | None
 
 
 def write_queries(queries: Iterable[Query], out: TextIO) -> None:
-    """Write queries as JSONL with `query_id` and `text`; `narrative`, `answer` and `subtopics` if a query has them.
+    """Write queries as JSONL with `query_id` and `text`; `narrative`, `answer` and `subtopics` if a
+    query has them.
 
     Several answers of a query are written as the list `answers`.
     """
@@ -102,7 +112,12 @@ def _topic_row(query: Query, came: dict[str, Any]) -> dict[str, Any]:
         if (stated.text, stated.narrative) == (query.text, query.narrative):
             return came
     problem, _, background = (query.narrative or "").strip().partition("\n\n")
-    row = {"request_id": query.query_id, "title": query.text, "problem_statement": problem, "background": background}
+    row = {
+        "request_id": query.query_id,
+        "title": query.text,
+        "problem_statement": problem,
+        "background": background,
+    }
     return {key: value for key, value in (came | row).items() if value}
 
 
@@ -124,21 +139,29 @@ def query_of(row: dict[str, Any]) -> Query:
     Raises:
         Refused: id or text is missing or unusable, or the answers or subtopics are malformed.
     """
-    narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
+    narrative = [
+        good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")
+    ]
     answers = _read_answers(row)
     subtopics = as_objects(
-        row.get("subtopics") or [], "the subtopics are not a list of objects with subtopic_id and text"
+        row.get("subtopics") or [],
+        "the subtopics are not a list of objects with subtopic_id and text",
     )
     if (request := row.get("request_id")) is not None:
         for key in ("topic_id", "narrative_id"):
             if str(row.get(key, request)) != str(request):
-                raise Refused("differing-ids", f"{key} is {row[key]!s:.40}, but request_id is {request!s:.40}")
+                raise Refused(
+                    "differing-ids", f"{key} is {row[key]!s:.40}, but request_id is {request!s:.40}"
+                )
     return Query(
         good_id(value_of(row, ID_KEYS, "query id"), "query"),
         good_text(value_of(row, TEXT_KEYS, "query's text"), "query's text"),
         "\n\n".join(narrative) or None,
         tuple(
-            Subtopic(good_id(s.get("subtopic_id"), "subtopic"), good_text(s.get("text"), "subtopic's text"))
+            Subtopic(
+                good_id(s.get("subtopic_id"), "subtopic"),
+                good_text(s.get("text"), "subtopic's text"),
+            )
             for s in subtopics
         ),
         answers[0] if answers else None,
@@ -161,7 +184,11 @@ def has_keys(keys: Set[str]) -> bool:
 def is_text_table(beginning: Beginning) -> bool:
     """Return whether lines begin with an id and a text, as queries and passages do."""
     rows = beginning.cells
-    if "\t" not in beginning.lines[0] or any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
+    if (
+        "\t" not in beginning.lines[0]
+        or any(len(row) < 2 for row in rows[:3])
+        or is_trec_eval_output(rows[0])
+    ):
         return False
     # Three columns or more with numbers in the last may be judgments, scores or values of measures.
     values = len(rows[0]) > 2 and is_number(rows[0][-1])
@@ -191,9 +218,10 @@ def outline_of(row: dict[str, Any]) -> Query:
     """Return a page as a query: its id and name, and a subtopic for every section.
 
     Args:
-        row: `page_id`, `page_name`, and `headings` with `headingId`, `heading` and nested headings, as in trec-car's
-            tools. Or `squid`, `title`, and `query_facets` with `heading_id` and `heading`, as in pages submitted to
-            TREC CAR Y3. A nested section gets both ids, OUTER/INNER, and both headings, OUTER / INNER.
+        row: `page_id`, `page_name`, and `headings` with `headingId`, `heading` and nested headings,
+            as in trec-car's tools. Or `squid`, `title`, and `query_facets` with `heading_id` and
+            `heading`, as in pages submitted to TREC CAR Y3. A nested section gets both ids,
+            OUTER/INNER, and both headings, OUTER / INNER.
 
     Raises:
         Refused: an id or a text is missing or unusable, or `headings` is not a list.
@@ -202,13 +230,23 @@ def outline_of(row: dict[str, Any]) -> Query:
     subtopics: dict[str, Subtopic] = {}
     for subtopic in _section_subtopics(row, page, "", ""):
         if subtopics.setdefault(subtopic.subtopic_id, subtopic) != subtopic:
-            raise Refused("duplicate-heading", f"heading id {subtopic.subtopic_id} has two different headings")
-    return Query(page, good_text(first_of(row, PAGE_NAME_KEYS), "page's name"), subtopics=tuple(subtopics.values()))
+            raise Refused(
+                "duplicate-heading", f"heading id {subtopic.subtopic_id} has two different headings"
+            )
+    return Query(
+        page,
+        good_text(first_of(row, PAGE_NAME_KEYS), "page's name"),
+        subtopics=tuple(subtopics.values()),
+    )
 
 
-def _section_subtopics(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
+def _section_subtopics(
+    row: dict[str, Any], page: str, outer: str, above: str
+) -> Iterator[Subtopic]:
     listed = first_of(row, SECTION_KEYS) or []
-    for section in as_objects(listed, "the headings are not a list of objects with heading and headingId"):
+    for section in as_objects(
+        listed, "the headings are not a list of objects with heading and headingId"
+    ):
         # A skeleton holds paragraphs and images among its sections.
         if "heading" not in section:
             continue
@@ -218,14 +256,19 @@ def _section_subtopics(row: dict[str, Any], page: str, outer: str, above: str) -
         # Valid ids can be too long once joined, or empty without the page's id.
         subtopic = Subtopic(good_id(outer + own, "heading"), above + heading)
         yield subtopic
-        yield from _section_subtopics(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")
+        yield from _section_subtopics(
+            section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / "
+        )
 
 
-def _stream_queries(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
+def _stream_queries(
+    source: Source, report: Report, topics: list[KeptObject]
+) -> Iterator[tuple[int, Query]]:
     lines = open_lines(source, report, Limits(WHOLE))
     number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
     if line.lstrip().startswith("[") or (
-        line.lstrip().startswith("{") and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
+        line.lstrip().startswith("{")
+        and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
     ):
         read = _stream_list if line.lstrip().startswith("[") else _stream_map
         yield from read(source, report, number, [line, *(rest for _, rest in lines)])
@@ -246,17 +289,23 @@ def _stream_queries(source: Source, report: Report, topics: list[KeptObject]) ->
 
 
 def _is_row(line: str) -> bool:
-    """Return whether the first line of a file is a record of JSONL, valid or broken, and not the start of a map."""
+    """Return whether the first line of a file is a record of JSONL, valid or broken, and not the
+    start of a map.
+    """
     try:
         value = parse_json(line)
     except Refused:
-        # The first line of a JSON map over several lines is a bare bracket or a first pair. The first line of broken
-        # JSONL has an id key.
+        # The first line of a JSON map over several lines is a bare bracket or a first pair. The
+        # first line of broken JSONL has an id key.
         return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
-    return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
+    return isinstance(value, dict) and (
+        any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value)
+    )
 
 
-def _stream_list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+def _stream_list(
+    source: Source, report: Report, start: int, lines: list[str]
+) -> Iterator[tuple[int, Query]]:
     """Yield the pages of a JSON list, with page numbers in place of line numbers."""
     report.whole(source.name)
     text = "\n".join(lines)
@@ -264,7 +313,8 @@ def _stream_list(source: Source, report: Report, start: int, lines: list[str]) -
         rows = parse_json(text)
         if not is_outline_list(text):
             raise Refused(
-                "not-a-list", "not a TREC CAR outline: a list of objects with page_id, page_name and headings"
+                "not-a-list",
+                "not a TREC CAR outline: a list of objects with page_id, page_name and headings",
             )
         for at, row in enumerate(rows, 1):
             with report_refusals(report, source.name, None, f"page {at}: "):
@@ -277,20 +327,29 @@ def _read_query_line(line: str) -> dict[str, Any]:
     if len(cells) not in (2, 3):
         raise Refused(
             "wrong-number-of-columns",
-            f"the line has {len(cells)} tab-separated cells; it needs an id, a text and optionally a narrative",
+            f"the line has {len(cells)} tab-separated cells; it needs an id, a text and"
+            " optionally a narrative",
         )
     if is_number(cells[-1]) and len(cells) == 3:
         raise Refused(
             "file-of-another-kind",
-            "the third cell is a number, not a narrative; if the file holds judgments, import it as qrels",
+            "the third cell is a number, not a narrative; if the file holds"
+            " judgments, import it as qrels",
         )
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 
 
-def _stream_map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+def _stream_map(
+    source: Source, report: Report, start: int, lines: list[str]
+) -> Iterator[tuple[int, Query]]:
     for query_id, query_text in parse_pairs(source, report, start, lines):
         with report_refusals(report, source.name, start):
-            yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
+            yield (
+                start,
+                Query(
+                    good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}")
+                ),
+            )
 
 
 _NAMES = re.compile(r"_?id|text|title|.+_(id|text|title|query)")

@@ -1,4 +1,6 @@
-"""Question banks: Autograder/RUBRIC JSONL, our own JSONL and CSV, query ids with questions, a JSON map of nuggets."""
+"""Question banks: Autograder/RUBRIC JSONL, our own JSONL and CSV, query ids with questions, a JSON
+map of nuggets.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ PAIR_TEXTS = ("text", "question", "question_text")
 YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 ITEM_KEYS = ("items", "questions", "nuggets")
-"""The keys of questions in an Autograder/RUBRIC line; older files (appendix of EXAM++) use `questions`."""
+"""The keys of questions in an Autograder/RUBRIC line; older files (appendix of EXAM++) use
+`questions`.
+"""
 
 _LOOK = 1 << 12
 """Characters in which a list of TQA lessons is recognised."""
@@ -90,8 +94,8 @@ _Found = tuple[int, Query | None, list[Question]]
 
 @dataclass(frozen=True)
 class BankFile:
-    """The content of a bank file: questions, queries (without texts in a map of nuggets), and unchanged banks of
-    AutoJudge.
+    """The content of a bank file: questions, queries (without texts in a map of nuggets), and
+    unchanged banks of AutoJudge.
 
     A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
     """
@@ -110,12 +114,14 @@ def read_bank(source: Source, report: Report) -> BankFile:
     Args:
         source: one of these:
 
-            - Autograder/RUBRIC JSONL: a line per query and facet, with `items` (older files: `questions`);
+            - Autograder/RUBRIC JSONL: a line per query and facet, with `items` (older files:
+              `questions`);
             - our JSONL, one question per line; or CSV with a header and the same columns;
             - lines `query_id<TAB>question`;
             - iKAT's JSON map query -> nugget id -> text and relevance;
             - the lessons of TQA, a JSON list (`read_tqa`);
-            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file (`read_nugget_bank`);
+            - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file
+              (`read_nugget_bank`);
             - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`).
         report: receives notes and refused lines, including duplicate question ids.
 
@@ -149,8 +155,8 @@ def write_bank(questions: Iterable[Question], out: TextIO) -> None:
 def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
     """Write questions as CSV with a header.
 
-    A text that looks like a formula gets a leading apostrophe, which `read_bank` removes. The weight is a number and
-    stays as it is.
+    A text that looks like a formula gets a leading apostrophe, which `read_bank` removes. The
+    weight is a number and stays as it is.
 
     Args:
         questions: choices become a JSON list in one cell.
@@ -177,7 +183,9 @@ def question_of(row: dict[str, Any]) -> Question:
         Refused: a value is missing or unusable.
     """
     query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
-    text = next((text for key in PAIR_TEXTS if (text := _optional_text(row, key)) is not None), None)
+    text = next(
+        (text for key in PAIR_TEXTS if (text := _optional_text(row, key)) is not None), None
+    )
     question_id = row.get("question_id")
     if question_id in (None, ""):
         text = good_text(value_of(row, PAIR_TEXTS, "question's text"), "question's text")
@@ -214,14 +222,21 @@ def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iter
         text = "\n".join(line for _, line in lines)
         report.whole(source.name)
         if not is_tqa(text):
-            report.refuse(source.name, start[0], "not-a-list", "not a list of TQA lessons with globalID and lessonName")
+            report.refuse(
+                source.name,
+                start[0],
+                "not-a-list",
+                "not a list of TQA lessons with globalID and lessonName",
+            )
             return
         yield from ((start[0], query, asked) for query, asked in read_tqa(source, report, text))
         return
     if NUGGET_DOCS.match((peek_text(source, _LOOK) or "").lstrip()):
         report.whole(source.name)
         with report_refusals(report, source.name, start[0]):
-            bank = bank_of_nugget_docs(parse_object(" ".join(line for _, line in lines)), source.stem)
+            bank = bank_of_nugget_docs(
+                parse_object(" ".join(line for _, line in lines)), source.stem
+            )
             query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start[0]))
             yield start[0], query, [question_of(fields) for fields in rows]
         return
@@ -235,7 +250,9 @@ def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iter
         report.whole(source.name)
         lines = iter([(start[0], " ".join(rest))])
     texts = (*PAIR_TEXTS, "question_id")
-    for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _read_pair, exact=True):
+    for number, row in open_rows(
+        lines, source.name, report, (QUERY_KEYS, texts), _read_pair, exact=True
+    ):
         with report_refusals(report, source.name, number):
             if is_json and any(key in row for key in BANK_KEYS):
                 remark = partial(report.remark, source.name, number)
@@ -246,15 +263,22 @@ def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iter
             elif is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_read_rubric(row, source.name, number, report)
             else:
-                yield number, *_read_own_row(row if is_json else _parse_cells(row), source.name, number, report)
+                yield (
+                    number,
+                    *_read_own_row(
+                        row if is_json else _parse_cells(row), source.name, number, report
+                    ),
+                )
 
 
 CAR_PREFIX = "tqa2:"
-"""Prefix of queries that TREC CAR Y3 made from these lessons: its query tqa2:L_0384 is the lesson L_0384."""
+"""Prefix of queries that TREC CAR Y3 made from these lessons: its query tqa2:L_0384 is the lesson
+L_0384.
+"""
 
 _LESSONS = re.compile(
-    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName|metadataVersion|questions|'
-    r'topics)"\s*:'
+    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName'
+    r'|metadataVersion|questions|topics)"\s*:'
 )
 
 
@@ -268,14 +292,17 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
 
     Args:
         source: the file, for its name.
-        report: receives notes, and refusals by lesson and question, since a list has no useful line numbers.
-        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions` by id. Each
-            question has `beingAsked`, `answerChoices` by letter and `correctAnswer` (that letter), whose texts are
-            `processedText`.
+        report: receives notes, and refusals by lesson and question, since a list has no useful line
+            numbers.
+        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions`
+            by id. Each question has `beingAsked`, `answerChoices` by letter and `correctAnswer`
+            (that letter), whose texts are `processedText`.
 
     Yields:
-        Each lesson that has such questions, as a query, with its questions of kind `choice`. The answer key is the
-        text of the right choice. With fewer than two choices it is a plain question. As in EXAM++, a question whose
+        Each lesson that has such questions, as a query, with its questions of kind `choice`. The
+            answer key is the
+        text of the right choice. With fewer than two choices it is a plain question. As in EXAM++,
+            a question whose
         key is not among its choices is left out.
     """
     lessons: list[Any] = []
@@ -285,12 +312,18 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
         with report_refusals(report, source.name, None, f"lesson {at}: "):
             lesson = as_object(lesson, "not an object")
             query = Query(
-                good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
+                good_id(lesson.get("globalID"), "lesson"),
+                good_text(lesson.get("lessonName"), "lesson's name"),
             )
-            asked = _as_part(_as_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
+            asked = _as_part(
+                _as_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"),
+                "questions",
+            )
             questions = []
             for name, content in asked.items():
-                with report_refusals(report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "):
+                with report_refusals(
+                    report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "
+                ):
                     question = _lesson_question(query.query_id, name, content)
                     if question is None:
                         report.remark(
@@ -310,14 +343,24 @@ def _lesson_question(query_id: str, name: str, content: object) -> Question | No
     content = _as_part(content, "question")
     text = good_text(_part_text(content.get("beingAsked")), "question's text").strip()
     letters = _as_part(content.get("answerChoices"), "choices")
-    choices = {letter: good_text(_part_text(choice), f"choice {letter}").strip() for letter, choice in letters.items()}
+    choices = {
+        letter: good_text(_part_text(choice), f"choice {letter}").strip()
+        for letter, choice in letters.items()
+    }
     key = good_text(_part_text(content.get("correctAnswer")), "right answer").strip()
     if len(choices) > 1:
-        right = choices.get(key) or next((c for c in choices.values() if c.lower() == key.lower()), None)
+        right = choices.get(key) or next(
+            (c for c in choices.values() if c.lower() == key.lower()), None
+        )
         if right is None:
             return None
         return Question(
-            good_id(name, "question"), query_id, text, "choice", answer_key=right, choices=tuple(choices.values())
+            good_id(name, "question"),
+            query_id,
+            text,
+            "choice",
+            answer_key=right,
+            choices=tuple(choices.values()),
         )
     return Question(good_id(name, "question"), query_id, text, answer_key=choices.get(key, key))
 
@@ -338,12 +381,14 @@ def _read_nugget_map(
 
     Args:
         source: the file, for its name.
-        report: receives notes, and refusals by query and nugget, since a map has no useful line numbers.
+        report: receives notes, and refusals by query and nugget, since a map has no useful line
+            numbers.
         start: number of the first of the lines.
         lines: the text of the map.
 
     Yields:
-        Each query of the map, with its id only, and its nuggets. A nugget has the id QUERY/NUGGET. Its weight is its
+        Each query of the map, with its id only, and its nuggets. A nugget has the id QUERY/NUGGET.
+            Its weight is its
         relevance, a number from 0 (default 1).
     """
     seen: set[str] = set()
@@ -368,7 +413,9 @@ def _read_nugget_map(
                     unknown |= dict(content).keys() - {"text", "relevance"}
             yield Query(query_id, ""), list(questions.values())
     if empty:
-        report.remark(source.name, None, "queries-without-nuggets", f"queries without nuggets: {empty}")
+        report.remark(
+            source.name, None, "queries-without-nuggets", f"queries without nuggets: {empty}"
+        )
     for name in sorted(unknown):
         report.remark(source.name, None, "unknown-field", f"unknown nugget field {name}; ignored")
 
@@ -381,12 +428,19 @@ def _read_nugget(query_id: str, nugget_id: str, content: object) -> Question:
     value = fields.get("relevance")
     weight = "1" if value is None else str(value)
     if isinstance(value, bool) or not is_number(weight) or not 0 <= float(weight) <= MAX_WEIGHT:
-        raise Refused("weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}")
-    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", float(weight))
+        raise Refused(
+            "weight-out-of-range",
+            f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}",
+        )
+    return Question(
+        good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", float(weight)
+    )
 
 
 def _is_row(line: str) -> bool:
-    """Return whether a line is the whole bank of a query, even if its first value is an object, as in a map."""
+    """Return whether a line is the whole bank of a query, even if its first value is an object, as
+    in a map.
+    """
     try:
         return any(key in parse_object(line) for key in (*BANK_KEYS, *ITEM_KEYS))
     except Refused:
@@ -399,22 +453,29 @@ def _read_pair(line: str) -> dict[str, Any]:
     if len(cells) != 2:
         raise Refused(
             "header-missing",
-            "the line is not a query id, a tab and a question, and there is no header with query_id and text",
+            "the line is not a query id, a tab and a question, and there is no header with"
+            " query_id and text",
         )
     return {"query_id": cells[0], "text": good_text(cells[1], "question's text")}
 
 
-def _read_own_row(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
+def _read_own_row(
+    row: dict[str, Any], file: str, number: int, report: Report
+) -> tuple[Query | None, list[Question]]:
     for name in row.keys() - KNOWN - {*QUERY_KEYS, *PAIR_TEXTS}:
         report.remark(file, number, "unknown-field", f"unknown column {name}; ignored")
     question = question_of(row)
     if question.text is None:
-        report.remark(file, number, "question-without-text", "the question has an id but no text yet")
+        report.remark(
+            file, number, "question-without-text", "the question has an id but no text yet"
+        )
     query_text = _optional_text(row, "query_text")
     return (None if query_text is None else Query(question.query_id, query_text)), [question]
 
 
-def _read_rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query, list[Question]]:
+def _read_rubric(
+    row: dict[str, Any], file: str, number: int, report: Report
+) -> tuple[Query, list[Question]]:
     query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
     text = first_of(row, QUERY_TEXTS)
     # A query without a text shows its id until the text is imported.
@@ -426,12 +487,19 @@ def _read_rubric(row: dict[str, Any], file: str, number: int, report: Report) ->
         subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
     holder = next(key for key in ITEM_KEYS if key in row)
     items = as_objects(row[holder], "the items are not a list of objects")
-    questions = [_rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id) for item in items]
+    questions = [
+        _rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id)
+        for item in items
+    ]
     return Query(query_id, text, subtopics=subtopics), questions
 
 
-def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, report: Report) -> dict[str, Any]:
-    """Return an item in RUBRIC's form; a nugget of TREC RAG (with text and importance) is converted."""
+def _usual_item(
+    item: dict[str, Any], holder: str, file: str, number: int, report: Report
+) -> dict[str, Any]:
+    """Return an item in RUBRIC's form; a nugget of TREC RAG (with text and importance) is
+    converted.
+    """
     if "text" not in item or not item.keys().isdisjoint({"nugget_text", "question_text"}):
         return item
     kind = "nugget" if holder == "nuggets" else "question"
@@ -446,7 +514,9 @@ def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, repor
 def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
     of_query = item.get("query_id", query_id)
     if of_query != query_id:
-        raise Refused("question-of-two-queries", f"an item of query {query_id} names query {of_query}")
+        raise Refused(
+            "question-of-two-queries", f"an item of query {query_id} names query {of_query}"
+        )
     key = item.get("gold_answer")
     choices = item.get("choices")
     if isinstance(choices, dict):
@@ -457,7 +527,9 @@ def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Q
     row = {
         "query_id": query_id,
         "question_id": item.get(f"{word}_id"),
-        "text": good_text(value_of(item, (f"{word}_text", "text"), f"{kind}'s text"), f"{kind}'s text"),
+        "text": good_text(
+            value_of(item, (f"{word}_text", "text"), f"{kind}'s text"), f"{kind}'s text"
+        ),
         "kind": kind,
         "subtopic_id": item.get("facet_id", facet_id),
         "answer_key": key,
@@ -468,7 +540,9 @@ def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Q
     return question_of(row | own_values(item))
 
 
-def _collect_query(queries: dict[str, Query], query: Query, file: str, number: int, report: Report) -> None:
+def _collect_query(
+    queries: dict[str, Query], query: Query, file: str, number: int, report: Report
+) -> None:
     before = queries.setdefault(query.query_id, query)
     if before is query:
         return
@@ -495,7 +569,9 @@ def _parse_cells(cells: dict[str, str]) -> dict[str, Any]:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
     if "choices" in row:
         cell = row["choices"].strip()
-        row["choices"] = parse_json(cell) if cell.startswith("[") else [c.strip() for c in cell.split("|")]
+        row["choices"] = (
+            parse_json(cell) if cell.startswith("[") else [c.strip() for c in cell.split("|")]
+        )
     return row
 
 
@@ -518,13 +594,16 @@ def _read_weight(value: object) -> float:
         raise Refused("not-a-number", f"the weight {value!r} is not a number")
     if not abs(value) <= MAX_WEIGHT:
         raise Refused(
-            "weight-out-of-range", f"the weight {value!r} is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}"
+            "weight-out-of-range",
+            f"the weight {value!r} is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}",
         )
     return float(value)
 
 
 def _read_choices(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
+    if not isinstance(value, list) or not all(
+        isinstance(choice, str) and choice for choice in value
+    ):
         raise Refused("invalid-choices", "the choices are not a list of texts")
     return tuple(value)
 
@@ -545,7 +624,7 @@ def _is_record(beginning: Beginning) -> bool:
 
 
 def _are_pairs(beginning: Beginning) -> bool:
-    """Return whether lines of an id and a text repeat an id with other texts, as only questions do."""
+    """Return whether lines of id and text repeat an id with other texts, as only questions do."""
     rows = beginning.cells
     if any(len(row) != 2 for row in rows) or not is_text_table(beginning):
         return False
@@ -571,8 +650,10 @@ def _is_table(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="bank",
     title="Question bank",
-    what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and questions, a JSON map of"
-    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer, nuggets_TOPIC.json)",
+    what="question bank: Autograder/RUBRIC JSONL, plain JSONL or CSV, TSV of query ids and"
+    " questions, a JSON map of"
+    " nuggets, TQA lessons, or nugget banks of AutoJudge (v3, RAGTIME26, Nuggetizer,"
+    " nuggets_TOPIC.json)",
     extensions=("jsonl", "csv", "tsv", "json"),
     read=read_bank,
     write=write_bank,
@@ -580,7 +661,9 @@ KIND = FileKind(
         "list": lambda beginning: is_tqa(beginning.text),
         "record": _is_record,
         "map": lambda beginning: bool(
-            _NUGGETS.match(beginning.text) or _BANKS.search(beginning.text) or NUGGET_DOCS.match(beginning.text)
+            _NUGGETS.match(beginning.text)
+            or _BANKS.search(beginning.text)
+            or NUGGET_DOCS.match(beginning.text)
         ),
         "cells": _is_table,
     },

@@ -1,4 +1,5 @@
-"""TREC's judgments `query 0 passage value` and runs `query Q0 passage rank score tag`; also tables and JSON maps.
+"""TREC's judgments `query 0 passage value` and runs `query Q0 passage rank score tag`; also tables
+and JSON maps.
 
 Tables have columns named as in `ROLES`, or in TREC's order.
 """
@@ -59,15 +60,17 @@ ROLES = {
 """Column names by role, without punctuation and case; the first name that a table has counts."""
 
 MEASURE = re.compile(
-    r"(?:alpha|α|n|i|ia)?[_-]?n?dcg.*|(?:gm_?|i|p)?map.*|g?ap(?:[@_(].*)?|m?rr(?:[@_(].*)?|recip_rank|(?:p|r|f1?)[@_(].*"
-    r"|(?:recall|precision|prec|iprec|rprec|r-prec|bpref|infap|success|hits?|err|rbp|judged|set_|num_|mean_)(?:[^a-z].*|\b.*)?"
-    r"|(?:n-)?exam.*|cover.*|rouge.*|bleu.*|chrf.*|score",
+    r"(?:alpha|α|n|i|ia)?[_-]?n?dcg.*|(?:gm_?|i|p)?map.*"
+    r"|g?ap(?:[@_(].*)?|m?rr(?:[@_(].*)?|recip_rank|(?:p|r|f1?)[@_(].*"
+    r"|(?:recall|precision|prec|iprec|rprec|r-prec|bpref|infap|success|hits?|err|rbp|judged|set_"
+    r"|num_|mean_)(?:[^a-z].*|\b.*)?|(?:n-)?exam.*|cover.*|rouge.*|bleu.*|chrf.*|score",
     re.IGNORECASE,
 )
 """Names of measures."""
 
 STANDARD = re.compile(
-    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
+    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg"
+    r"|r_?prec|m?rr|recip_rank",
     re.IGNORECASE,
 )
 """Names of measures that are hardly ever names of systems."""
@@ -92,8 +95,8 @@ class Layout:
 
     Args:
         kind: qrels or runs.
-        places: columns of query, iteration, passage and value, or of query, Q0, passage, rank, score and tag; -1 if
-            absent.
+        places: columns of query, iteration, passage and value, or of query, Q0, passage, rank,
+            score and tag; -1 if absent.
         names: column names of the header; empty without a header.
         doubt: why the table cannot be read; empty if it can.
     """
@@ -113,7 +116,10 @@ def may_be_number(cell: str) -> bool:
 def roles_of(names: Sequence[str]) -> dict[str, int]:
     """Return the positions of columns by their role in `ROLES`."""
     plain = [re.sub("[^a-z0-9]", "", name.lower()) for name in names]
-    found = {role: next((plain.index(name) for name in known if name in plain), -1) for role, known in ROLES.items()}
+    found = {
+        role: next((plain.index(name) for name in known if name in plain), -1)
+        for role, known in ROLES.items()
+    }
     return {role: at for role, at in found.items() if at >= 0}
 
 
@@ -147,12 +153,20 @@ def _layout_by_names(
     usual = all(INTEGER.fullmatch(value) and abs(int(value)) <= USUAL for value in values)
     if "relevance" in roles or (values and usual and not ranked):
         value = roles.get("relevance", roles.get("score", -1))
-        doubt = "the columns are those of both judgments and a run" if "relevance" in roles and ranked else ""
+        doubt = (
+            "the columns are those of both judgments and a run"
+            if "relevance" in roles and ranked
+            else ""
+        )
         return Layout("qrels", (query, -1, passage, value), separator, names, doubt)
     if "score" not in roles:
         return None
     whole = not ranked and all(is_number(value) and float(value).is_integer() for value in values)
-    doubt = "the scores may be judgments or run scores; name their column relevance, or add ranks" if whole else ""
+    doubt = (
+        "the scores may be judgments or run scores; name their column relevance, or add ranks"
+        if whole
+        else ""
+    )
     places = (query, -1, passage, roles.get("rank", -1), roles["score"], roles.get("run", -1))
     return Layout("runs", places, separator, names, doubt)
 
@@ -161,13 +175,16 @@ def _order_doubt(rows: list[list[str]], width: int) -> str:
     """Return why columns without a header do not seem to be in TREC's order; empty if they do."""
     query, literal, passage, *rest = zip(*(row[:width] for row in rows), strict=True)
     fixed = set(literal) <= LITERALS
-    # With more than four columns the last one is the tag of a run. Otherwise it has judgments, which may all be 0.
+    # With more than four columns the last one is the tag of a run. Otherwise it has judgments,
+    # which may all be 0.
     others = (query, passage, rest[-1]) if width > 4 or len(set(literal)) > 1 else (query, passage)
     if not fixed and any(set(column) <= LITERALS for column in others):
         return ORDER
     if width == 4:
         small = all(INTEGER.fullmatch(cell) and abs(int(cell)) <= USUAL for cell in passage)
-        answers = not fixed and all(set(column) <= {"0", "1"} for column in (query, literal, rest[0]))
+        answers = not fixed and all(
+            set(column) <= {"0", "1"} for column in (query, literal, rest[0])
+        )
         odd = not fixed or any(abs(int(value)) > USUAL for value in rest[0])
         return ORDER if answers or (small and odd) else ""
     rank, score, tag = rest
@@ -177,9 +194,15 @@ def _order_doubt(rows: list[list[str]], width: int) -> str:
     shuffled = (
         (any(counts[1:]) and not counts[0])
         or (counts[0] == "down" and counts[2] == "up")
-        or (not any(map(is_number, rank)) and (all(map(is_number, tag)) or all(map(is_number, query))))
+        or (
+            not any(map(is_number, rank))
+            and (all(map(is_number, tag)) or all(map(is_number, query)))
+        )
         or set(rank) <= {"Q0", "q0"}
-        or any(all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in column) for column in (query, passage, tag))
+        or any(
+            all(re.fullmatch(r"-?\d+\.\d+", cell) for cell in column)
+            for column in (query, passage, tag)
+        )
         or sum(set(column) <= {"0", "1"} for column in (query, passage, *rest)) > 3
         or (counts[0] and len(set(passage)) == 1 < len(set(tag)))
     )
@@ -187,16 +210,22 @@ def _order_doubt(rows: list[list[str]], width: int) -> str:
 
 
 def _counting_way(queries: Sequence[str], column: Sequence[str]) -> str:
-    """Return how a column counts from 0 or 1 within each query, as ranks do: up, down or mixed; empty if it does
-    not."""
+    """Return how a column counts from 0 or 1 within each query, as ranks do: up, down or mixed;
+    empty if it does not."""
     by_query = group_pairs(
-        (query, int(cell) if INTEGER.fullmatch(cell) else -1) for query, cell in zip(queries, column, strict=True)
+        (query, int(cell) if INTEGER.fullmatch(cell) else -1)
+        for query, cell in zip(queries, column, strict=True)
     )
     firsts = ((min(each), each) for each in by_query.values())
-    if not all(first in (0, 1) and {*each} == {*range(first, first + len(each))} for first, each in firsts):
+    if not all(
+        first in (0, 1) and {*each} == {*range(first, first + len(each))} for first, each in firsts
+    ):
         return ""
     several = [numbers for numbers in by_query.values() if len(numbers) > 1]
-    ways = {"up" if each == sorted(each) else "down" if each == sorted(each)[::-1] else "mixed" for each in several}
+    ways = {
+        "up" if each == sorted(each) else "down" if each == sorted(each)[::-1] else "mixed"
+        for each in several
+    }
     return ways.pop() if len(ways) == 1 else "mixed" if ways else ""
 
 
@@ -221,9 +250,15 @@ def kind_of_map(beginning: Beginning) -> str | None:
 
 
 def open_ranked(
-    source: Source, report: Report, kind: str, names: Sequence[str], form: str, limits: Limits | None = None
+    source: Source,
+    report: Report,
+    kind: str,
+    names: Sequence[str],
+    form: str,
+    limits: Limits | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
-    """Stream judgments or runs as lines in TREC's columns, from TREC files, tables with a header, or JSON maps.
+    """Stream judgments or runs as lines in TREC's columns, from TREC files, tables with a header,
+    or JSON maps.
 
     Args:
         kind: qrels or runs.
@@ -237,9 +272,14 @@ def open_ranked(
     layout = None if beginning is None else layout_of(beginning)
     if layout is None and beginning is not None and len(roles := roles_of(beginning.header)) > 1:
         wanted = ("query", "passage", "relevance" if kind == "qrels" else "score")
-        lost = "; ".join(f"{role} ({', '.join(ROLES[role])})" for role in wanted if role not in roles)
+        lost = "; ".join(
+            f"{role} ({', '.join(ROLES[role])})" for role in wanted if role not in roles
+        )
         report.refuse(
-            source.name, 1, "column-missing", f"the header {', '.join(beginning.header)} lacks a column for {lost}"
+            source.name,
+            1,
+            "column-missing",
+            f"the header {', '.join(beginning.header)} lacks a column for {lost}",
         )
     elif layout is not None and layout.names and layout.kind != kind:
         report.refuse(
@@ -261,7 +301,9 @@ def _stream_table(
 ) -> Iterator[tuple[int, list[str]]]:
     absent = ("", "Q0", "", "", "", source.stem)
     width = 0
-    for number, _, cells in open_cells(open_lines(source, report, limits or Limits(TREC_LINE)), source.name, report):
+    for number, _, cells in open_cells(
+        open_lines(source, report, limits or Limits(TREC_LINE)), source.name, report
+    ):
         if layout.names and not width:
             report.remark(source.name, number, "header", "the line is a header")
         elif len(cells) != (width or len(cells)):
@@ -272,27 +314,47 @@ def _stream_table(
                 f"the line has {len(cells)} cells; the first line has {width}",
             )
         else:
-            yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
+            yield (
+                number,
+                [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)],
+            )
         width = width or len(layout.names) or len(cells)
 
 
-def _stream_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
+def _stream_map(
+    source: Source, report: Report, kind: str, beginning: Beginning
+) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
         known = f"the file looks like {found}" if found else "the file is ambiguous"
-        report.refuse(source.name, 1, "not-a-map", f"not a JSON map query -> passage -> number of {kind}; {known}")
+        report.refuse(
+            source.name,
+            1,
+            "not-a-map",
+            f"not a JSON map query -> passage -> number of {kind}; {known}",
+        )
         return
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
     for query, passages in parse_pairs(source, report, 1, lines):
-        if not isinstance(passages, tuple) or not all(type(value) in (int, float) for _, value in passages):
+        if not isinstance(passages, tuple) or not all(
+            type(value) in (int, float) for _, value in passages
+        ):
             report.refuse(
-                source.name, 1, "not-a-map", f"the value of query {query[:40]} is not a map from passages to numbers"
+                source.name,
+                1,
+                "not-a-map",
+                f"the value of query {query[:40]} is not a map from passages to numbers",
             )
             continue
         ranked = sorted(passages, key=lambda entry: -entry[1]) if kind == "runs" else passages
         for rank, (passage, value) in enumerate(ranked, 1):
             yield (
                 1,
-                [query, "Q0", passage, *((str(rank), repr(value), source.stem) if kind == "runs" else (str(value),))],
+                [
+                    query,
+                    "Q0",
+                    passage,
+                    *((str(rank), repr(value), source.stem) if kind == "runs" else (str(value),)),
+                ],
             )
 
 
@@ -309,10 +371,11 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
     """Read judgments with their line numbers.
 
     Args:
-        source: qrels in TREC's columns, separated by any white space, commas or semicolons; a table with a header
-            that names query, passage and value; or a JSON map query -> passage -> value. Gzip or not.
-        report: receives notes on repeated lines, and refused lines: a wrong number of columns, a value that is not
-            an integer, or a contradiction of an earlier line.
+        source: qrels in TREC's columns, separated by any white space, commas or semicolons; a table
+            with a header that names query, passage and value; or a JSON map query -> passage ->
+            value. Gzip or not.
+        report: receives notes on repeated lines, and refused lines: a wrong number of columns, a
+            value that is not an integer, or a contradiction of an earlier line.
 
     Returns:
         The judgments in file order with their line numbers, each (query, passage) once.
@@ -328,7 +391,10 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
                 seen[key] = (relevance, number)
             elif seen[key][0] == relevance:
                 report.remark(
-                    source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval rejects it)"
+                    source.name,
+                    number,
+                    "repeated-line",
+                    "the line repeats an earlier one (trec_eval rejects it)",
                 )
             else:
                 raise Refused(
@@ -337,11 +403,14 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
                     f" and {seen[key][0]} on line {seen[key][1]}",
                 )
     report.require(seen, source.name, "judgments")
-    return [(Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()]
+    return [
+        (Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()
+    ]
 
 
 def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
-    """Read labels of a model, in any form of judgments, with their line numbers; see `read_qrels_lines`.
+    """Read labels of a model, in any form of judgments, with their line numbers; see
+    `read_qrels_lines`.
 
     Args:
         report: also receives labels that are not from 0 to 5.
@@ -349,7 +418,10 @@ def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
     labels = read_qrels_lines(source, report)
     for label, line in labels:
         if not 0 <= label.value <= MAX_RATING:
-            reason = f"the label {label.value} is not from 0 to {MAX_RATING}; remove lines of passages without a label"
+            reason = (
+                f"the label {label.value} is not from 0 to {MAX_RATING}; remove lines of passages"
+                " without a label"
+            )
             report.refuse(source.name, line, "label-out-of-range", reason)
     return labels
 
@@ -365,7 +437,8 @@ def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
         InputError: an id is empty or holds white space, which the format cannot hold.
     """
     out.writelines(
-        f"{trec_word(query, 'query')} 0 {trec_word(passage, 'passage')} {value}\n" for query, passage, value in rows
+        f"{trec_word(query, 'query')} 0 {trec_word(passage, 'passage')} {value}\n"
+        for query, passage, value in rows
     )
 
 
@@ -388,14 +461,19 @@ def _read_relevance(value: str) -> int:
     if not INTEGER.fullmatch(value):
         raise Refused("invalid-judgment", f"the value {value!r} is not an integer")
     if len(value) > 6 or abs(int(value)) > LARGEST:
-        raise Refused("invalid-judgment", f"the value {value[:20]} is not from {-LARGEST} to {LARGEST}")
+        raise Refused(
+            "invalid-judgment", f"the value {value[:20]} is not from {-LARGEST} to {LARGEST}"
+        )
     return int(value)
 
 
 QRELS = FileKind(
     name="qrels",
     title="Qrels (judgments)",
-    what="judgments: TREC's four columns, a table with a header, or a JSON map query -> passage -> value",
+    what=(
+        "judgments: TREC's four columns, a table with a header, or a JSON map query"
+        " -> passage -> value"
+    ),
     extensions=("qrels", "qrel", "txt"),
     read=read_qrels,
     write=write_qrels,
@@ -410,7 +488,10 @@ QRELS = FileKind(
 LABELS = FileKind(
     name="labels",
     title="Labels (by a model)",
-    what="labels that a model made elsewhere, such as UMBRELA qrels: the forms of judgments, with values from 0 to 5",
+    what=(
+        "labels that a model made elsewhere, such as UMBRELA qrels: the forms of judgments, with"
+        " values from 0 to 5"
+    ),
     extensions=QRELS.extensions,
     read=read_labels,
     write=None,
@@ -425,8 +506,8 @@ RUN_COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
 class RunLine(NamedTuple):
     """One line of a run file.
 
-    `rank` is the rank in the file, None if it is not a number. As trec_eval ignores it, it is only compared with the
-    scores.
+    `rank` is the rank in the file, None if it is not a number. As trec_eval ignores it, it is only
+    compared with the scores.
     """
 
     query_id: str
@@ -440,13 +521,13 @@ class RunLine(NamedTuple):
 def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     """Stream the lines of a run file, so that memory does not grow with it.
 
-    `exchange.run_import` does the checks over several lines: order, ties, repeated passages, ranks that contradict the
-    scores.
+    `exchange.run_import` does the checks over several lines: order, ties, repeated passages, ranks
+    that contradict the scores.
 
     Args:
-        source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header
-            that names query, passage and score; or a JSON map query -> passage -> score. Gzip or not. Several tags
-            make several runs; without tags the file names the run.
+        source: a run in TREC's columns, separated by any white space, commas or semicolons; a table
+            with a header that names query, passage and score; or a JSON map query -> passage ->
+            score. Gzip or not. Several tags make several runs; without tags the file names the run.
         report: receives refused lines, including a last line that seems cut off.
 
     Yields:
@@ -456,7 +537,9 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     tag, tag_before, query_before, number = "", "", "", 0
     for number, cells in open_ranked(source, report, "runs", RUN_COLUMNS, "a run line"):
         if len(cells) > len(RUN_COLUMNS):
-            report.remark(source.name, number, "further-columns", "columns after the sixth are ignored")
+            report.remark(
+                source.name, number, "further-columns", "columns after the sixth are ignored"
+            )
         query, _, passage, rank, score = cells[:5]
         # White space other than the column separators becomes `_`, as when the run is written.
         name = cells[5] if cells[5].isascii() else "_".join(cells[5].split())
@@ -477,13 +560,17 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
         yield RunLine(query, number, tag, passage, _read_rank(rank), value)
     if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
         report.refuse(
-            source.name, number, "cut-off-file", f"the tag is {tag}, not {tag_before}; the file may be cut off here"
+            source.name,
+            number,
+            "cut-off-file",
+            f"the tag is {tag}, not {tag_before}; the file may be cut off here",
         )
     report.require(lines_of, source.name, "ranking")
 
 
 def name_runs(runs: Sequence[tuple[Source, str]], report: Report) -> list[str]:
-    """Return a name for each run: its tag, or its file's name if several of the files share the tag.
+    """Return a name for each run: its tag, or its file's name if several of the files share the
+    tag.
 
     Args:
         runs: file and tag of each run, in file order.
@@ -497,7 +584,10 @@ def name_runs(runs: Sequence[tuple[Source, str]], report: Report) -> list[str]:
         own = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
         name = own if files_with[tag] > 1 else tag
         if name in holders:
-            reason = f"run name {name} is also used in {holders[name].file}; give one file another name or tag"
+            reason = (
+                f"run name {name} is also used in {holders[name].file}; give one file"
+                " another name or tag"
+            )
             report.refuse(source.name, None, "duplicate-run", reason)
         holders.setdefault(name, source)
         names.append(name)
@@ -542,7 +632,10 @@ def _read_rank(text: str) -> float | None:
 RUNS = FileKind(
     name="runs",
     title="Runs",
-    what="runs of systems: TREC's six columns, a table with a header, or a JSON map query -> passage -> score",
+    what=(
+        "runs of systems: TREC's six columns, a table with a header, or a JSON map query ->"
+        " passage -> score"
+    ),
     extensions=("run", "txt"),
     read=read_run_lines,
     write=write_run,

@@ -84,7 +84,11 @@ from ._grader_kinds import (
     make_grader as make_grader,
     usual_prompt as usual_prompt,
 )
-from ._local.loading import DTYPES as DTYPES, current_loading as current_loading, model_identity as model_identity
+from ._local.loading import (
+    DTYPES as DTYPES,
+    current_loading as current_loading,
+    model_identity as model_identity,
+)
 from ._local.transformers_back_end import MOST_BEAMS as MOST_BEAMS, pair_scores as pair_scores
 from ._plan_files import (
     NamedGrade as NamedGrade,
@@ -121,7 +125,11 @@ from ._reading.calls import (
     try_pair as try_pair,
 )
 from ._reading.grading_methods import bare_choices as bare_choices, key_position as key_position
-from ._reading.injections import CHANGES as CHANGES, InjectionTrial as InjectionTrial, try_injections as try_injections
+from ._reading.injections import (
+    CHANGES as CHANGES,
+    InjectionTrial as InjectionTrial,
+    try_injections as try_injections,
+)
 from ._reading.matching import word_match as word_match
 from ._reading.non_answers import without_thoughts as without_thoughts
 from ._reading.parsing import (

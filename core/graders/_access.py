@@ -29,7 +29,8 @@ def checked_host(address: str) -> str:
     """Return the host of an address, after a check that the address is valid and free of secrets.
 
     Raises:
-        InputError: the address is invalid, or has parts that may be secret. The message does not repeat them.
+        InputError: the address is invalid, or has parts that may be secret. The message does not
+            repeat them.
     """
     hint = "Use an address such as https://api.example.org/v1, and enter the key separately."
     try:
@@ -38,19 +39,28 @@ def checked_host(address: str) -> str:
     except ValueError:
         raise InputError("invalid-address", "The endpoint's address is not a URL.", hint) from None
     if parts.username is not None or parts.password is not None or "@" in parts.netloc:
-        raise InputError("secret-in-address", "The endpoint's address contains a user name or a password.", hint)
+        raise InputError(
+            "secret-in-address", "The endpoint's address contains a user name or a password.", hint
+        )
     if parts.query or parts.fragment or "?" in address or "#" in address:
         raise InputError(
-            "secret-in-address", "The endpoint's address contains a query or a fragment, which may hold a key.", hint
+            "secret-in-address",
+            "The endpoint's address contains a query or a fragment, which may hold a key.",
+            hint,
         )
     if parts.scheme not in PORTS or not host:
         raise InputError(
-            "invalid-address", "The endpoint's address does not begin with http:// or https:// and a host.", hint
+            "invalid-address",
+            "The endpoint's address does not begin with http:// or https:// and a host.",
+            hint,
         )
     if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
-        # Programs split such an address in different ways, so a check might see another host than the request.
+        # Programs split such an address in different ways, so a check might see another host than
+        # the request.
         raise InputError(
-            "invalid-address", "The endpoint's address contains spaces, backslashes or invisible characters.", hint
+            "invalid-address",
+            "The endpoint's address contains spaces, backslashes or invisible characters.",
+            hint,
         )
     return host
 
@@ -63,11 +73,13 @@ def address_origin(address: str) -> str:
     """
     host = checked_host(address).rstrip(".")
     parts = urlsplit(address)
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or PORTS[parts.scheme]}"
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}:{parts.port or PORTS[parts.scheme]}"
 
 
 def same_address(first: str, other: str) -> bool:
-    """Return whether two addresses are equal: same origin and same path, ignoring slashes at the end.
+    """Return whether two addresses are equal: same origin and same path, ignoring slashes at the
+    end.
 
     Raises:
         InputError: see `checked_host`.
@@ -95,7 +107,10 @@ WELL_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ANTHROPIC_API_KEY": ("Anthropic", "https://api.anthropic.com/v1"),
         "DEEPSEEK_API_KEY": ("DeepSeek", "https://api.deepseek.com/v1"),
         "FIREWORKS_API_KEY": ("Fireworks", "https://api.fireworks.ai/inference/v1"),
-        "GEMINI_API_KEY": ("Google Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        "GEMINI_API_KEY": (
+            "Google Gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+        ),
         "GROQ_API_KEY": ("Groq", "https://api.groq.com/openai/v1"),
         "HF_TOKEN": ("Hugging Face", "https://router.huggingface.co/v1"),
         "MISTRAL_API_KEY": ("Mistral", "https://api.mistral.ai/v1"),
@@ -107,7 +122,9 @@ WELL_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""Pattern of variable names. A key entered by mistake mostly has other characters and does not match."""
+"""Pattern of variable names. A key entered by mistake mostly has other characters and does not
+match.
+"""
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
 
@@ -118,7 +135,8 @@ class OfferedEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Args:
         base_url: its address.
         name: its name for people.
-        key_variable: environment variable, or entry of the secrets, with its key; None if it needs no key.
+        key_variable: environment variable, or entry of the secrets, with its key; None if it needs
+            no key.
         models: allowed models; empty for any.
         in_flight: maximum number of calls in flight in one job; None for no limit.
         max_calls: maximum number of calls of one job, retries included; None for no limit.
@@ -142,13 +160,14 @@ _tables: Callable[[], Tables] = dict
 
 
 def provide_endpoints(tables: Callable[[], Tables]) -> None:
-    """Register a second source of endpoints, such as the app's secrets; it replaces an earlier one."""
+    """Register or replace a second source of endpoints, such as the app's secrets."""
     global _tables
     _tables = tables
 
 
 def offered_endpoints() -> list[OfferedEndpoint]:
-    """Return the endpoints of the file in EXAM_ENDPOINTS, and those of the registered source. The file has precedence.
+    """Return the endpoints of the file in EXAM_ENDPOINTS, and those of the registered source. The
+    file has precedence.
 
     Raises:
         InputError: the file cannot be read or is invalid. The message contains no value of it.
@@ -171,15 +190,19 @@ def _read_endpoint_file() -> tuple[str, Tables]:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except (OSError, ValueError) as error:
-        # Repeat neither the path nor a line: visitors see the message, and the file may hold secrets.
+        # Repeat neither the path nor a line: visitors see the message, and the file may hold
+        # secrets.
         raise InputError(
             "cannot-read-endpoints",
             f"The endpoint file named in {FILE_VARIABLE} cannot be read ({type(error).__name__}).",
-            "Ask the server's operator to correct it; docs/how-to/use-an-endpoint.md has an example.",
+            "Ask the server's operator to correct it;"
+            " docs/how-to/use-an-endpoint.md has an example.",
         ) from None
     tables = content.get("endpoints") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
-        raise _endpoint_error("there is no table [endpoints.NAME]", f"the file named in {FILE_VARIABLE}")
+        raise _endpoint_error(
+            "there is no table [endpoints.NAME]", f"the file named in {FILE_VARIABLE}"
+        )
     return f"the file named in {FILE_VARIABLE}", tables
 
 
@@ -188,7 +211,8 @@ def _read_endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
         offered = msgspec.convert(table, OfferedEndpoint)
         checked_host(offered.base_url)
     except msgspec.ValidationError as error:
-        # Such an error names the field and the valid values, and never the value, which may be secret.
+        # Such an error names the field and the valid values, and never the value, which may be
+        # secret.
         raise _endpoint_error(f"the endpoint '{name}' is invalid: {error}", place) from None
     except InputError as error:
         raise _endpoint_error(f"the endpoint '{name}': {error.message}", place) from None
@@ -216,7 +240,14 @@ SHARED_VARIABLE = "EXAM_SHARED"
 TYPED = "the field for the key"
 """Name of the place of a typed key in messages, which for other keys name a variable."""
 
-FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via")
+FORWARDED = (
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+    "X-Real-Ip",
+    "Via",
+)
 """Headers that a proxy adds to requests."""
 
 
@@ -225,10 +256,12 @@ class Access:
     """Permissions of a person who calls models, in addition to the owner's endpoints and models.
 
     Args:
-        any_address: whether they may use any address, and well-known services with the keys that belong to these.
+        any_address: whether they may use any address, and well-known services with the keys that
+            belong to these.
         any_model: whether they may use any folder of this computer and any name on the model hub.
         typed: keys that they typed, by origin; never stored and never shown.
-        named: pairs of an origin and the variable with its key, which they named together in one command.
+        named: pairs of an origin and the variable with its key, which they named together in one
+            command.
     """
 
     any_address: bool = False
@@ -254,7 +287,8 @@ def provide_keys(provider: Callable[[str], str | None]) -> None:
 
 
 def find_key(variable: str) -> str | None:
-    """Return the key under a name. Only `key_for` may call this, because it knows who may get the key.
+    """Return the key under a name. Only `key_for` may call this, because it knows who may get the
+    key.
 
     Args:
         variable: name of an environment variable, or of a secret in the registered place.
@@ -295,7 +329,8 @@ def use_access(access: Access) -> Iterator[None]:
 
 
 def extend_access(address: str | None, variable: str | None) -> Access:
-    """Return the current access, extended by an address and its key variable that a person named together.
+    """Return the current access, extended by an address and its key variable that a person named
+    together.
 
     Args:
         address: address of the API; None for the default address.
@@ -308,7 +343,9 @@ def extend_access(address: str | None, variable: str | None) -> Access:
     # A visitor must not be able to send a key of the server to an address of their choice.
     if not variable or not access.any_address:
         return access
-    return replace(access, named=access.named | {(address_origin(address or usual_address()), variable)})
+    return replace(
+        access, named=access.named | {(address_origin(address or usual_address()), variable)}
+    )
 
 
 def usual_address() -> str:
@@ -336,9 +373,9 @@ class HostKey:
 def key_for(address: str, model: str | None, variable: str | None, access: Access) -> HostKey:
     """Return the key for an address. All keys are read here.
 
-    A key belongs to a host by the owner's setting or the list of well-known services. It also does if a person typed
-    it there, or named address and variable together at a shell. A project's statement assigns no key, because any
-    person may have written it.
+    A key belongs to a host by the owner's setting or the list of well-known services. It also does
+    if a person typed it there, or named address and variable together at a shell. A project's
+    statement assigns no key, because any person may have written it.
 
     Args:
         address: address of the API.
@@ -348,11 +385,14 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
 
     Raises:
         InputError: the address is invalid, or the owner's settings are.
-        GradingError: the address or model is not offered to this person, or no key belongs to the address.
+        GradingError: the address or model is not offered to this person, or no key belongs to the
+            address.
     """
     host, place = checked_host(address), address_origin(address)
     usual = bool(os.environ.get(ADDRESS_VARIABLE)) and same_address(address, usual_address())
-    service = next((name for name, (_, url) in WELL_KNOWN.items() if address_origin(url) == place), None)
+    service = next(
+        (name for name, (_, url) in WELL_KNOWN.items() if address_origin(url) == place), None
+    )
     is_openai = usual or service == OPENAI_VARIABLE
     if (offered := offered_at(address, model, variable)) is not None:
         name = offered.key_variable or ""
@@ -378,13 +418,17 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     raise GradingError(
         "no-key-for-address",
         f"{what} assigned to {host}.",
-        "A key is only sent to its own address. Enter it on the screen, use --base-url URL --set key_variable=NAME in "
-        f"the shell, or add the endpoint to the file named in {FILE_VARIABLE}.",
+        "A key is only sent to its own address. Enter it on the screen, use --base-url"
+        " URL --set key_variable=NAME in the shell, or add the endpoint to the file named"
+        f" in {FILE_VARIABLE}.",
     )
 
 
-def offered_at(address: str, model: str | None = None, variable: str | None = None) -> OfferedEndpoint | None:
-    """Return the owner's endpoint at an address, with the key of a variable if one is given; None without one.
+def offered_at(
+    address: str, model: str | None = None, variable: str | None = None
+) -> OfferedEndpoint | None:
+    """Return the owner's endpoint at an address, with the key of a variable if one is given; None
+    without one.
 
     Raises:
         InputError: the address is invalid, or the owner's settings are.
@@ -393,9 +437,14 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
     here = [
         endpoint
         for endpoint in offered_endpoints()
-        if same_address(endpoint.base_url, address) and (variable is None or variable == endpoint.key_variable)
+        if same_address(endpoint.base_url, address)
+        and (variable is None or variable == endpoint.key_variable)
     ]
-    fitting = [endpoint for endpoint in here if model is None or not endpoint.models or model in endpoint.models]
+    fitting = [
+        endpoint
+        for endpoint in here
+        if model is None or not endpoint.models or model in endpoint.models
+    ]
     if here and not fitting:
         models = ", ".join(dict.fromkeys(name for endpoint in here for name in endpoint.models))
         raise GradingError(
@@ -409,7 +458,8 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
 def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> None:
     """Refuse further request fields from a person who may use only the owner's endpoints.
 
-    Many fields make an endpoint do more than its owner wants to pay for. No list of them would be complete.
+    Many fields make an endpoint do more than its owner wants to pay for. No list of them would be
+    complete.
 
     Raises:
         InputError: there are further fields, and this person may not use them.
@@ -423,15 +473,21 @@ def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> 
 
 
 def unshared_localhost(
-    address: str | None, hosts: Sequence[str], signs_in: bool, headers: Mapping[str, str], peer: str | None
+    address: str | None,
+    hosts: Sequence[str],
+    signs_in: bool,
+    headers: Mapping[str, str],
+    peer: str | None,
 ) -> bool:
     """Return whether a visitor of the app is its only user.
 
-    All signs must agree: the server listens on this computer only and has no other name, sign-in is off, and the
-    request comes from this computer directly. `EXAM_SHARED=1` says that other people use the server too.
+    All signs must agree: the server listens on this computer only and has no other name, sign-in is
+    off, and the request comes from this computer directly. `EXAM_SHARED=1` says that other people
+    use the server too.
 
-    `EXAM_SHARED=0` says that only one person can reach the server, although it listens at every address. In a
-    container, for example, requests arrive from the container's network. All other signs are still required.
+    `EXAM_SHARED=0` says that only one person can reach the server, although it listens at every
+    address. In a container, for example, requests arrive from the container's network. All other
+    signs are still required.
 
     Args:
         address: address at which the server listens; None for all.
@@ -447,7 +503,10 @@ def unshared_localhost(
     if not stated:
         names += [address or "", peer or "localhost"]
     return (
-        bool(hosts) and all(map(is_loopback, names)) and not signs_in and not any(name in headers for name in FORWARDED)
+        bool(hosts)
+        and all(map(is_loopback, names))
+        and not signs_in
+        and not any(name in headers for name in FORWARDED)
     )
 
 
@@ -461,12 +520,15 @@ def _header_host(header: str | None) -> str:
 
 
 FOLDERS_VARIABLE = "EXAM_MODEL_FOLDERS"
-"""Variable with the model folders that all people on the screens may use, with their subfolders; separated as in
-PATH."""
+"""Variable with the model folders that all people on the screens may use, with their subfolders;
+separated as in PATH."""
 HUB_VARIABLE = "EXAM_HUB_MODELS"
-"""Variable with the names on the model hub that all people on the screens may use, separated by commas or blanks."""
+"""Variable with the names on the model hub that all people on the screens may use, separated by
+commas or blanks.
+"""
 DEPTH = 2
-"""Depth of the search for models to offer below an allowed folder; deeper ones can still be named."""
+"""Depth of the search for models to offer below an allowed folder; deeper ones can still be named.
+"""
 MOST_OFFERED = 2000
 """Maximum number of models of one depth that are offered."""
 
@@ -476,7 +538,8 @@ REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./-]{0,199}")
 def place_of(name_or_folder: str, access: Access) -> Path | None:
     """Return the folder that a model's name means; None for a name on the hub.
 
-    The existence of the folder is neither checked nor revealed: the message of a refusal is the same either way.
+    The existence of the folder is neither checked nor revealed: the message of a refusal is the
+    same either way.
 
     Raises:
         InputError: this person may not use the model.
@@ -499,7 +562,8 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
     raise InputError(
         "model-not-offered",
         "This server does not offer this model.",
-        "Choose an available model, or ask the server's operator to allow this one (docs/how-to/use-an-endpoint.md).",
+        "Choose an available model, or ask the server's operator to allow this one"
+        " (docs/how-to/use-an-endpoint.md).",
     )
 
 
@@ -525,18 +589,22 @@ def hub_models() -> list[str]:
 def model_folders() -> list[Path]:
     """Return the folders that the owner allows."""
     named = [part.strip() for part in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)]
-    return [resolved for part in named if part and (resolved := _resolve_path(Path(part))) is not None]
+    return [
+        resolved for part in named if part and (resolved := _resolve_path(Path(part))) is not None
+    ]
 
 
 def offered_models() -> list[str]:
-    """Return the models that a person can choose: the allowed names on the hub, and the models in the allowed
-    folders."""
-    return hub_models() + [str(folder) for root in model_folders() for folder in _models_below(root)]
+    """Return the models that a person can choose: the allowed names on the hub, and the models in
+    the allowed folders."""
+    return hub_models() + [
+        str(folder) for root in model_folders() for folder in _models_below(root)
+    ]
 
 
 def _allowed_path(name: str) -> Path | None:
-    """Return the resolved path if it is absolute and inside an allowed folder, also after following links; else
-    None."""
+    """Return the resolved path if it is absolute and inside an allowed folder, also after following
+    links; else None."""
     # Check the text of the path first, so that no other path is even accessed.
     plain = Path(os.path.normpath(name))
     if not plain.is_absolute() or "\0" in name:
@@ -552,7 +620,9 @@ def _allowed_path(name: str) -> Path | None:
 
 
 def _resolve_path(path: Path) -> Path | None:
-    """Return the resolved path; None if it has circular links, is too long, or names an unknown user's home."""
+    """Return the resolved path; None if it has circular links, is too long, or names an unknown
+    user's home.
+    """
     try:
         resolved = path.expanduser().resolve()
         # The system reports a name that is too long only on access.
@@ -563,7 +633,9 @@ def _resolve_path(path: Path) -> Path | None:
 
 
 def holds_model(folder: Path) -> bool:
-    """Return whether a folder has a model's configuration; False if it is unreadable or cannot exist."""
+    """Return whether a folder has a model's configuration; False if it is unreadable or cannot
+    exist.
+    """
     try:
         return (folder / "config.json").is_file()
     except OSError:
@@ -571,11 +643,15 @@ def holds_model(folder: Path) -> bool:
 
 
 def _models_below(root: Path) -> list[Path]:
-    """Return the folders of models in and below a folder, without links and without folders inside another model."""
+    """Return the folders of models in and below a folder, without links and without folders inside
+    another model.
+    """
     models: list[Path] = []
     for depth in range(DEPTH + 1):
         folders = islice(root.glob("*/" * depth + "config.json"), MOST_OFFERED)
         for folder in sorted(config.parent for config in folders):
-            if folder == folder.resolve() and not any(folder.is_relative_to(model) for model in models):
+            if folder == folder.resolve() and not any(
+                folder.is_relative_to(model) for model in models
+            ):
                 models.append(folder)
     return models

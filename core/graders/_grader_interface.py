@@ -45,7 +45,11 @@ class Grader(Protocol):
         ...
 
     def grade(
-        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+        self,
+        questions: Mapping[int, Asked],
+        passages: Mapping[int, str],
+        pairs: Sequence[Pair],
+        control: Control,
     ) -> Iterator[list[Outcome]]:
         """Grade pairs, a batch at a time.
 
@@ -56,7 +60,8 @@ class Grader(Protocol):
             control: gives permission before every model call.
 
         Yields:
-            Small batches of outcomes in any order. A caller may stop between two batches and loses only the calls in
+            Small batches of outcomes in any order. A caller may stop between two batches and loses
+                only the calls in
             flight. Together the batches cover every pair, unless `control` stops the job.
 
         Raises:
@@ -71,7 +76,8 @@ class Kept:
 
     Args:
         vector: float32 numbers, as bytes.
-        sentences: float16 numbers as bytes, one vector after the other; empty without sentence vectors.
+        sentences: float16 numbers as bytes, one vector after the other; empty without sentence
+            vectors.
     """
 
     vector: bytes
@@ -106,7 +112,8 @@ class Tokens(NamedTuple):
     Args:
         read, written: all charged tokens.
         cached: those of the read tokens that the endpoint had cached; often cheaper.
-        thinking: those of the written tokens that are a reasoning model's thoughts before its answer.
+        thinking: those of the written tokens that are a reasoning model's thoughts before its
+            answer.
     """
 
     read: int = 0
@@ -146,9 +153,13 @@ class Price:
         )
 
     def of(self, read: int, written: int, cached: int = 0, thinking: int = 0) -> float:
-        """Return the cost of some tokens, see `Tokens`; those of thinking are among the written ones."""
+        """Return the cost of some tokens, see `Tokens`; those of thinking are among the written
+        ones.
+        """
         apart = min(cached, read) if self.cached is not None else 0
-        return (self.input * (read - apart) + (self.cached or 0.0) * apart + self.output * written) / 1_000_000
+        return (
+            self.input * (read - apart) + (self.cached or 0.0) * apart + self.output * written
+        ) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -164,11 +175,15 @@ class Usage:
 
     @property
     def tokens(self) -> Tokens:
-        return Tokens(self.input_tokens, self.output_tokens, self.cached_tokens, self.thinking_tokens)
+        return Tokens(
+            self.input_tokens, self.output_tokens, self.cached_tokens, self.thinking_tokens
+        )
 
     def plus(self, other: Usage) -> Usage:
         """Return the sum of both."""
-        return make_usage(self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost)
+        return make_usage(
+            self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost
+        )
 
 
 def make_usage(calls: int, tokens: Tokens, cost: float) -> Usage:
@@ -179,13 +194,16 @@ def make_usage(calls: int, tokens: Tokens, cost: float) -> Usage:
 NO_TOKENS = Tokens()
 NOTHING_USED = Usage()
 MOST_MODELS = 8
-"""Maximum number of models that are counted by name, because an endpoint may name a new one in every answer."""
+"""Maximum number of models that are counted by name, because an endpoint may name a new one in
+every answer.
+"""
 OTHER_MODELS = "others"
 DAY = 24 * 60 * 60.0
 CAPPED_CALLS = 4
 """Calls that may always be in flight under a cost limit.
 
-More are allowed only if the limit covers the largest usage that each could report: a call in flight cannot be undone.
+More are allowed only if the limit covers the largest usage that each could report: a call in flight
+cannot be undone.
 """
 
 
@@ -196,7 +214,8 @@ class Awaited:
     Args:
         reason: the last problem, in a few words.
         next_try: time of the next attempt.
-        until: time at which the job gives up; None if the endpoint itself named the time of the next attempt.
+        until: time at which the job gives up; None if the endpoint itself named the time of the
+            next attempt.
     """
 
     reason: str
@@ -206,37 +225,55 @@ class Awaited:
     def __str__(self) -> str:
         """Return a clause that follows the name of a job."""
         gives_up = "" if self.until is None else f", stops at {self.until:%H:%M}"
-        return f"waits for the endpoint, next attempt at {self.next_try:%H:%M}{gives_up} ({self.reason})"
+        return (
+            f"waits for the endpoint, next attempt at {self.next_try:%H:%M}{gives_up}"
+            f" ({self.reason})"
+        )
 
 
-STEP = ("max_calls", "max_cost", "price", "concurrency", "attempts", "vectors", "patience", "longest_wait", "caller")
+STEP = (
+    "max_calls",
+    "max_cost",
+    "price",
+    "concurrency",
+    "attempts",
+    "vectors",
+    "patience",
+    "longest_wait",
+    "caller",
+)
 """Fields of a control that each step of a job sets again."""
 RATE_WINDOW = 60.0
-"""Seconds that an endpoint may ask a job to wait even without patience: rate limits are mostly per minute."""
+"""Seconds that an endpoint may ask a job to wait even without patience: rate limits are mostly per
+minute.
+"""
 
 
 @dataclass(eq=False)
 class Control:
-    """Control of a job. The job's thread, the model's threads and the screen share it; every method is thread safe.
+    """Control of a job. The job's thread, the model's threads and the screen share it; every method
+    is thread safe.
 
     Args:
         max_calls: maximum number of calls, retries included; None for no limit.
         max_cost: maximum cost, in the currency of `price`; None for no limit.
         price: price of tokens.
-        concurrency: maximum number of calls in flight, if the model can take several; may be changed while running.
+        concurrency: maximum number of calls in flight, if the model can take several; may be
+            changed while running.
         report: called with a line for every failed call. The line never contains a key.
         attempts: maximum number of attempts of a failing call; None for the back end's default.
         vectors: store for an encoder's vectors; None for no store.
         patience: seconds for which the job waits for an unreachable endpoint before it gives up.
-        longest_wait: maximum seconds before a failed call is tried again; if an endpoint asks for more, the job gives
-            up. None for the patience, or `RATE_WINDOW` if that is longer.
+        longest_wait: maximum seconds before a failed call is tried again; if an endpoint asks for
+            more, the job gives up. None for the patience, or `RATE_WINDOW` if that is longer.
         caller: login or token with a daily limit of calls over all jobs; None for no limit.
 
     Attributes:
         concurrency: maximum number of calls in flight now; at least 1.
         usage: usage so far.
         exhausted: whether a limit has refused a call, or cannot be kept.
-        overrun: sentence that says that a call used more than its reservation, or that the daily calls are used up.
+        overrun: sentence that says that a call used more than its reservation, or that the daily
+            calls are used up.
         cancelled_by: sentence that says who cancelled the job.
         awaited: the endpoint that the job waits for; None if it answers, as far as is known.
         in_vain: whether the job waited for the endpoint until its patience ended.
@@ -280,13 +317,15 @@ class Control:
     def reserve(self, input_tokens: int, output_tokens: int, patient: bool = False) -> bool:
         """Ask for permission to make one call; without it the call must not be made.
 
-        Under a cost limit, the first call of a patient caller runs alone. After it has ended, `CAPPED_CALLS` may be in
-        flight. More are allowed if the rest of the limit covers the largest believable usage of each.
+        Under a cost limit, the first call of a patient caller runs alone. After it has ended,
+        `CAPPED_CALLS` may be in flight. More are allowed if the rest of the limit covers the
+        largest believable usage of each.
 
         Args:
-            input_tokens, output_tokens: maximum tokens that the call can use; their cost is reserved until `settle`.
-            patient: whether the caller asks again after another call is settled. The job then continues if only
-                reservations of calls in flight prevent this call.
+            input_tokens, output_tokens: maximum tokens that the call can use; their cost is
+                reserved until `settle`.
+            patient: whether the caller asks again after another call is settled. The job then
+                continues if only reservations of calls in flight prevent this call.
 
         Returns:
             Whether the limits allow the call. After a final refusal, `stopping` stays true.
@@ -296,7 +335,10 @@ class Control:
             if self.exhausted:
                 return False
             all_made = self.max_calls is not None and self.usage.calls >= self.max_calls
-            beyond = self.max_cost is not None and self.usage.cost + self._reserved + cost > self.max_cost
+            beyond = (
+                self.max_cost is not None
+                and self.usage.cost + self._reserved + cost > self.max_cost
+            )
             crowded = self.max_cost is not None and self._under_way >= self._room()
             if patient and self._under_way and not all_made and (beyond or crowded):
                 return False
@@ -309,19 +351,34 @@ class Control:
             return True
 
     def renew(self, caps: Control) -> None:
-        """Start the next step of a job with the limits of another control and no usage; a pause or cancel stays."""
+        """Start the next step of a job with the limits of another control and no usage; a pause or
+        cancel stays.
+        """
         with self._lock:
             for name in STEP:
                 setattr(self, name, getattr(caps, name))
-            self.usage, self.exhausted, self.overrun, self.awaited, self.in_vain = NOTHING_USED, False, "", None, False
-            self._reserved, self._under_way, self._begun, self._cost_by = 0.0, 0, False, caps._cost_by
+            self.usage, self.exhausted, self.overrun, self.awaited, self.in_vain = (
+                NOTHING_USED,
+                False,
+                "",
+                None,
+                False,
+            )
+            self._reserved, self._under_way, self._begun, self._cost_by = (
+                0.0,
+                0,
+                False,
+                caps._cost_by,
+            )
             self._models.clear()
 
     def _within_day(self) -> bool:
         """Count a call of the caller's day; return whether it may be made."""
         if self.caller is None or allow_event("CALLS", self.caller, DAY):
             return True
-        refusal = describe_exceeded("The daily limit of one login or token is reached:", "CALLS", read_limit("CALLS"))
+        refusal = describe_exceeded(
+            "The daily limit of one login or token is reached:", "CALLS", read_limit("CALLS")
+        )
         self.overrun = self.overrun or f"{refusal}."
         return False
 
@@ -335,28 +392,31 @@ class Control:
     def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
         """Replace the reservation of a call by its usage.
 
-        Under a cost limit, a call that used more than its reservation ends the job, because the cost of further calls
-        is unknown.
+        Under a cost limit, a call that used more than its reservation ends the job, because the
+        cost of further calls is unknown.
 
         Args:
             reserved: the arguments that `reserve` got.
-            used: tokens read and written, or all `Tokens`; (0, 0) if the call failed before it was charged.
+            used: tokens read and written, or all `Tokens`; (0, 0) if the call failed before it was
+                charged.
         """
         tokens = Tokens(*used)
         cost = self._cost_by.of(*tokens)
         with self._lock:
             self._under_way -= 1
             # Set to exactly zero, so that rounding errors do not add up.
-            self._reserved = self._reserved - self._cost_by.of(*reserved) if self._under_way else 0.0
+            self._reserved = (
+                self._reserved - self._cost_by.of(*reserved) if self._under_way else 0.0
+            )
             before = self.usage
             self.usage = make_usage(before.calls, before.tokens.plus(tokens), before.cost + cost)
             self._begun = True
             if self.max_cost is not None and cost > self._cost_by.of(*reserved):
                 self.exhausted = True
                 self.overrun = self.overrun or (
-                    f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,} written for one call,"
-                    f" more than the possible {reserved[0]:,} and {reserved[1]:,}. The job was stopped, because its"
-                    " cost limit cannot be kept."
+                    f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,}"
+                    f" written for one call, more than the possible {reserved[0]:,} and"
+                    f" {reserved[1]:,}. The job was stopped, because its cost limit cannot be kept."
                 )
 
     def add(self, used: Usage) -> None:
@@ -389,7 +449,9 @@ class Control:
         return self._cancelled.is_set()
 
     def wait_until_cancelled(self, seconds: float) -> bool:
-        """Wait until the job is cancelled, but not longer than the given seconds; return whether it is."""
+        """Wait until the job is cancelled, but not longer than the given seconds; return whether it
+        is.
+        """
         return self._cancelled.wait(seconds)
 
     def cancel(self, by: str = "") -> None:
@@ -440,13 +502,16 @@ _VERSION = re.compile(r"[-@:_](?:latest|v\d+(?:\.\d+)*|(?:19|20)\d\d-?\d\d-?\d\d
 
 
 def is_version_of(named: str, asked: str) -> bool:
-    """Return whether two names mean the same model. One may have a version, such as gpt-4o-2024-08-06, or a maker."""
+    """Return whether two names mean the same model. One may have a version, such as
+    gpt-4o-2024-08-06, or a maker.
+    """
     first, other = (name.strip().lower().rpartition("/")[2] for name in (named, asked))
     return first == other or _VERSION.sub("", first) == other or first == _VERSION.sub("", other)
 
 
 def other_models_note(asked: str, answers: Mapping[str, int]) -> str:
-    """Return a sentence about answers from models with another name than the requested one; empty without any.
+    """Return a sentence about answers from models with another name than the requested one; empty
+    without any.
 
     Args:
         asked: the requested model.
@@ -457,12 +522,15 @@ def other_models_note(asked: str, answers: Mapping[str, int]) -> str:
         return ""
     if all(is_version_of(name, asked) for name in others):
         named = " and ".join(sorted(others))
-        # If a version was requested but the answer names none, the endpoint may have used another version.
+        # If a version was requested but the answer names none, the endpoint may have used another
+        # version.
         if _VERSION.search(asked.strip().lower()):
             return f"The endpoint reports the model {named}. {asked} is a version of it."
         return f"The endpoint reports the model {named}, a version of {asked}."
-    named = ", ".join(f"{name} ({count:,})" for name, count in sorted(others.items(), key=lambda item: -item[1]))
+    named = ", ".join(
+        f"{name} ({count:,})" for name, count in sorted(others.items(), key=lambda item: -item[1])
+    )
     return (
-        f"The endpoint reports a model other than {asked}: {named}. These grades are kept with a note. Check that you"
-        " use the right model."
+        f"The endpoint reports a model other than {asked}: {named}. These grades are kept with a"
+        " note. Check that you use the right model."
     )

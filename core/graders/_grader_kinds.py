@@ -45,22 +45,51 @@ LOCAL_MODEL = "google/flan-t5-large"
 
 LOCAL_SETTINGS = ("revision", "device", "max_tokens_in")
 ENDPOINT_SETTINGS = (
-    *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
+    *(
+        "base_url",
+        "key_variable",
+        "api",
+        "structured",
+        "timeout_s",
+        "attempts",
+        "temperature",
+        "extra",
+    ),
     *("thinking_tokens", "max_tokens_in"),
 )
 IDENTIFYING = (
-    *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
+    *(
+        "dtype",
+        "max_tokens_in",
+        "structured",
+        "temperature",
+        "extra",
+        "num_beams",
+        "normalise",
+        "api",
+    ),
     *("thinking_tokens", "edition"),
 )
 """Settings that can change a rating, in addition to the model, whose name has its revision.
 
 Device and timeouts cannot change it.
 """
-USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0, "edition": 1}
-"""Defaults that fingerprints omit: graders of earlier versions work like this, so their grades are found again."""
+USUAL = {
+    "dtype": "float32",
+    "num_beams": 1,
+    "normalise": "tokens",
+    "api": "chat",
+    "thinking_tokens": 0,
+    "edition": 1,
+}
+"""Defaults that fingerprints omit: graders of earlier versions work like this, so their grades are
+found again.
+"""
 
 CUES = {"rating": "Rating:"}
-"""Last line of a prompt for a model that only continues text, by the form of the answer; else `CUE`."""
+"""Last line of a prompt for a model that only continues text, by the form of the answer; else
+`CUE`.
+"""
 CUE = "Answer:"
 LONGEST_CUE = 80
 """In characters."""
@@ -96,7 +125,8 @@ class Reading:
         title: beginning of the names of its graders.
         prompts: default prompts by variant.
         prepare: returns the steps of a pair, and further facts that identify the grader.
-        variant: variant of the method, from the parameters and the back end; by default the back end.
+        variant: variant of the method, from the parameters and the back end; by default the back
+            end.
         tells: middle part of a grader's name; None for the prompt's name if it is not the default.
         kinds: kinds of questions that it grades; None for those of its prompt.
         top: highest rating; None for that of its prompt's scale.
@@ -114,11 +144,14 @@ class Reading:
     by_rules: bool = True
 
 
-def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
+def make_reading_grader(
+    reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]
+) -> ReadingGrader:
     """Make a grader that reads, from parameters; no model is loaded yet.
 
     Raises:
-        InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
+        InputError: a parameter has an invalid value or type, or the prompt is unknown or has
+            another use.
     """
     check_types(parameters)
     where = back_end_name(parameters)
@@ -126,7 +159,9 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
     fence = bool(parameters.get("fence", where == "openai"))
     variant = reading.variant(parameters, where)
     _refuse_what_does_nothing(parameters, where, variant)
-    prompt = _find_prompt(prompts, parameters.get("prompt") or reading.prompts[variant], reading.name)
+    prompt = _find_prompt(
+        prompts, parameters.get("prompt") or reading.prompts[variant], reading.name
+    )
     if fence:
         own["fence"] = fence_mark(prompt, fence)
     cue, cue_is_sure = _choose_cue(parameters, where, prompt)
@@ -144,7 +179,9 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         name_part = "" if prompt.name in reading.prompts.values() else prompt.name
     edition = f"edition {number}" if (number := parameters.get("edition") or 1) != 1 else ""
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, name_part, f"({_short_model_name(model)})", edition))),
+        name=" ".join(
+            filter(None, (reading.title, name_part, f"({_short_model_name(model)})", edition))
+        ),
         method=reading.name,
         model=model,
         prompt=prompt.name,
@@ -156,7 +193,9 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
     return ReadingGrader(spec, method, back_end, _passage_first(prompt, fence))
 
 
-def prepare_with_prompt(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
+def prepare_with_prompt(
+    method: Callable[..., Steps],
+) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
     """Return the `prepare` of a method whose steps need only the prompt and the fence."""
     return lambda setting: (partial(method, prompt=setting.prompt, fence=setting.fence), {})
 
@@ -173,7 +212,9 @@ def answer_check_note(prompt: Prompt, parameters: Parameters) -> str:
 
 
 def choice_by(parameters: Parameters, where: str) -> str:
-    """Return how a choice is made: by the likelihood of each, or by the letter that the model writes."""
+    """Return how a choice is made: by the likelihood of each, or by the letter that the model
+    writes.
+    """
     return _one_of(parameters, "by", CHOICES_BY, "letter" if where == "openai" else "likelihood")
 
 
@@ -187,8 +228,8 @@ def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
 
 
 def prepare_direct(setting: Setting) -> tuple[Method, dict[str, Any]]:
-    """Return the steps that grade a passage for the query, with the correct answer if the prompt has a variable for
-    it."""
+    """Return the steps that grade a passage for the query, with the correct answer if the prompt
+    has a variable for it."""
     reads = not {"answer", "correct_answer"}.isdisjoint(prompt_variables(setting.prompt))
     return partial(rate_directly, prompt=setting.prompt, fence=setting.fence), {
         "reads": ["answer_key"]
@@ -199,7 +240,8 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
     """Make a grader that marks answers in passages and checks them; no model is loaded yet.
 
     Raises:
-        InputError: a parameter has an invalid value or type, or the prompt is unknown or has another use.
+        InputError: a parameter has an invalid value or type, or the prompt is unknown or has
+            another use.
     """
     check_types(parameters)
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
@@ -217,10 +259,14 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
             "device": parameters.get("device"),
             "dtype": dtype,
         }
-        other, own["verify_model"] = make_back_end({name: value for name, value in verifier.items() if value})
+        other, own["verify_model"] = make_back_end(
+            {name: value for name, value in verifier.items() if value}
+        )
         if dtype != USUAL["dtype"] and back_end_name(verifier) != "openai":
             own["verify_dtype"] = dtype
-    settings = {name: parameters[name] for name in LOCAL_SETTINGS if parameters.get(name) is not None}
+    settings = {
+        name: parameters[name] for name in LOCAL_SETTINGS if parameters.get(name) is not None
+    }
     spec = GraderSpec(
         name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} "
         f"({_short_model_name(identity)})",
@@ -234,7 +280,9 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
     )
     prompt = _find_prompt(prompts, "answer", "answer")
     back_end = ExtractiveBackEnd(model, **settings, dtype=dtype, other=other)
-    return ReadingGrader(spec, partial(extract_and_check, prompt=prompt, check=check), back_end, by_passage=True)
+    return ReadingGrader(
+        spec, partial(extract_and_check, prompt=prompt, check=check), back_end, by_passage=True
+    )
 
 
 def back_end_name(parameters: Parameters) -> str:
@@ -247,10 +295,16 @@ def back_end_name(parameters: Parameters) -> str:
         raise InputError(
             "back-end-removed",
             "The back end 'vllm' was removed. Its grades are kept.",
-            "Use vLLM's server with --back-end openai --base-url http://localhost:8000/v1, or write a plan with exam"
+            "Use vLLM's server with --back-end openai --base-url http://localhost:8000/v1, or"
+            " write a plan with exam"
             " plan --back-end openai -o FILE.parquet and run exam grade-plan on a Ray cluster.",
         )
-    return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
+    return _one_of(
+        parameters,
+        "back_end",
+        BACK_ENDS,
+        "openai" if parameters.get("base_url") else "transformers",
+    )
 
 
 def make_back_end(
@@ -261,8 +315,9 @@ def make_back_end(
     Args:
         parameters: the settings by name.
         must_chat: whether a local causal model is refused if it turns out to have no chat template.
-        sampling: sampling of the written text, which overrides a temperature in the settings; None for the settings. A
-            server that accepts no further request fields from a person gets no seed.
+        sampling: sampling of the written text, which overrides a temperature in the settings; None
+            for the settings. A server that accepts no further request fields from a person gets no
+            seed.
 
     Raises:
         InputError: the model of an endpoint has no name, or a setting is invalid.
@@ -271,7 +326,11 @@ def make_back_end(
     if back_end_name(parameters) == "openai":
         from ._endpoint.endpoint_back_end import EndpointBackEnd
 
-        settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
+        settings = {
+            name: parameters[name]
+            for name in ENDPOINT_SETTINGS
+            if parameters.get(name) not in (None, "")
+        }
         if sampling is not None:
             settings["temperature"] = sampling.temperature
             if sampling.seed is not None and current_access().any_address:
@@ -280,7 +339,11 @@ def make_back_end(
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
     back_end = TransformersBackEnd(
-        model or LOCAL_MODEL, **settings, dtype=_number_format(parameters), must_chat=must_chat, sampling=sampling
+        model or LOCAL_MODEL,
+        **settings,
+        dtype=_number_format(parameters),
+        must_chat=must_chat,
+        sampling=sampling,
     )
     return back_end, model_identity(model or LOCAL_MODEL, parameters.get("revision"))
 
@@ -304,14 +367,17 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
     }
     for name, (is_idle, reason) in idle.items():
         if is_idle and parameters.get(name) not in (None, "", USUAL.get(name, "auto")):
-            raise InputError("useless-parameter", f"{name} has no effect here: {reason}.", f"Leave {name} out.")
+            raise InputError(
+                "useless-parameter", f"{name} has no effect here: {reason}.", f"Leave {name} out."
+            )
 
 
 def _choose_cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
     """Return the last line for prompts that do not end in one, and whether the choice is certain.
 
-    A model that only continues text would continue a passage at the end of its prompt. Without a local copy of the
-    model its type is unknown: it gets no such line, and is refused later if it needs one.
+    A model that only continues text would continue a passage at the end of its prompt. Without a
+    local copy of the model its type is unknown: it gets no such line, and is refused later if it
+    needs one.
     """
     given = parameters.get("cue") or "auto"
     if not isinstance(given, str) or len(given) > LONGEST_CUE or set(given) & set("{}\n\r"):
@@ -325,7 +391,9 @@ def _choose_cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str
     usual = CUES.get(prompt.form, CUE)
     if where == "openai":
         return (usual if parameters.get("api") == "completions" else ""), True
-    chats = has_chat_template(str(parameters.get("model") or "").strip() or LOCAL_MODEL, parameters.get("revision"))
+    chats = has_chat_template(
+        str(parameters.get("model") or "").strip() or LOCAL_MODEL, parameters.get("revision")
+    )
     return (usual if chats is False else ""), chats is not None
 
 
@@ -342,23 +410,33 @@ def _make_check(
     """Return the check of answers, and the part of its settings that identifies the grader.
 
     Args:
-        fence: whether to mark the answer as data for the model that checks it; `verify_fence` overrides this.
+        fence: whether to mark the answer as data for the model that checks it; `verify_fence`
+            overrides this.
         cue: result of `_choose_cue`.
     """
     check = _one_of(parameters, "check", CHECKS, "words")
     if check != "model":
         return partial(word_match_check, contained=check == "words"), {"check": check}
     prompt = _find_prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
-    own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
+    own: dict[str, Any] = {
+        "check": check,
+        "verify_prompt": prompt.name,
+        "verify_prompt_hash": prompt.hash,
+    }
     fence = bool(parameters.get("verify_fence", fence))
     if fence:
-        # Earlier versions had no fence here, so the fingerprint must name it to keep their grades apart.
+        # Earlier versions had no fence here, so the fingerprint must name it to keep their grades
+        # apart.
         own["verify_fence"] = fence_mark(prompt, fence)
     return partial(verify_check, prompt=_add_cue(prompt, cue), fence=fence), own
 
 
 def _identifying_settings(parameters: Parameters, where: str) -> dict[str, Any]:
-    given = {name: parameters[name] for name in IDENTIFYING if parameters.get(name) not in (None, "", "auto")}
+    given = {
+        name: parameters[name]
+        for name in IDENTIFYING
+        if parameters.get(name) not in (None, "", "auto")
+    }
     if where != "openai":
         given["dtype"] = _number_format(parameters)
     return {name: value for name, value in given.items() if value != USUAL.get(name)}
@@ -368,12 +446,17 @@ def _find_prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
-        what = f"Unknown prompt '{name}'" if prompt is None else f"Prompt '{name}' is for {prompt.use}, not for {use}"
+        what = (
+            f"Unknown prompt '{name}'"
+            if prompt is None
+            else f"Prompt '{name}' is for {prompt.use}, not for {use}"
+        )
         raise InputError("prompt-does-not-fit", f"{what}.", f"Available for {use}: {fitting}.")
     if unknown := [name for name in prompt_variables(prompt) if name not in USES[use].known]:
         raise InputError(
             "unknown-prompt-field",
-            f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be filled in for {use}.",
+            f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be"
+            f" filled in for {use}.",
             f"Available variables: {', '.join(USES[use].known)}.",
         )
     return prompt
@@ -382,12 +465,16 @@ def _find_prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
 def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], default: Value) -> Value:
     value = parameters.get(name) or default
     if value not in values:
-        raise InputError("unknown-parameter-value", f"Invalid {name}: '{value}'.", f"Use {' or '.join(values)}.")
+        raise InputError(
+            "unknown-parameter-value", f"Invalid {name}: '{value}'.", f"Use {' or '.join(values)}."
+        )
     return values[values.index(value)]
 
 
 def _passage_first(prompt: Prompt, fence: bool) -> bool:
-    """Return whether prompts about the same passage share a longer beginning than those about the same question."""
+    """Return whether prompts about the same passage share a longer beginning than those about the
+    same question.
+    """
     names = prompt_variables(prompt)
     # The sentence about a fenced passage names its tag, and ends the system text if there is one.
     return "context" in names and ((fence and bool(prompt.system)) or names.index("context") == 0)
@@ -398,7 +485,16 @@ def _short_model_name(model: str) -> str:
 
 
 _TEXTS = (
-    *("back_end", "verify_back_end", "base_url", "key_variable", "api", "structured", "prompt", "verify_prompt"),
+    *(
+        "back_end",
+        "verify_back_end",
+        "base_url",
+        "key_variable",
+        "api",
+        "structured",
+        "prompt",
+        "verify_prompt",
+    ),
     *("check", "by", "normalise", "revision", "device", "dtype"),
 )
 _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
@@ -406,25 +502,32 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     # Commands read --set model=123 as a number.
     **dict.fromkeys(("model", "verify_model"), ((str, int), "the name of a model")),
     **dict.fromkeys(
-        ("attempts", "max_tokens_in", "num_beams", "thinking_tokens", "edition"), ((int,), "a whole number")
+        ("attempts", "max_tokens_in", "num_beams", "thinking_tokens", "edition"),
+        ((int,), "a whole number"),
     ),
     **dict.fromkeys(("timeout_s", "temperature"), ((int, float), "a number")),
     "extra": ((dict,), 'a JSON object such as {"seed": 1}'),
 }
-"""Types of each parameter's value, and a description. True does not count as a whole number here."""
+"""Types of each parameter's value, and a description. True does not count as a whole number here.
+"""
 
 
 def check_types(parameters: Mapping[str, Any]) -> None:
     """Refuse a parameter whose value has the wrong type; None and an empty text mean its default.
 
     Raises:
-        InputError: a value has the wrong type. The message does not repeat it, because it may be a misplaced key.
+        InputError: a value has the wrong type. The message does not repeat it, because it may be a
+            misplaced key.
     """
     for name, (types, what) in _TYPES.items():
         value = parameters.get(name)
         odd_names = isinstance(value, dict) and not all(isinstance(field, str) for field in value)
         if value is not None and value != "" and (type(value) not in types or odd_names):
-            raise InputError("parameter-of-wrong-type", f"The value of {name} has the wrong type.", f"Use {what}.")
+            raise InputError(
+                "parameter-of-wrong-type",
+                f"The value of {name} has the wrong type.",
+                f"Use {what}.",
+            )
 
 
 Prompts = Mapping[str, Prompt]
@@ -438,8 +541,8 @@ class GraderKind:
         name: its name in commands and in the activity log.
         title: its name on screens.
         about: its abilities and limits, in one sentence.
-        make: builds a grader from parameters (JSON values by name) and the available prompts. Raises InputError for
-            unknown parameters. Models load at the first grade, not here.
+        make: builds a grader from parameters (JSON values by name) and the available prompts.
+            Raises InputError for unknown parameters. Models load at the first grade, not here.
         settable: names of the parameters that `make` accepts.
         reading: how its model reads; None for other methods.
     """
@@ -461,30 +564,46 @@ def _make_encoder(name: str, parameters: Parameters, prompts: Prompts) -> Grader
 
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
-"""Values that a fingerprint implies if it lacks these settings, whose present defaults depend on the computer."""
+"""Values that a fingerprint implies if it lacks these settings, whose present defaults depend on
+the computer.
+"""
 
 
 def _reading_kind(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
     """Return a kind in which a model reads, with the common parameters and further ones."""
     settable = dict.fromkeys(
-        ("model", "back_end", *LOCAL_SETTINGS, "dtype", "num_beams", "cue", *ENDPOINT_SETTINGS, "edition", "prompt")
+        (
+            "model",
+            "back_end",
+            *LOCAL_SETTINGS,
+            "dtype",
+            "num_beams",
+            "cue",
+            *ENDPOINT_SETTINGS,
+            "edition",
+            "prompt",
+        )
     )
     every = (*settable, "fence", *more)
-    return GraderKind(reading.name, title, about, partial(make_reading_grader, reading), every, reading)
+    return GraderKind(
+        reading.name, title, about, partial(make_reading_grader, reading), every, reading
+    )
 
 
 _KINDS = (
     GraderKind(
         "embedding",
         "Embedding (MiniLM)",
-        "A small model on this computer rates how similar the meanings of passage and question are. It needs no key "
+        "A small model on this computer rates how similar the meanings of passage and question"
+        " are. It needs no key "
         "and no network. It cannot tell a right answer from a wrong one on the same subject.",
         partial(_make_encoder, "EmbeddingGrader"),
         ("cuts",),
     ),
     _reading_kind(
         "Self-rating",
-        "A language model reads the passage and rates from 0 to 5 how well it answers the question.",
+        "A language model reads the passage and rates from 0 to 5 how well it"
+        " answers the question.",
         Reading(
             "self-rating",
             "Self-rating",
@@ -494,8 +613,8 @@ _KINDS = (
     ),
     _reading_kind(
         "Answer and check",
-        "A language model extracts an answer, which is then compared with the answer key. The rating is 1 for right "
-        "and 0 for wrong. Questions without an answer key are left out.",
+        "A language model extracts an answer, which is then compared with the answer key. The"
+        " rating is 1 for right and 0 for wrong. Questions without an answer key are left out.",
         Reading(
             "answer",
             "Answer",
@@ -509,8 +628,9 @@ _KINDS = (
     GraderKind(
         "extractive",
         "Extractive answer and check",
-        "A model tuned on SQuAD2 marks the answer in the passage, or reports that there is none. The answer "
-        "is compared with the answer key. Questions without an answer key are left out.",
+        "A model tuned on SQuAD2 marks the answer in the passage, or reports that there"
+        " is none. The answer is compared with the answer key. Questions without an"
+        " answer key are left out.",
         make_extractive,
         (
             *("model", *LOCAL_SETTINGS, "dtype", *CHECK, "verify_model", "verify_back_end"),
@@ -519,7 +639,8 @@ _KINDS = (
     ),
     _reading_kind(
         "Multiple choice",
-        "A language model reads the passage and picks a choice: the likeliest one, or the letter that it writes. The "
+        "A language model reads the passage and picks a choice: the likeliest one, or the letter"
+        " that it writes. The "
         "rating is 1 for the right choice, else 0. Questions without choices are left out.",
         Reading(
             "choice",
@@ -536,8 +657,8 @@ _KINDS = (
     ),
     _reading_kind(
         "Direct judge",
-        "A language model rates the passage against the query, without questions, on the scale of its prompt. The "
-        "rating is the label.",
+        "A language model rates the passage against the query, without questions, on the scale of"
+        " its prompt. The rating is the label.",
         Reading(
             "direct",
             "Judge",
@@ -549,16 +670,16 @@ _KINDS = (
     GraderKind(
         "support-embedding",
         "Citation similarity (MiniLM)",
-        "A small model on this computer rates from 0 to 2 how similar a sentence of a response and a passage that it "
-        "cites are. It needs no key and no network. It does not read: a wrong fact looks supported if the subject is "
-        "the same.",
+        "A small model on this computer rates from 0 to 2 how similar a sentence of a response and"
+        " a passage that it cites are. It needs no key and no network. It does not read: a wrong"
+        " fact looks supported if the subject is the same.",
         partial(_make_encoder, "CitationSimilarity"),
         ("cuts",),
     ),
     _reading_kind(
         "Citation support",
-        "A language model rates from 0 to 2 how much of a sentence of a response each passage supports that the "
-        "sentence cites: none, partial or full support.",
+        "A language model rates from 0 to 2 how much of a sentence of a response each passage"
+        " supports that the sentence cites: none, partial or full support.",
         Reading(
             "support",
             "Citation support",
@@ -609,24 +730,33 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
     return kind.make(parameters, built_in_prompts() if prompts is None else prompts)
 
 
-def find_remaking_parameters(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
-    """Return the parameters from which a grader can be made again, derived from its stored identity.
+def find_remaking_parameters(
+    spec: GraderSpec, prompts: Prompts | None = None
+) -> dict[str, Any] | None:
+    """Return the parameters from which a grader can be made again, derived from its stored
+    identity.
 
     Returns:
-        Parameters that make a grader with the same fingerprint, together with `spec.method`. None if its grades were
+        Parameters that make a grader with the same fingerprint, together with `spec.method`. None
+            if its grades were
         imported, its model has changed, or its identity does not include the location of its model.
     """
     kind = GRADERS.get(spec.method)
     if kind is None or spec.parameters.get("back_end") == "openai":
-        # The address of an endpoint is not part of the identity, and texts must not be sent to another one.
+        # The address of an endpoint is not part of the identity, and texts must not be sent to
+        # another one.
         return None
     model, _, revision = spec.model.partition("@")
     if revision.startswith("sha256:") and spec.parameters.get("back_end"):
         # A folder is identified by its content, not by its path.
         return None
-    stored = {"model": model, "revision": revision, "prompt": spec.prompt} | UNSAID | spec.parameters
+    stored = (
+        {"model": model, "revision": revision, "prompt": spec.prompt} | UNSAID | spec.parameters
+    )
     stored |= {name: bool(stored[name]) for name in ("fence", "verify_fence") if name in stored}
-    parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
+    parameters = {
+        name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")
+    }
     try:
         grader = make_grader(spec.method, parameters, prompts)
     except (GradingError, InputError):

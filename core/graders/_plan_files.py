@@ -1,7 +1,8 @@
-"""Plans of `exam plan -o`: Parquet files of pairs and of grades, and grading on a Ray cluster without a project.
+"""Plans of `exam plan -o`: Parquet files of pairs and of grades, and grading on a Ray cluster
+without a project.
 
-If a worker or node fails, another one grades its block again. Rows in the folder are never asked again, so a restart
-continues. Ray is optional and loaded only when a plan is graded.
+If a worker or node fails, another one grades its block again. Rows in the folder are never asked
+again, so a restart continues. Ray is optional and loaded only when a plan is graded.
 """
 
 from __future__ import annotations
@@ -81,23 +82,30 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
         "prompts": {name: write_prompt(prompt) for name, prompt in grader.prompts.items()},
     }
     texts = [(name, pa.string()) for name in ("custom_id", "question", "answer_key", "passage")]
-    schema = pa.schema([*texts, ("choices", pa.list_(pa.string()))], {KEY: json.dumps(about).encode()})
+    schema = pa.schema(
+        [*texts, ("choices", pa.list_(pa.string()))], {KEY: json.dumps(about).encode()}
+    )
     number, waiting = 0, iter(pairs)
     with replace_file(path) as made, pq.ParquetWriter(made, schema) as out:
         while batch := list(islice(waiting, ROWS)):
             rows = [
-                {"custom_id": name, "question": asked.text, "answer_key": asked.answer_key, "passage": passage,
-                 "choices": list(asked.choices)}
+                {
+                    "custom_id": name,
+                    "question": asked.text,
+                    "answer_key": asked.answer_key,
+                    "passage": passage,
+                    "choices": list(asked.choices),
+                }
                 for name, asked, passage in batch
-            ]  # fmt: skip
+            ]
             out.write_table(pa.Table.from_pylist(rows, schema))
             number += len(batch)
     return number
 
 
 def _without_keys(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without the key variable: a plan may come from another person, who must not choose the key
-    to send."""
+    """Return the parameters without the key variable: a plan may come from another person, who must
+    not choose the key to send."""
     return {name: value for name, value in parameters.items() if name != "key_variable"}
 
 
@@ -115,8 +123,18 @@ def planned_grader(path: Path) -> PlannedGrader | None:
         if about["format"] != FORMAT:
             raise ValueError(f"its format {about['format']} is unknown")
         prompts = {name: read_prompt(text, name) for name, text in about["prompts"].items()}
-        return PlannedGrader(about["kind"], _without_keys(about["parameters"]), prompts, about["fingerprint"])
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return PlannedGrader(
+            about["kind"], _without_keys(about["parameters"]), prompts, about["fingerprint"]
+        )
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise InputError(
             "not-a-plan", f"{path} is not a plan: {error}.", "Write one: exam plan -o FILE.parquet"
         ) from error
@@ -131,7 +149,8 @@ def grade_columns(names: Sequence[str], grades: Sequence[Grade], usage: Usage) -
     """
     used = (usage.calls, usage.input_tokens, usage.output_tokens)
     rows = [
-        {"custom_id": name, **asdict(grade)} | dict(zip(_USED, used if row == 0 else (0, 0, 0), strict=True))
+        {"custom_id": name, **asdict(grade)}
+        | dict(zip(_USED, used if row == 0 else (0, 0, 0), strict=True))
         for row, (name, grade) in enumerate(zip(names, grades, strict=True))
     ]
     return pa.Table.from_pylist(rows, _GRADES)
@@ -140,8 +159,15 @@ def grade_columns(names: Sequence[str], grades: Sequence[Grade], usage: Usage) -
 _USED = ("calls", "input_tokens", "output_tokens")
 _GRADES = pa.schema(
     [
-        *((name, pa.string()) for name in ("custom_id", "status", "answer", "raw", "reason", "note")),
-        *(("rating", pa.int8()), ("confidence", pa.float64()), ("distribution", pa.list_(pa.float64()))),
+        *(
+            (name, pa.string())
+            for name in ("custom_id", "status", "answer", "raw", "reason", "note")
+        ),
+        *(
+            ("rating", pa.int8()),
+            ("confidence", pa.float64()),
+            ("distribution", pa.list_(pa.float64())),
+        ),
         *((name, pa.int64()) for name in _USED),
     ]
 )
@@ -170,16 +196,22 @@ def read_grades(path: Path) -> Iterator[list[NamedGrade]]:
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROWS, columns=_GRADES.names):
-                rows = pa.Table.from_batches([batch]).select(_GRADES.names).cast(_GRADES).to_pylist()
+                rows = (
+                    pa.Table.from_batches([batch]).select(_GRADES.names).cast(_GRADES).to_pylist()
+                )
                 yield [_named_grade(row, line + number) for number, row in enumerate(rows, start=1)]
                 line += len(rows)
     except (pa.ArrowException, OSError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise ValueError(f"the file has no readable grades ({type(error).__name__}: {error})") from error
+        raise ValueError(
+            f"the file has no readable grades ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _named_grade(row: dict[str, Any], line: int) -> NamedGrade:
     name, used = row.pop("custom_id"), [row.pop(column) or 0 for column in _USED]
-    if row["status"] not in get_args(Status) or (row["rating"] is None) != (row["status"] == "failed"):
+    if row["status"] not in get_args(Status) or (row["rating"] is None) != (
+        row["status"] == "failed"
+    ):
         raise ValueError(f"row {line}: the rating does not fit its status")
     if not isinstance(name, str) or min(used) < 0 or (row["rating"] or 0) < 0:
         raise ValueError(f"row {line}: the custom_id is missing, or a number is below 0")
@@ -190,11 +222,26 @@ def _named_grade(row: dict[str, Any], line: int) -> NamedGrade:
 
 
 BLOCKS = (256, 64, 8, 1)
-"""Rows per block in each pass. In the last pass, a row that kills its worker is alone in its block."""
+"""Rows per block in each pass. In the last pass, a row that kills its worker is alone in its block.
+"""
 MOST_LOST = 100
-"""Lost blocks after which a pass ends: a problem that affects every block would otherwise go on for hours."""
-_SAMPLING = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "stop", "max_tokens", "presence_penalty",
-                       "frequency_penalty", "repetition_penalty"))  # fmt: skip
+"""Lost blocks after which a pass ends: a problem that affects every block would otherwise go on for
+hours.
+"""
+_SAMPLING = frozenset(
+    (
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "stop",
+        "max_tokens",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+    )
+)
 """Request fields that vLLM's sampling parameters have under the same name."""
 _LIMIT = "max_completion_tokens"
 """Another name of max_tokens in requests."""
@@ -220,7 +267,8 @@ class GraderOnWorker:
     """Grades blocks of pairs on a worker; each worker has one instance.
 
     Raises:
-        GradingError: this computer makes another grader, such as one with another version of the model.
+        GradingError: this computer makes another grader, such as one with another version of the
+            model.
     """
 
     def __init__(self, planned: PlannedGrader) -> None:
@@ -228,34 +276,53 @@ class GraderOnWorker:
         if self._grader.spec.fingerprint != planned.fingerprint:
             raise GradingError(
                 "other-grader-on-worker",
-                f"A worker has the grader {self._grader.spec.fingerprint}, but the plan is for {planned.fingerprint}.",
-                "Install the same versions of the program and the model on every computer of the cluster.",
+                f"A worker has the grader {self._grader.spec.fingerprint}, but the plan is for"
+                f" {planned.fingerprint}.",
+                "Install the same versions of the program and the model on every"
+                " computer of the cluster.",
             )
 
     def __call__(self, table: Any) -> Any:
-        """Grade the rows of a plan (an Arrow table); return a table with the columns of `grade_columns`."""
+        """Grade the rows of a plan (an Arrow table); return a table with the columns of
+        `grade_columns`.
+        """
         rows = table.to_pylist()
         questions = {
-            number: Asked(row["question"], row["answer_key"], tuple(row["choices"])) for number, row in enumerate(rows)
+            number: Asked(row["question"], row["answer_key"], tuple(row["choices"]))
+            for number, row in enumerate(rows)
         }
         passages = {number: row["passage"] for number, row in enumerate(rows)}
         pairs = [(number, number) for number in questions]
         control = Control(longest_wait=math.inf)
         grades = self._grade(questions, passages, pairs, control)
-        return grade_columns([row["custom_id"] for row in rows], [grades[pair] for pair in pairs], control.usage)
+        return grade_columns(
+            [row["custom_id"] for row in rows], [grades[pair] for pair in pairs], control.usage
+        )
 
     def _grade(
-        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+        self,
+        questions: Mapping[int, Asked],
+        passages: Mapping[int, str],
+        pairs: Sequence[Pair],
+        control: Control,
     ) -> dict[Pair, Grade]:
         try:
             batches = self._grader.grade(questions, passages, pairs, control)
-            return {(question, passage): grade for batch in batches for question, passage, grade in batch}
+            return {
+                (question, passage): grade
+                for batch in batches
+                for question, passage, grade in batch
+            }
         except WorkbenchError:
             raise
         except Exception as error:
             # One bad pair must not fail the others of its block.
             if len(pairs) == 1:
-                return {pairs[0]: Grade(None, "failed", reason=f"the grader failed: {type(error).__name__}: {error}")}
+                return {
+                    pairs[0]: Grade(
+                        None, "failed", reason=f"the grader failed: {type(error).__name__}: {error}"
+                    )
+                }
         alone = [self._grade(questions, passages, [pair], control) for pair in pairs]
         return {pair: grade for grades in alone for pair, grade in grades.items()}
 
@@ -272,8 +339,8 @@ def grade_plan(
 
     Args:
         plan: Parquet file from `exam plan -o`.
-        folder: folder for Parquet files of grades or answers; made if missing. All computers of the cluster must see it
-            under this path. Its subfolder `left` has the missing rows.
+        folder: folder for Parquet files of grades or answers; made if missing. All computers of the
+            cluster must see it under this path. Its subfolder `left` has the missing rows.
         address: address of the cluster, such as head:6379; None for this computer alone.
         workers: number of workers; None for one per GPU, or per processor without GPUs.
         gpus: GPUs per worker, which may be below 1; None for 1 if the cluster has GPUs.
@@ -304,9 +371,12 @@ def grade_plan(
             _write_left(plan, known, left)
             reason = ""
             try:
-                _run_pass(left, folder, planned, -(-missing // rows), size, gpus, 0 if idle else MOST_LOST)
+                _run_pass(
+                    left, folder, planned, -(-missing // rows), size, gpus, 0 if idle else MOST_LOST
+                )
             except Exception as error:
-                # Ray raises errors of many classes, its own and those of workers; the next pass resolves most of them.
+                # Ray raises errors of many classes, its own and those of workers; the next pass
+                # resolves most of them.
                 reason = last_line(error)
             known, had = _known_names(names, folder), len(known)
             if len(known) == len(names):
@@ -324,30 +394,45 @@ def grade_plan(
 
 
 def _run_pass(
-    left: Path, folder: Path, planned: PlannedGrader | None, blocks: int, workers: int, gpus: float, most_lost: int
+    left: Path,
+    folder: Path,
+    planned: PlannedGrader | None,
+    blocks: int,
+    workers: int,
+    gpus: float,
+    most_lost: int,
 ) -> None:
     data: Any = import_module("ray.data")
     context = data.DataContext.get_current()
     context.max_errored_blocks = most_lost
     context.enable_progress_bars = False
-    # The newer reader lists files with its own actors. If workers use all processors, these actors get none.
+    # The newer reader lists files with its own actors. If workers use all processors, these actors
+    # get none.
     context.use_datasource_v2 = False
     light = {"num_cpus": 0}
     rows = data.read_parquet(str(left), override_num_blocks=blocks, ray_remote_args=light)
     if planned is None:
         llm: Any = import_module("ray.data.llm")
         config = llm.vLLMEngineProcessorConfig(
-            model_source=_first_body(left)["model"], concurrency=workers, should_continue_on_error=True
+            model_source=_first_body(left)["model"],
+            concurrency=workers,
+            should_continue_on_error=True,
         )
         graded = llm.build_processor(config, preprocess=vllm_request, postprocess=vllm_reply)(rows)
     else:
         graded = rows.map_batches(
-            GraderOnWorker, batch_size=None, batch_format="pyarrow", fn_constructor_args=(planned,),
-            compute=data.ActorPoolStrategy(size=workers), num_cpus=1, num_gpus=gpus or None,
-            # Ray would forever repeat a block that kills its worker, and would wait for a lost node. Instead, lost
-            # blocks are dropped; the next pass finds their missing rows.
-            max_restarts=-1, max_task_retries=0,
-        )  # fmt: skip
+            GraderOnWorker,
+            batch_size=None,
+            batch_format="pyarrow",
+            fn_constructor_args=(planned,),
+            compute=data.ActorPoolStrategy(size=workers),
+            num_cpus=1,
+            num_gpus=gpus or None,
+            # Ray would forever repeat a block that kills its worker, and would wait for a lost
+            # node. Instead, lost blocks are dropped; the next pass finds their missing rows.
+            max_restarts=-1,
+            max_task_retries=0,
+        )
     graded.write_parquet(str(folder), ray_remote_args=light)
 
 
@@ -371,13 +456,22 @@ def vllm_request(row: Mapping[str, Any]) -> dict[str, Any]:
             "Remove it, or use vLLM's server as an endpoint.",
         )
     if form is not None:
-        schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else {"type": "object"}
+        schema = (
+            form["json_schema"]["schema"] if form["type"] == "json_schema" else {"type": "object"}
+        )
         sampling["structured_outputs"] = {"json": schema}
-    return {"custom_id": row["custom_id"], "sampling_params": sampling, "limit": sampling["max_tokens"], **model_input}
+    return {
+        "custom_id": row["custom_id"],
+        "sampling_params": sampling,
+        "limit": sampling["max_tokens"],
+        **model_input,
+    }
 
 
 def vllm_reply(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of Ray's vLLM stage as a reply for `exam ingest`: custom_id, response (JSON) and error."""
+    """Return a row of Ray's vLLM stage as a reply for `exam ingest`: custom_id, response (JSON) and
+    error.
+    """
     if error := row.get("__inference_error__"):
         return {"custom_id": row["custom_id"], "response": None, "error": str(error)}
     text, written = row["generated_text"], int(row["num_generated_tokens"])
@@ -422,7 +516,11 @@ def _write_left(plan: Path, known: set[str], left: Path) -> None:
 
 
 def _names_in_files(paths: Sequence[Path]) -> set[str]:
-    return {name for path in paths for name in pq.read_table(path, columns=["custom_id"])["custom_id"].to_pylist()}
+    return {
+        name
+        for path in paths
+        for name in pq.read_table(path, columns=["custom_id"])["custom_id"].to_pylist()
+    }
 
 
 def _known_names(names: set[str], folder: Path) -> set[str]:
@@ -438,7 +536,9 @@ def _set_damaged_aside(folder: Path, report: Report) -> None:
             report(f"{path.name} is incomplete and was renamed to .damaged")
         elif "custom_id" not in columns:
             raise InputError(
-                "column-missing", f"{path} has no column custom_id.", "Use a folder that has only grades of this plan."
+                "column-missing",
+                f"{path} has no column custom_id.",
+                "Use a folder that has only grades of this plan.",
             )
 
 
@@ -449,7 +549,9 @@ def _join_cluster(address: str | None) -> Any:
         ray: Any = import_module("ray")
     except ImportError as error:
         raise GradingError(
-            "ray-missing", f"Ray cannot be loaded ({error}).", 'Install it: pip install "exam-workbench[ray]"'
+            "ray-missing",
+            f"Ray cannot be loaded ({error}).",
+            'Install it: pip install "exam-workbench[ray]"',
         ) from error
     try:
         # Without an address, Ray would join any cluster on this computer.
@@ -458,7 +560,8 @@ def _join_cluster(address: str | None) -> Any:
         # Ray raises errors of many classes here; the user can correct only the address.
         raise GradingError(
             "no-cluster",
-            f"Cannot join the Ray cluster {address or 'on this computer'} ({type(error).__name__}: {error}).",
+            f"Cannot join the Ray cluster {address or 'on this computer'}"
+            f" ({type(error).__name__}: {error}).",
             "Set --address, such as head:6379. This computer must belong to the cluster.",
         ) from error
     return ray
@@ -474,6 +577,8 @@ def _count_workers(ray: Any, workers: int | None, gpus: float | None) -> tuple[i
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of a Ray error, which names the cause; earlier lines are Ray's own trace."""
+    """Return the last line of a Ray error, which names the cause; earlier lines are Ray's own
+    trace.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].rstrip(".") if lines else type(error).__name__

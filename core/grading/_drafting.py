@@ -65,7 +65,8 @@ MOST = 100
 TOKENS_EACH = 64
 """Token limit per draft: a long question has some 40 tokens."""
 LEAST_TOKENS = 1024
-"""Minimum token limit of a reply, because a prompt without a number leaves the number to the model."""
+"""Minimum token limit of a reply, because a prompt without a number leaves the number to the model.
+"""
 TIMEOUT_S = 180.0
 """Time limit of a call in seconds: a list takes longer than a rating."""
 
@@ -77,7 +78,11 @@ LONGEST_LOOK = 20.0
 Asked = tuple[Call, Callable[[Completion], Generation]]
 """A call of a model, and the function that reads its reply."""
 
-IN_WORDS = {"query_subtopic": "subtopics", "narrative": "a narrative", "correct_answer": "a known answer"}
+IN_WORDS = {
+    "query_subtopic": "subtopics",
+    "narrative": "a narrative",
+    "correct_answer": "a known answer",
+}
 
 
 @dataclass(frozen=True)
@@ -116,8 +121,10 @@ class Report:
         asked: number of finished requests.
         keys: keys of the proposals.
         failed: requests that failed or could not be made, with the reason.
-        left_out: number of drafts beyond the requested number; they are kept in the raw output only.
-        stopped: number of requests that were not made, because a person or a limit stopped the session.
+        left_out: number of drafts beyond the requested number; they are kept in the raw output
+            only.
+        stopped: number of requests that were not made, because a person or a limit stopped the
+            session.
     """
 
     asked: int
@@ -128,7 +135,8 @@ class Report:
 
 
 def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
-    """Return a model from the settings of a back end (model, back_end, base_url, key_variable, ...).
+    """Return a model from the settings of a back end (model, back_end, base_url, key_variable,
+    ...).
 
     Nothing is loaded yet.
 
@@ -142,29 +150,44 @@ def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
 
 
 def drafting_control(project: Project, drafter: Drafter) -> Control:
-    """Return the control for a person who waits for drafts: it ends soon if the endpoint is unreachable.
+    """Return the control for a person who waits for drafts: it ends soon if the endpoint is
+    unreachable.
 
-    Only the limits of the endpoint's owner apply. A call is made at most twice, with at most `LONGEST_LOOK` seconds
-    between.
+    Only the limits of the endpoint's owner apply. A call is made at most twice, with at most
+    `LONGEST_LOOK` seconds between.
 
     Raises:
         InputError: the owner has set a spending limit, but the model has no price.
     """
     return job_control(
-        project, drafter.model, drafter.back_end, Caps(patience=0.0), attempts=2, longest_wait=LONGEST_LOOK
+        project,
+        drafter.model,
+        drafter.back_end,
+        Caps(patience=0.0),
+        attempts=2,
+        longest_wait=LONGEST_LOOK,
     )
 
 
 def usual_settings(project: Project) -> dict[str, str]:
-    """Return the default settings: those of the latest saved grader whose model can write, else the papers' model."""
+    """Return the default settings: those of the latest saved grader whose model can write, else the
+    papers' model.
+    """
     names = ("back_end", "model", "base_url", "key_variable")
-    # An extractive model cannot write. The back end vLLM of earlier versions does not exist any more.
+    # An extractive model cannot write. The back end vLLM of earlier versions does not exist any
+    # more.
     known = [
-        grader for grader in named_graders(project)
-        if grader.parameters.get("model") and grader.kind != "extractive"
+        grader
+        for grader in named_graders(project)
+        if grader.parameters.get("model")
+        and grader.kind != "extractive"
         and grader.parameters.get("back_end") in (None, *BACK_ENDS)
-    ]  # fmt: skip
-    latest = max(known, key=lambda grader: grader.made_at).parameters if known else {"model": LOCAL_MODEL}
+    ]
+    latest = (
+        max(known, key=lambda grader: grader.made_at).parameters
+        if known
+        else {"model": LOCAL_MODEL}
+    )
     settings = {name: str(latest[name]) for name in names if latest.get(name)}
     return settings | {"back_end": back_end_name(latest)}
 
@@ -185,15 +208,18 @@ def draft_proposals(
     control: Control | None = None,
     watch: Watch = lambda model, progress: None,
 ) -> Report:
-    """Draft questions or nuggets with a model. Each becomes a proposal, not yet a question of the bank.
+    """Draft questions or nuggets with a model. Each becomes a proposal, not yet a question of the
+    bank.
 
-    The model is asked once per subtopic if a prompt uses subtopics (EXAM++, table 1), else once per query.
+    The model is asked once per subtopic if a prompt uses subtopics (EXAM++, table 1), else once per
+    query.
 
     Args:
         query_ids: the queries; None for all.
-        prompt: name of the prompt; None for the built-in ones, by subtopic for queries with subtopics.
-        n: drafts per request. A prompt without {n}, as in the papers, leaves the number to the model; only the first n
-            are used.
+        prompt: name of the prompt; None for the built-in ones, by subtopic for queries with
+            subtopics.
+        n: drafts per request. A prompt without {n}, as in the papers, leaves the number to the
+            model; only the first n are used.
         control, watch: see `run_drafting`.
 
     Raises:
@@ -202,23 +228,47 @@ def draft_proposals(
     """
     check_known("unknown-kind", "kind", KINDS, kind)
     if not 1 <= n <= MOST:
-        raise InputError("limit-out-of-range", f"Invalid number of proposals: {n}.", f"Use a number from 1 to {MOST}.")
+        raise InputError(
+            "limit-out-of-range",
+            f"Invalid number of proposals: {n}.",
+            f"Use a number from 1 to {MOST}.",
+        )
     requests: list[Asked] = []
     failed: list[Failure] = []
-    for query, subtopic, asked in _list_requests(project, _chosen_queries(project, query_ids), kind, prompt):
+    for query, subtopic, asked in _list_requests(
+        project, _chosen_queries(project, query_ids), kind, prompt
+    ):
         values = prompt_values(query, subtopic, n)
-        if lacking := [IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values]:
-            reason = f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
+        if lacking := [
+            IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values
+        ]:
+            reason = (
+                f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
+            )
             failed.append(Failure(query.query_id, None, reason))
             continue
         empty = blank_generation(
-            kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None
+            kind,
+            query.query_id,
+            drafter,
+            asked,
+            subtopic_id=subtopic.subtopic_id if subtopic else None,
         )
         call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
         requests.append((call, partial(_read_list, empty, asked.template)))
     request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
     return run_drafting(
-        project, drafter, "draft", request, len(requests), [requests], author, control, watch, failed, n
+        project,
+        drafter,
+        "draft",
+        request,
+        len(requests),
+        [requests],
+        author,
+        control,
+        watch,
+        failed,
+        n,
     )
 
 
@@ -241,8 +291,8 @@ def run_drafting(
         request: the part of the request to record.
         total: the number of calls.
         blocks: the calls; only one block is in memory at a time.
-        control: pauses and stops the job, limits its cost, and sets the waiting time for an endpoint; None for
-            `drafting_control`, for a person who waits.
+        control: pauses and stops the job, limits its cost, and sets the waiting time for an
+            endpoint; None for `drafting_control`, for a person who waits.
         watch: called with the model and the progress, after the replies were stored.
         failed: requests that cannot be made.
         most: largest number of drafts from a reply.
@@ -267,7 +317,11 @@ def run_drafting(
         for block in blocks:
             for batch in stream_completions(drafter.back_end, [call for call, _ in block], control):
                 read = [block[at][1](completion) for at, completion in batch]
-                failures.extend(_make_failure(generation) for generation in read if generation.reason is not None)
+                failures.extend(
+                    _make_failure(generation)
+                    for generation in read
+                    if generation.reason is not None
+                )
                 left_out += sum(len(generation.texts[most:]) for generation in read)
                 yield [replace(generation, texts=generation.texts[:most]) for generation in read]
             if control.stopping:
@@ -278,22 +332,38 @@ def run_drafting(
         stored[carrier.progress.done] = add_generations(cursor, some, author)
 
     carrier = Carrier[Generation](
-        project, job, Progress("running", total), partial(watch, drafter.model), control, store_drafts,
+        project,
+        job,
+        Progress("running", total),
+        partial(watch, drafter.model),
+        control,
+        store_drafts,
         failed=lambda generation: generation.reason is not None,
-    )  # fmt: skip
+    )
     try:
         final = run_recorded_job(
-            carrier, draft_batches, "Start again", "to continue", "The model",
+            carrier,
+            draft_batches,
+            "Start again",
+            "to continue",
+            "The model",
             lambda: other_models_note(drafter.model, control.models),
             lambda cursor, final: log_action(
-                cursor, author, "draft items" if kind == "items" else "draft questions", job=job, asked=final.done,
-                proposals=sum(map(len, stored.values())), **logged,
+                cursor,
+                author,
+                "draft items" if kind == "items" else "draft questions",
+                job=job,
+                asked=final.done,
+                proposals=sum(map(len, stored.values())),
+                **logged,
             ),
             raises=True,
-        )  # fmt: skip
+        )
     except GradingError as error:
         kept = sum(map(len, stored.values()))
-        hint = f"{error.hint} Proposals kept from before the error: {kept:,}." if kept else error.hint
+        hint = (
+            f"{error.hint} Proposals kept from before the error: {kept:,}." if kept else error.hint
+        )
         raise GradingError(error.code, error.message, hint.strip()) from error
     keys = [key for some in stored.values() for key in some]
     return Report(final.done, keys, failures, left_out, total - final.done)
@@ -301,7 +371,9 @@ def run_drafting(
 
 def _make_failure(generation: Generation) -> Failure:
     reason = (
-        f"passage {generation.passage_id}: {generation.reason}" if generation.kind == "item" else str(generation.reason)
+        f"passage {generation.passage_id}: {generation.reason}"
+        if generation.kind == "item"
+        else str(generation.reason)
     )
     return Failure(generation.query_id, generation.subtopic_id, reason)
 
@@ -311,14 +383,20 @@ def _chosen_queries(project: Project, query_ids: Sequence[str] | None) -> list[Q
     if not every:
         raise InputError("no-queries", "The project has no queries.", "Import queries first.")
     check_queries(project, query_ids or ())
-    return list(every.values()) if query_ids is None else [every[query_id] for query_id in dict.fromkeys(query_ids)]
+    return (
+        list(every.values())
+        if query_ids is None
+        else [every[query_id] for query_id in dict.fromkeys(query_ids)]
+    )
 
 
 def _list_requests(
     project: Project, queries: Sequence[Query], kind: Kind, name: str | None
 ) -> Iterator[tuple[Query, Subtopic | None, Prompt]]:
     """Yield the requests: once per subtopic if the prompt uses subtopics, else once per query."""
-    by_subtopic, by_query = (find_prompt(project, name or usual, kind) for usual in DEFAULT_PROMPTS[kind])
+    by_subtopic, by_query = (
+        find_prompt(project, name or usual, kind) for usual in DEFAULT_PROMPTS[kind]
+    )
     for query in queries:
         prompt = by_subtopic if query.subtopics else by_query
         if "query_subtopic" in prompt_variables(prompt) and query.subtopics:
@@ -359,15 +437,27 @@ def blank_generation(
     question_id: str | None = None,
     passage_id: str | None = None,
 ) -> Generation:
-    """Return a request without its reply. A question and passage belong to answer keys and items only."""
+    """Return a request without its reply. A question and passage belong to answer keys and items
+    only.
+    """
     return Generation(
-        kind, query_id, drafter.model, prompt.name, prompt.hash, (), "",
-        subtopic_id=subtopic_id, question_id=question_id, passage_id=passage_id,
-    )  # fmt: skip
+        kind,
+        query_id,
+        drafter.model,
+        prompt.name,
+        prompt.hash,
+        (),
+        "",
+        subtopic_id=subtopic_id,
+        question_id=question_id,
+        passage_id=passage_id,
+    )
 
 
 def _read_list(empty: Generation, template: str, completion: Completion) -> Generation:
-    """Return the list from a model's reply, without the examples of the prompt, which small models repeat."""
+    """Return the list from a model's reply, without the examples of the prompt, which small models
+    repeat.
+    """
     items, fault = parse_list(completion.text, FIELDS[empty.kind])
     read = dict.fromkeys(filter(None, map(clean_line, items)))
     texts = tuple(text for text in read if f'"{text}"' not in template)
@@ -382,7 +472,10 @@ def _read_list(empty: Generation, template: str, completion: Completion) -> Gene
 
 
 def _first_reason(
-    empty: Generation, texts: tuple[str, ...], completion: Completion, reasons: Mapping[str | None, bool]
+    empty: Generation,
+    texts: tuple[str, ...],
+    completion: Completion,
+    reasons: Mapping[str | None, bool],
 ) -> Generation:
     """Return a request with its texts, or without them and with the first reason that applies."""
     reason = next((reason for reason, applies in reasons.items() if applies), None)
@@ -411,7 +504,8 @@ class KeyPassage:
 
 
 def passages_for_key(project: Project, policy: Policy, question: Question) -> list[KeyPassage]:
-    """Return passages that answer a question at the policy's min rating, then those judged relevant to its query.
+    """Return passages that answer a question at the policy's min rating, then those judged relevant
+    to its query.
 
     Raises:
         InputError: the policy's grader or bank version does not exist.
@@ -431,12 +525,20 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
         least = base.min_rating
         known = load_ratings(project, base, question.query_id, [question])
         column = known.of([question])[:, 0].tolist()
-        rated = {p: rating for p, rating in zip(known.passage_ids, column, strict=True) if rating != MISSING}
+        rated = {
+            p: rating
+            for p, rating in zip(known.passage_ids, column, strict=True)
+            if rating != MISSING
+        }
     answering = [p for p in rated if rated[p] >= least]
     relevant = [p for p in judged if judged[p] >= policy.min_judgment]
-    fitting = sorted({*answering, *relevant}, key=lambda p: (-rated.get(p, MISSING), -judged.get(p, 0), p))
+    fitting = sorted(
+        {*answering, *relevant}, key=lambda p: (-rated.get(p, MISSING), -judged.get(p, 0), p)
+    )
     texts = passage_texts(project, fitting[:SHOWN])
-    return [KeyPassage(p, texts[p], rated.get(p), judged.get(p)) for p in fitting[:SHOWN] if p in texts]
+    return [
+        KeyPassage(p, texts[p], rated.get(p), judged.get(p)) for p in fitting[:SHOWN] if p in texts
+    ]
 
 
 def draft_answer_key(
@@ -448,7 +550,8 @@ def draft_answer_key(
     prompt: str | None = None,
     control: Control | None = None,
 ) -> Report:
-    """Draft the answer key of a question from a passage with a model. The draft becomes a proposal for the question.
+    """Draft the answer key of a question from a passage with a model. The draft becomes a proposal
+    for the question.
 
     Args:
         question_id: a question of the bank, or of a draft of the author.
@@ -456,7 +559,8 @@ def draft_answer_key(
         control: see `run_drafting`.
 
     Raises:
-        InputError: the question, passage or prompt is unknown, has no text, or the question's kind has no answer keys.
+        InputError: the question, passage or prompt is unknown, has no text, or the question's kind
+            has no answer keys.
         GradingError: the model cannot be used.
     """
     question = find_question(project, author, question_id)
@@ -470,15 +574,22 @@ def draft_answer_key(
         )
     if not (question.text or "").strip() or not passage.strip():
         raise InputError(
-            "empty-question", "The question or the passage has no text.", "Choose a question and a passage with text."
+            "empty-question",
+            "The question or the passage has no text.",
+            "Choose a question and a passage with text.",
         )
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = prompt_values(query, None, 1) | {"question": str(question.text), "context": passage}
     _check_values(asked, values)
     empty = blank_generation(
-        "answer key", query.query_id, drafter, asked,
-        subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
-    )  # fmt: skip
+        "answer key",
+        query.query_id,
+        drafter,
+        asked,
+        subtopic_id=question.subtopic_id,
+        question_id=question_id,
+        passage_id=passage_id,
+    )
     call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
     return _run_one(project, drafter, call, partial(_read_key, empty), empty, author, control)
 
@@ -496,11 +607,15 @@ def _run_one(
     """Make one call for a question, as a recorded job."""
     names = ("query_id", "question_id", "passage_id", "prompt")
     request = {"drafts": empty.kind} | {name: getattr(empty, name) for name in names}
-    return run_drafting(project, drafter, "draft", request, 1, [[(call, read)]], author, control, most=most)
+    return run_drafting(
+        project, drafter, "draft", request, 1, [[(call, read)]], author, control, most=most
+    )
 
 
 def _check_values(asked: Prompt, values: Mapping[str, str]) -> None:
-    if lacking := [IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values]:
+    if lacking := [
+        IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values
+    ]:
         raise InputError(
             "prompt-value-missing",
             f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
@@ -534,9 +649,22 @@ def draft_rewordings(
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = prompt_values(query, None, n) | {"question": str(question.text), "context": examples}
     _check_values(asked, values)
-    empty = blank_generation("rewording", query.query_id, drafter, asked, question_id=question.question_id)
-    call = Call(asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
-    return _run_one(project, drafter, call, partial(_read_list, empty, asked.template), empty, author, control, n)
+    empty = blank_generation(
+        "rewording", query.query_id, drafter, asked, question_id=question.question_id
+    )
+    call = Call(
+        asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n)
+    )
+    return _run_one(
+        project,
+        drafter,
+        call,
+        partial(_read_list, empty, asked.template),
+        empty,
+        author,
+        control,
+        n,
+    )
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:
@@ -546,7 +674,8 @@ def _read_key(empty: Generation, completion: Completion) -> Generation:
         CUT_OFF: not completion.complete,
         EMPTY: not text,
         # A plain "no" is the right answer to many questions.
-        "the model found no answer in the passage": says_unanswerable(text) and text.strip(" .!").lower() != "no",
+        "the model found no answer in the passage": says_unanswerable(text)
+        and text.strip(" .!").lower() != "no",
         "the answer is only a letter or a punctuation mark": ill_formed(text),
     }
     return _first_reason(empty, (text,), completion, reasons)

@@ -42,7 +42,8 @@ class Written(NamedTuple):
 
     Args:
         graded, failed: numbers of new grades and failures.
-        differing: number of pairs that the same grader rated differently before; the old rating is kept.
+        differing: number of pairs that the same grader rated differently before; the old rating is
+            kept.
     """
 
     graded: int
@@ -50,7 +51,9 @@ class Written(NamedTuple):
     differing: int
 
 
-def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], job_key: int) -> None:
+def add_outcomes(
+    cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], job_key: int
+) -> None:
     """Store a grader's results. A pair that has a grade keeps it: a grade is a permanent fact."""
     grades = [grade for _, _, grade in outcomes]
     columns: dict[str, list[Any]] = {
@@ -72,7 +75,9 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
 
 
 def _valid_share(number: float | None) -> float | None:
-    """Return a confidence as stored: a number from 0 to 1; None for anything else, which is not a confidence."""
+    """Return a confidence as stored: a number from 0 to 1; None for anything else, which is not a
+    confidence.
+    """
     if number is None or not -ROUNDING <= number <= 1 + ROUNDING:
         return None
     return min(max(number, 0.0), 1.0)
@@ -92,10 +97,11 @@ def write_grades(cursor: Cursor, results: pa.Table) -> Written:
     If a pair has a grade or is repeated, the first rating is kept.
 
     Args:
-        results: one row per result, with columns of `grades` (missing ones are NULL) and the `reason` of a failure;
-            `row` numbers the rows in order.
+        results: one row per result, with columns of `grades` (missing ones are NULL) and the
+            `reason` of a failure; `row` numbers the rows in order.
     """
-    # Keys grow with time, so the database can skip whole row groups that are older than these questions.
+    # Keys grow with time, so the database can skip whole row groups that are older than these
+    # questions.
     bounds = pc.min_max(results["question_text_key"])
     failing = results["rating"].null_count
     with lend_table(cursor, "new_grades", results):
@@ -106,14 +112,15 @@ def write_grades(cursor: Cursor, results: pa.Table) -> Written:
         if failing:
             failed = cursor.execute(
                 "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
-                f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades WHERE rating IS NULL"
-                " ORDER BY row"
+                f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades"
+                " WHERE rating IS NULL ORDER BY row"
             ).fetchall()[0][0]
         rows = results
         if not as_they_are:
             with lend_table(cursor, "graded_before", before):
                 rows = cursor.execute(
-                    "SELECT * FROM new_grades WHERE row IN (SELECT min(row) FROM new_grades WHERE rating IS NOT NULL"
+                    "SELECT * FROM new_grades WHERE row IN (SELECT min(row) FROM new_grades"
+                    " WHERE rating IS NOT NULL"
                     "  GROUP BY grader_key, question_text_key, passage_text_key)"
                     " AND row NOT IN (SELECT row FROM graded_before) ORDER BY row"
                 ).to_arrow_table()
@@ -121,15 +128,19 @@ def write_grades(cursor: Cursor, results: pa.Table) -> Written:
         filled = [name for name in rows.column_names if rows[name].null_count < len(rows)]
         columns = ", ".join(name for name in filled if name not in ("row", "reason"))
         with lend_table(cursor, "graded_now", rows):
-            # RETURNING makes the engine append to the row groups of the previous statement, row by row. Any other
-            # statement begins new row groups, which are merged in memory at the end of the transaction. Less than a row
-            # group is buffered before it is copied, which takes 1.5 times as long.
-            cursor.execute(f"INSERT INTO grades BY NAME SELECT {columns} FROM graded_now RETURNING 1")
+            # RETURNING makes the engine append to the row groups of the previous statement, row by
+            # row. Any other statement begins new row groups, which are merged in memory at the end
+            # of the transaction. Less than a row group is buffered before it is copied, which takes
+            # 1.5 times as long.
+            cursor.execute(
+                f"INSERT INTO grades BY NAME SELECT {columns} FROM graded_now RETURNING 1"
+            )
     return Written(len(rows), failed, pc.sum(before["differs"]).as_py() or 0)
 
 
 def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> pa.Table:
-    """Return the rows of `new_grades` whose pair has a grade: `row`, and whether the rating `differs`.
+    """Return the rows of `new_grades` whose pair has a grade: `row`, and whether the rating
+    `differs`.
 
     Args:
         least, greatest: bounds of their question keys.
@@ -140,7 +151,8 @@ def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> p
         return table_of({"row": [], "differs": []}, {"row": "INTEGER", "differs": "BOOLEAN"})
     return cursor.execute(
         "SELECT n.row, n.rating <> g.rating AS differs"
-        f" FROM new_grades n JOIN ({older}) g USING (grader_key, question_text_key, passage_text_key)",
+        f" FROM new_grades n JOIN ({older}) g USING (grader_key, question_text_key,"
+        " passage_text_key)",
         between,
     ).to_arrow_table()
 
@@ -159,7 +171,13 @@ def _each_once(results: pa.Table) -> bool:
     return True
 
 
-_COLUMNS = {"encoder": "VARCHAR", "role": "VARCHAR", "digest": "BLOB", "vector": "BLOB", "sentences": "BLOB"}
+_COLUMNS = {
+    "encoder": "VARCHAR",
+    "role": "VARCHAR",
+    "digest": "BLOB",
+    "vector": "BLOB",
+    "sentences": "BLOB",
+}
 
 
 @dataclass(eq=False)
@@ -179,7 +197,8 @@ class ProjectVectors:
         if not wanted:
             return {}
         rows = self.project.rows(
-            "SELECT digest, vector, sentences FROM text_vectors JOIN (SELECT unnest($digests) AS digest) USING (digest)"
+            "SELECT digest, vector, sentences FROM text_vectors"
+            " JOIN (SELECT unnest($digests) AS digest) USING (digest)"
             " WHERE encoder = $encoder AND role = $role",
             {"encoder": encoder, "role": role, "digests": wanted},
         )
@@ -198,19 +217,27 @@ class ProjectVectors:
 
         def write_vectors(cursor: Cursor) -> None:
             stage_columns(
-                cursor, "new_vectors", dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)), _COLUMNS
+                cursor,
+                "new_vectors",
+                dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)),
+                _COLUMNS,
             )
             cursor.execute(
-                "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors USING (encoder, role, digest)"
+                "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors"
+                " USING (encoder, role, digest)"
             )
 
         self.project.write(write_vectors)
         known.update(digest for _, _, digest, _, _ in new)
 
     def _digests(self, encoder: str, role: str) -> set[bytes]:
-        """Return the digests of all stored vectors. They are read once, because a first job has mostly new texts."""
+        """Return the digests of all stored vectors. They are read once, because a first job has
+        mostly new texts.
+        """
         if (encoder, role) not in self._known:
-            rows = self.project.rows("SELECT digest FROM text_vectors WHERE encoder = ? AND role = ?", [encoder, role])
+            rows = self.project.rows(
+                "SELECT digest FROM text_vectors WHERE encoder = ? AND role = ?", [encoder, role]
+            )
             self._known[encoder, role] = {digest for (digest,) in rows}
         return self._known[encoder, role]
 
@@ -230,8 +257,8 @@ def count_vectors(project: Project) -> list[VectorCount]:
     return [
         VectorCount(*row)
         for row in project.rows(
-            "SELECT encoder, role, count(*), sum(octet_length(vector) + octet_length(sentences))::BIGINT"
-            " FROM text_vectors GROUP BY ALL ORDER BY ALL"
+            "SELECT encoder, role, count(*), sum(octet_length(vector) +"
+            " octet_length(sentences))::BIGINT FROM text_vectors GROUP BY ALL ORDER BY ALL"
         )
     ]
 

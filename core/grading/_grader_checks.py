@@ -5,7 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from ..bank import Drift, grader_drift, grader_key, list_prompts, refuse_drifted, remember_settings, settings_again
+from ..bank import (
+    Drift,
+    grader_drift,
+    grader_key,
+    list_prompts,
+    refuse_drifted,
+    remember_settings,
+    settings_again,
+)
 from ..errors import InputError
 from ..graders import CHANGES, Control, Grader, is_remote, make_grader
 from ..store import Project, log_action
@@ -13,14 +21,19 @@ from ..types import ANSWERED, GraderSpec
 from ._needed_pairs import with_texts
 
 SENTINELS, AGAIN, FEWEST = 200, 10, 20
-"""Number of pairs that measure the noise, number of them that each job asks again, and the fewest to measure noise."""
+"""Number of pairs that measure the noise, number of them that each job asks again, and the fewest
+to measure noise.
+"""
 
 
-def watch_grader(project: Project, grader: Grader, author: str, control: Control, pairs: int | None = None) -> Drift:
+def watch_grader(
+    project: Project, grader: Grader, author: str, control: Control, pairs: int | None = None
+) -> Drift:
     """Begin to watch a grader, or check it again now.
 
     Args:
-        pairs: number of random graded pairs to ask again; by default `SENTINELS` at first, later `AGAIN`.
+        pairs: number of random graded pairs to ask again; by default `SENTINELS` at first, later
+            `AGAIN`.
 
     Raises:
         GradingError: the model changed.
@@ -34,7 +47,14 @@ def watch_grader(project: Project, grader: Grader, author: str, control: Control
             f"'{grader.spec.name}' cannot change: its fingerprint contains its weights.",
             "Watch a grader at an endpoint.",
         )
-    _ask_again(project, grader, author, control, pairs or (SENTINELS if begun is None else AGAIN), begun is not None)
+    _ask_again(
+        project,
+        grader,
+        author,
+        control,
+        pairs or (SENTINELS if begun is None else AGAIN),
+        begun is not None,
+    )
     state = grader_drift(project, grader.spec)
     assert state is not None
     return state
@@ -57,11 +77,14 @@ def check_again(project: Project, grader: Grader, author: str, control: Control)
         refuse_drifted(project, grader.spec)
 
 
-def _ask_again(project: Project, grader: Grader, author: str, control: Control, count: int, begun: bool) -> None:
+def _ask_again(
+    project: Project, grader: Grader, author: str, control: Control, count: int, begun: bool
+) -> None:
     key = project.read(lambda cursor: grader_key(cursor, grader.spec))
     known = "sentinel_answers WHERE round = 0 AND" if begun else "grades WHERE"
     pairs = project.rows(
-        f"SELECT question_text_key, passage_text_key FROM {known} grader_key = ? ORDER BY random() LIMIT {count:d}",
+        f"SELECT question_text_key, passage_text_key FROM {known} grader_key = ? ORDER BY random()"
+        f" LIMIT {count:d}",
         [key],
     )
     if len(pairs) < FEWEST and not begun:
@@ -72,7 +95,9 @@ def _ask_again(project: Project, grader: Grader, author: str, control: Control, 
         )
     texts = with_texts(project, grader.spec, pairs)
     outcomes = [
-        outcome for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for outcome in batch
+        outcome
+        for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control)
+        for outcome in batch
     ]
     if not outcomes:
         return
@@ -82,7 +107,10 @@ def _ask_again(project: Project, grader: Grader, author: str, control: Control, 
         ).fetchall()
         cursor.executemany(
             "INSERT INTO sentinel_answers VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)",
-            [[key, question, passage, number, grade.rating] for question, passage, grade in outcomes],
+            [
+                [key, question, passage, number, grade.rating]
+                for question, passage, grade in outcomes
+            ],
         )
     state = grader_drift(project, grader.spec)
     if state is not None and state.alarm is not None:
@@ -103,7 +131,9 @@ PROBED = 20
 """Default number of pairs for each change."""
 
 
-def probe_grader(project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED) -> int:
+def probe_grader(
+    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED
+) -> int:
     """Ask a grader about changed passages of pairs that it graded, and store its answers.
 
     Changes that keep an answer start from answered pairs, all others from pairs without an answer.
@@ -120,7 +150,8 @@ def probe_grader(project: Project, grader: Grader, author: str, control: Control
     chosen = {
         answered: project.rows(
             "SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = ?"
-            f" AND (rating >= {spec.min_rating(ANSWERED):d}) = {answered} ORDER BY random() LIMIT {pairs:d}",
+            f" AND (rating >= {spec.min_rating(ANSWERED):d}) = {answered} ORDER BY random()"
+            f" LIMIT {pairs:d}",
             [key],
         )
         for answered in (True, False)
@@ -136,7 +167,9 @@ def probe_grader(project: Project, grader: Grader, author: str, control: Control
     for name, change in CHANGES.items():
         for number, (question, passage, before) in enumerate(chosen[change.keeps]):
             other = _other_passage(chosen[True], question, number, texts.passages)
-            text = change.make(texts.questions[question].text, texts.passages[passage], other, number)
+            text = change.make(
+                texts.questions[question].text, texts.passages[passage], other, number
+            )
             rows.append((name, question, passage, before))
             passages[len(passages)] = text
             asked.append((question, len(passages) - 1))
@@ -146,7 +179,9 @@ def probe_grader(project: Project, grader: Grader, author: str, control: Control
         for _, place, grade in batch
     }
     with project.transaction(act="grade", author=author) as cursor:
-        ((number,),) = cursor.execute("SELECT coalesce(max(probe) + 1, 1) FROM probe_answers").fetchall()
+        ((number,),) = cursor.execute(
+            "SELECT coalesce(max(probe) + 1, 1) FROM probe_answers"
+        ).fetchall()
         cursor.executemany(
             "INSERT INTO probe_answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
             [[key, number, *rows[place], rating, author] for place, rating in rated.items()],
@@ -156,8 +191,13 @@ def probe_grader(project: Project, grader: Grader, author: str, control: Control
 
 
 def _other_passage(
-    answered: Sequence[tuple[int, int, int]], question: int, number: int, passages: Mapping[int, str]
+    answered: Sequence[tuple[int, int, int]],
+    question: int,
+    number: int,
+    passages: Mapping[int, str],
 ) -> str:
-    """Return a passage that answers another question; if only one question was answered, a passage that answers it."""
+    """Return a passage that answers another question; if only one question was answered, a passage
+    that answers it.
+    """
     others = [passage for asked, passage, _ in answered if asked != question] or [answered[0][1]]
     return passages[random.Random(number).choice(others)]

@@ -1,8 +1,9 @@
 """Grading jobs: ask a grader about missing pairs one by one, or in batches at an endpoint.
 
-Each step of a batch is recorded before the next one, and each can be repeated. A killed process continues from its last
-step, and no call of a batch is paid for twice. The mark of a batch is recorded before its file is uploaded. If the id
-of a batch could not be recorded, the file or the mark finds it at the endpoint.
+Each step of a batch is recorded before the next one, and each can be repeated. A killed process
+continues from its last step, and no call of a batch is paid for twice. The mark of a batch is
+recorded before its file is uploaded. If the id of a batch could not be recorded, the file or the
+mark finds it at the endpoint.
 """
 
 from __future__ import annotations
@@ -58,17 +59,46 @@ from ..store import Cursor, Project, log_action, stage_columns
 from ..types import GraderSpec
 from ._grade_storage import ProjectVectors, add_outcomes
 from ._grader_checks import check_again
-from ._needed_pairs import Request, ordered_pairs, pairs_to_grade, request_record, trial_pairs, with_texts
-from ._offline_grading import CHUNK, Taking, find_name_fault, in_chunks, is_answered, pair_of_call, replay_pairs
+from ._needed_pairs import (
+    Request,
+    ordered_pairs,
+    pairs_to_grade,
+    request_record,
+    trial_pairs,
+    with_texts,
+)
+from ._offline_grading import (
+    CHUNK,
+    Taking,
+    find_name_fault,
+    in_chunks,
+    is_answered,
+    pair_of_call,
+    replay_pairs,
+)
 from ._price_tag import billing_sentence, estimate_record, price_of_pairs
 
-NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
-"""Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""
+NO_ROOM = frozenset(
+    (
+        "token_limit_exceeded",
+        "rate_limit_exceeded",
+        "batch_limit_exceeded",
+        "enqueued_limit_exceeded",
+    )
+)
+"""Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting
+calls.
+"""
 FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 120.0
 """Seconds between two looks at batches, and their growth. A batch takes from minutes to a day."""
 MOST_FAILED_LOOKS = 60
 """Number of failed looks in a row after which waiting ends: about two hours."""
-_PAIRS = {"mark": "VARCHAR", "place": "INTEGER", "question_text_key": "INTEGER", "passage_text_key": "INTEGER"}
+_PAIRS = {
+    "mark": "VARCHAR",
+    "place": "INTEGER",
+    "question_text_key": "INTEGER",
+    "passage_text_key": "INTEGER",
+}
 _KEPT = {"question_text_key": "INTEGER", "passage_text_key": "INTEGER"} | dict.fromkeys(
     ("name", "content", "error"), "VARCHAR"
 )
@@ -88,8 +118,8 @@ class CallBatch:
         file_id, batch_id: ids of its file and of itself at the endpoint; None until they are known.
         remote: its state at the endpoint at the last look.
         done: number of finished calls at the last look.
-        answered, unanswered: numbers of calls with an answer, and of calls that are missing again; None before the
-            batch is over.
+        answered, unanswered: numbers of calls with an answer, and of calls that are missing again;
+            None before the batch is over.
         code, message: reason of a failure.
         tokens: tokens of the answers.
     """
@@ -118,7 +148,9 @@ class CallBatch:
 
     @property
     def status(self) -> str:
-        return (self.remote or self.state) + (", to be cancelled" if self.cancelling and self.open else "")
+        return (self.remote or self.state) + (
+            ", to be cancelled" if self.cancelling and self.open else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +160,8 @@ class Standing:
     Args:
         jobs: number of jobs that wait for batches.
         batches: number of open batches by status.
-        calls, done: numbers of calls in open or finished batches, and of those that the endpoint has finished.
+        calls, done: numbers of calls in open or finished batches, and of those that the endpoint
+            has finished.
         graded, failed, total: numbers of pairs of these jobs.
         usage: usage of these jobs so far.
     """
@@ -145,8 +178,13 @@ class Standing:
     @property
     def said(self) -> str:
         """The numbers, as part of a sentence."""
-        states = ", ".join(f"{number:,} {state.replace('_', ' ')}" for state, number in sorted(self.batches.items()))
-        return f"{self.done:,} of {self.calls:,} calls made; batches: {states or 'none in progress'}"
+        states = ", ".join(
+            f"{number:,} {state.replace('_', ' ')}"
+            for state, number in sorted(self.batches.items())
+        )
+        return (
+            f"{self.done:,} of {self.calls:,} calls made; batches: {states or 'none in progress'}"
+        )
 
 
 def call_batches(project: Project, job: int) -> list[CallBatch]:
@@ -154,8 +192,9 @@ def call_batches(project: Project, job: int) -> list[CallBatch]:
     return [
         CallBatch(*(*row[:-4], Tokens(*(number or 0 for number in row[-4:]))))
         for row in project.rows(
-            "SELECT batch_key, job_key, wave, mark, state, cancelling, calls, file_id, batch_id, remote, done,"
-            " answered, unanswered, code, message, input_tokens, output_tokens, cached_tokens, thinking_tokens"
+            "SELECT batch_key, job_key, wave, mark, state, cancelling, calls, file_id, batch_id,"
+            " remote, done, answered, unanswered, code, message, input_tokens, output_tokens,"
+            " cached_tokens, thinking_tokens"
             " FROM call_batches WHERE job_key = ? ORDER BY batch_key",
             [job],
         )
@@ -169,7 +208,7 @@ def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
 
 
 def batch_standing(project: Project, spec: GraderSpec) -> Standing:
-    """Return the progress of a grader's batches at the last look, without a call of the endpoint."""
+    """Return the last known progress of a grader's batches, without a call of the endpoint."""
     waiting = waiting_jobs(project, spec)
     batches = [batch for job in waiting for batch in call_batches(project, job.key)]
     made = {
@@ -196,10 +235,11 @@ def send_batches(
     author: str,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[int]:
-    """Plan batches of the missing calls, in addition to waiting ones; `advance_batches` uploads them.
+    """Plan batches of the missing calls, in addition to waiting ones; `advance_batches` uploads
+    them.
 
-    The first time, one pair is asked alone at the full price. An invalid key, an unknown model or a refused field then
-    fails at once, instead of in every answer of a slow batch.
+    The first time, one pair is asked alone at the full price. An invalid key, an unknown model or a
+    refused field then fails at once, instead of in every answer of a slow batch.
 
     Args:
         report: called with a line for every failed call.
@@ -209,7 +249,8 @@ def send_batches(
 
     Raises:
         GradingError: the grader uses no endpoint, or the endpoint cannot be used.
-        InputError: the bank version or a run is unknown, or money is limited and the model has no price.
+        InputError: the bank version or a run is unknown, or money is limited and the model has no
+            price.
     """
     version = check_version(project, request.bank_version)
     control = _batch_control(project, grader, request_record(request), report)
@@ -223,11 +264,17 @@ def send_batches(
             "stopped": False,
         }
         with project.transaction(act="grade", author=author) as cursor:
-            job = add_job(cursor, "grading", put_grader(cursor, grader.spec), asked, len(pairs), author)
-            log_action(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs))
+            job = add_job(
+                cursor, "grading", put_grader(cursor, grader.spec), asked, len(pairs), author
+            )
+            log_action(
+                cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs)
+            )
         try:
             outcomes = _learn_dialect(project, grader, pairs, control)
-            Taking(project, grader, author, job).write(outcomes, control.usage if control.usage.calls else None)
+            Taking(project, grader, author, job).write(
+                outcomes, control.usage if control.usage.calls else None
+            )
             asked |= {"alone": asdict(control.usage), "dialect": grader_endpoint(grader).dialect}
             grader_endpoint(grader).speak(asked["dialect"])
             known = {outcome[:2] for outcome in outcomes}
@@ -252,17 +299,26 @@ def _batch_control(
     report: Callable[[str], None] = lambda line: None,
     batch: bool = False,
 ) -> Control:
-    caps = Caps(max_calls=asked.get("max_calls"), max_cost=asked.get("max_cost"), concurrency=1, patience=0.0)
+    caps = Caps(
+        max_calls=asked.get("max_calls"),
+        max_cost=asked.get("max_cost"),
+        concurrency=1,
+        patience=0.0,
+    )
     return job_control(project, grader.spec.model, grader_endpoint(grader), caps, report, batch)
 
 
-def _learn_dialect(project: Project, grader: Grader, pairs: list[Pair], control: Control) -> list[Outcome]:
-    """Learn which fields the endpoint accepts, from an earlier job there or from a call about one pair."""
+def _learn_dialect(
+    project: Project, grader: Grader, pairs: list[Pair], control: Control
+) -> list[Outcome]:
+    """Learn which fields the endpoint accepts, from an earlier job there or from a call about one
+    pair.
+    """
     endpoint = grader_endpoint(grader)
     learnt = project.rows(
-        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE subject_key = ?"
-        " AND json_extract_string(request, '$.address') = ? AND state <> 'failed' AND dialect IS NOT NULL"
-        " ORDER BY job_key DESC LIMIT 1",
+        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs"
+        " WHERE subject_key = ? AND json_extract_string(request, '$.address') = ?"
+        " AND state <> 'failed' AND dialect IS NOT NULL ORDER BY job_key DESC LIMIT 1",
         [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
     )
     if learnt:
@@ -274,12 +330,17 @@ def _learn_dialect(project: Project, grader: Grader, pairs: list[Pair], control:
     alone = next(([pair] for pair, _, call in fresh if call), [])
     texts = with_texts(project, grader.spec, alone)
     return [
-        outcome for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for outcome in batch
+        outcome
+        for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control)
+        for outcome in batch
     ]
 
 
-def _plan_batches(project: Project, grader: Grader, author: str, job: Job, pairs: list[Pair], most: int) -> bool:
-    """Divide the calls of pairs among new batches, within the limits of the protocol and of the job.
+def _plan_batches(
+    project: Project, grader: Grader, author: str, job: Job, pairs: list[Pair], most: int
+) -> bool:
+    """Divide the calls of pairs among new batches, within the limits of the protocol and of the
+    job.
 
     Args:
         job: its record notes whether a limit excluded calls.
@@ -294,7 +355,9 @@ def _plan_batches(project: Project, grader: Grader, author: str, job: Job, pairs
     rows: list[tuple[Any, ...]] = []
     settled: list[Outcome] = []
     mark, place, size = uuid.uuid4().hex, 0, 0
-    for pair, played, call in replay_pairs(project, grader, pairs, kept_replies(project, grader.spec)):
+    for pair, played, call in replay_pairs(
+        project, grader, pairs, kept_replies(project, grader.spec)
+    ):
         if played.grade is not None:
             settled.append((*pair, played.grade))
         elif call is not None and control.reserve(*played.reserved):
@@ -312,15 +375,18 @@ def _plan_batches(project: Project, grader: Grader, author: str, job: Job, pairs
         _stage_rows(cursor, _PAIRS, rows)
         # If the database reported an error at an earlier commit, the batches may be stored already.
         cursor.execute(
-            "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls, remote, done, code,"
-            " message, planned_at) SELECT nextval('keys'), ?, ?, mark, 'planned', false, calls, '', 0, '', '',"
-            " now()::TIMESTAMP FROM (SELECT mark, count(*) AS calls FROM staged_rows GROUP BY mark ORDER BY min(rowid))"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls,"
+            " remote, done, code, message, planned_at)"
+            " SELECT nextval('keys'), ?, ?, mark, 'planned', false, calls, '', 0, '', '',"
+            " now()::TIMESTAMP FROM (SELECT mark, count(*) AS calls FROM staged_rows GROUP BY mark"
+            " ORDER BY min(rowid)) ON CONFLICT DO NOTHING",
             [job.key, wave],
         )
         cursor.execute(
-            "INSERT INTO call_batch_pairs SELECT batch_key, place, question_text_key, passage_text_key"
-            " FROM staged_rows JOIN call_batches USING (mark) ANTI JOIN call_batch_pairs USING (batch_key)"
+            "INSERT INTO call_batch_pairs SELECT batch_key, place, question_text_key,"
+            " passage_text_key"
+            " FROM staged_rows JOIN call_batches USING (mark) ANTI JOIN call_batch_pairs"
+            " USING (batch_key)"
         )
         wait_for_batches(cursor, job.key, job.request)
 
@@ -330,16 +396,24 @@ def _plan_batches(project: Project, grader: Grader, author: str, job: Job, pairs
 
 def _stage_rows(cursor: Cursor, types: Mapping[str, str], rows: list[tuple[Any, ...]]) -> None:
     """Create the temporary table staged_rows."""
-    stage_columns(cursor, "staged_rows", {name: [row[at] for row in rows] for at, name in enumerate(types)}, types)
+    stage_columns(
+        cursor,
+        "staged_rows",
+        {name: [row[at] for row in rows] for at, name in enumerate(types)},
+        types,
+    )
 
 
 def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
-    """Return known answers to first calls, from any job of a grader, for pairs without a grade: by pair and name."""
+    """Return known answers to first calls, from any job of a grader, for pairs without a grade: by
+    pair and name.
+    """
     replies: dict[Pair, dict[str, Reply]] = {}
     for question, passage, name, content, error in project.rows(
         "SELECT question_text_key, passage_text_key, name, content, error"
         " FROM kept_replies k JOIN jobs j USING (job_key)"
-        " ANTI JOIN grades g ON g.grader_key = j.subject_key AND g.question_text_key = k.question_text_key"
+        " ANTI JOIN grades g ON g.grader_key = j.subject_key"
+        " AND g.question_text_key = k.question_text_key"
         " AND g.passage_text_key = k.passage_text_key WHERE j.subject_key = ? ORDER BY ALL",
         [project.read(lambda cursor: grader_key(cursor, spec))],
     ):
@@ -349,7 +423,8 @@ def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Rep
 
 
 def advance_batches(project: Project, grader: Grader, author: str) -> Standing:
-    """Advance all batches of a grader as far as possible: send them, look at them, import answers, plan the next ones.
+    """Advance all batches of a grader as far as possible: send them, look at them, import answers,
+    plan the next ones.
 
     Returns:
         The progress; `jobs` is the number of waiting jobs that remain.
@@ -364,15 +439,18 @@ def advance_batches(project: Project, grader: Grader, author: str) -> Standing:
 
 
 def cancel_batches(project: Project, grader: Grader, author: str) -> Standing:
-    """Cancel a grader's batches. Answers that were paid for are imported as soon as the endpoint returns them.
+    """Cancel a grader's batches. Answers that were paid for are imported as soon as the endpoint
+    returns them.
 
     Raises:
-        PassingError, GradingError: see `advance_batches`. The cancellation is recorded nevertheless.
+        PassingError, GradingError: see `advance_batches`. The cancellation is recorded
+            nevertheless.
     """
     project.write(
         lambda cursor: cursor.execute(
-            "UPDATE call_batches SET cancelling = true WHERE state IN ('planned', 'uploaded', 'sent')"
-            " AND job_key IN (SELECT job_key FROM jobs WHERE state = 'waiting' AND subject_key = ?)",
+            "UPDATE call_batches SET cancelling = true"
+            " WHERE state IN ('planned', 'uploaded', 'sent') AND job_key IN (SELECT job_key"
+            " FROM jobs WHERE state = 'waiting' AND subject_key = ?)",
             [grader_key(cursor, grader.spec)],
         )
     )
@@ -392,10 +470,12 @@ class _Step:
         if endpoint.endpoint.base_url != asked["address"]:
             raise GradingError(
                 "batches-at-another-address",
-                f"The batches of this grader are at {asked['address']}, not at {endpoint.endpoint.base_url}.",
+                f"The batches of this grader are at {asked['address']}, not at"
+                f" {endpoint.endpoint.base_url}.",
                 f"Use that address: --base-url {asked['address']}",
             )
-        # Names of calls depend on their wording, which depends on the dialect in which they were sent.
+        # Names of calls depend on their wording, which depends on the dialect in which they were
+        # sent.
         endpoint.speak(asked["dialect"])
         for batch in call_batches(self.project, self.job.key):
             if batch.open:
@@ -412,9 +492,12 @@ class _Step:
                 self.project.write(lambda cursor: _close_batch(cursor, batch, "dropped"))
                 return
             if batch.file_id is None:
-                # A new file equals the first one, because its calls depend on texts that never change.
+                # A new file equals the first one, because its calls depend on texts that never
+                # change.
                 kept = kept_replies(self.project, self.grader.spec)
-                calls = replay_pairs(self.project, self.grader, self._pairs(batch), kept, service.key)
+                calls = replay_pairs(
+                    self.project, self.grader, self._pairs(batch), kept, service.key
+                )
                 with WorkingFolder() as folder:
                     write_calls((call for _, _, call in calls if call), folder / "calls.jsonl")
                     file = service.upload(folder / "calls.jsonl", f"exam-{batch.mark}.jsonl")
@@ -422,7 +505,9 @@ class _Step:
             remote_batch = remote_batch or service.create(
                 batch.file_id or "", URLS[request_kind(self.grader)], batch.mark
             )
-            batch = self._note(batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status)
+            batch = self._note(
+                batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status
+            )
         seen = service.look(batch.batch_id or "")
         if batch.cancelling and not seen.over and seen.status != "cancelling":
             service.cancel(seen.id)
@@ -442,7 +527,10 @@ class _Step:
         return replace(batch, **changed)
 
     def _pairs(self, batch: CallBatch) -> list[Pair]:
-        pairs = "SELECT question_text_key, passage_text_key FROM call_batch_pairs WHERE batch_key = ? ORDER BY place"
+        pairs = (
+            "SELECT question_text_key, passage_text_key FROM call_batch_pairs"
+            " WHERE batch_key = ? ORDER BY place"
+        )
         return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
 
     def _take(self, batch: CallBatch, seen: EndpointBatch) -> None:
@@ -450,17 +538,31 @@ class _Step:
         service, job = grader_endpoint(self.grader).batches(), find_job(self.project, self.job.key)
         pairs = set(self._pairs(batch))
         waiting = {
-            pair: recorded for pair, recorded in kept_replies(self.project, self.grader.spec).items() if pair in pairs
+            pair: recorded
+            for pair, recorded in kept_replies(self.project, self.grader.spec).items()
+            if pair in pairs
         }
         taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
-        recorded = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
+        recorded = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (
+            job.request.get("told") or {}
+        )
         # An answer without token counts gets the mean of the estimated tokens.
-        usual = Tokens(*(recorded[name] // max(recorded["calls"], 1) for name in ("input_tokens", "output_tokens")))
+        usual = Tokens(
+            *(
+                recorded[name] // max(recorded["calls"], 1)
+                for name in ("input_tokens", "output_tokens")
+            )
+        )
         used: dict[str, Tokens] = {}
         with WorkingFolder() as folder:
-            files = [service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)]
-            for replies in in_chunks(read_replies([Source.of(file) for file in files], Report()), CHUNK):
-                # The first answer to a call counts. A call whose line is unusable still counts as missing.
+            files = [
+                service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)
+            ]
+            for replies in in_chunks(
+                read_replies([Source.of(file) for file in files], Report()), CHUNK
+            ):
+                # The first answer to a call counts. A call whose line is unusable still counts as
+                # missing.
                 ours = {
                     reply.name: reply
                     for reply in reversed(replies)
@@ -471,13 +573,22 @@ class _Step:
                 }
                 taking.take(list(ours.values()))
                 used |= {
-                    name: Tokens() if reply.content is None else tokens_in_answer(reply.content, usual)
+                    name: Tokens()
+                    if reply.content is None
+                    else tokens_in_answer(reply.content, usual)
                     for name, reply in ours.items()
                 }
         tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
-        usage = make_usage(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(job_usage(job))
+        usage = make_usage(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(
+            job_usage(job)
+        )
         rows = [
-            (*pair, reply.name, None if reply.content is None else reply.content.decode(), reply.error)
+            (
+                *pair,
+                reply.name,
+                None if reply.content is None else reply.content.decode(),
+                reply.error,
+            )
             for pair, replies in taking.unfinished().items()
             for reply in replies
         ]
@@ -485,24 +596,31 @@ class _Step:
 
         def record_answers(cursor: Cursor) -> None:
             cursor.execute(
-                "DELETE FROM kept_replies WHERE (question_text_key, passage_text_key) IN (SELECT (question_text_key,"
-                " passage_text_key) FROM call_batch_pairs WHERE batch_key = $batch) AND job_key IN (SELECT job_key"
-                " FROM jobs WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
+                "DELETE FROM kept_replies"
+                " WHERE (question_text_key, passage_text_key) IN (SELECT (question_text_key,"
+                " passage_text_key) FROM call_batch_pairs"
+                " WHERE batch_key = $batch) AND job_key IN (SELECT job_key FROM jobs"
+                " WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
                 {"batch": batch.key, "job": job.key},
             )
             _stage_rows(cursor, _KEPT, rows)
             cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
-            reason = (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
+            reason = (
+                (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
+            )
             _close_batch(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
             record_usage(cursor, job.key, usage)
 
         self.project.write(record_answers)
 
     def _go_on_or_end(self, batches: list[CallBatch]) -> None:
-        """Plan second calls, and calls that the endpoint had no room for, or record the end of the job."""
+        """Plan second calls, and calls that the endpoint had no room for, or record the end of the
+        job.
+        """
         job = find_job(self.project, self.job.key)
         cancelled = any(batch.cancelling for batch in batches)
-        # If the endpoint accepted none of the last batches, it has no room for the next ones either.
+        # If the endpoint accepted none of the last batches, it has no room for the next ones
+        # either.
         taken = any(batch.state == "taken" and batch.wave == batches[-1].wave for batch in batches)
         if taken and not cancelled:
             kept = kept_replies(self.project, self.grader.spec)
@@ -512,29 +630,51 @@ class _Step:
                     "SELECT question_text_key, passage_text_key, count(*) FILTER (state = 'taken'),"
                     " arg_max(state, batch_key), arg_max(code, batch_key)"
                     " FROM call_batch_pairs JOIN call_batches USING (batch_key) WHERE job_key = ?"
-                    " GROUP BY question_text_key, passage_text_key ORDER BY max(batch_key), max(place)",
+                    " GROUP BY question_text_key, passage_text_key"
+                    " ORDER BY max(batch_key), max(place)",
                     [job.key],
                 )
-                # A pair gets its next call only if all its calls were answered. Otherwise it counts as missing.
-                if code in NO_ROOM or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
+                # A pair gets its next call only if all its calls were answered. Otherwise it counts
+                # as missing.
+                if code in NO_ROOM
+                or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
             ]
             if again and _plan_batches(
-                self.project, self.grader, self.author, job, again, max(batch.calls for batch in batches)
+                self.project,
+                self.grader,
+                self.author,
+                job,
+                again,
+                max(batch.calls for batch in batches),
             ):
                 return
         refused = [batch for batch in batches if batch.state == "failed"]
         missing = sum(batch.unanswered or 0 for batch in batches if batch.state == "taken")
         stopped, failed = job.request.get("stopped"), refused and not cancelled and not taken
-        state = "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
+        state = (
+            "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
+        )
         reasons = dict.fromkeys(
-            f"{batch.message} ({batch.code})" if batch.code else batch.message for batch in refused if failed
+            f"{batch.message} ({batch.code})" if batch.code else batch.message
+            for batch in refused
+            if failed
         )
         sentences = (
-            "Cancelled by a person. Start grading again to grade the remaining pairs." if cancelled else "",
-            *(f"The endpoint could not process a batch: {reason.rstrip('.')}." for reason in reasons),
-            "Try smaller batches: --batch-size." if failed and any(batch.code in NO_ROOM for batch in refused) else "",
-            f"Unanswered calls: {missing:,}. Start grading again to repeat them." if missing else "",
-            "The budget is used up. Start grading again with a new budget to grade the remaining pairs."
+            "Cancelled by a person. Start grading again to grade the remaining pairs."
+            if cancelled
+            else "",
+            *(
+                f"The endpoint could not process a batch: {reason.rstrip('.')}."
+                for reason in reasons
+            ),
+            "Try smaller batches: --batch-size."
+            if failed and any(batch.code in NO_ROOM for batch in refused)
+            else "",
+            f"Unanswered calls: {missing:,}. Start grading again to repeat them."
+            if missing
+            else "",
+            "The budget is used up. Start grading again with a new budget to grade"
+            " the remaining pairs."
             if stopped
             else "",
             billing_sentence(job.request.get("told"), job_usage(job)),
@@ -542,7 +682,14 @@ class _Step:
 
         def record_end(cursor: Cursor) -> None:
             if end_job(cursor, job.key, state, " ".join(filter(None, sentences))):
-                log_action(cursor, self.author, f"job {state}", job=job.key, graded=job.done, failed=job.failed)
+                log_action(
+                    cursor,
+                    self.author,
+                    f"job {state}",
+                    job=job.key,
+                    graded=job.done,
+                    failed=job.failed,
+                )
 
         self.project.write(record_end)
 
@@ -557,8 +704,10 @@ def _close_batch(
     message: str = "",
 ) -> None:
     cursor.execute(
-        "UPDATE call_batches SET state = ?, answered = ?, unanswered = ?, code = ?, message = ?, input_tokens = ?,"
-        " output_tokens = ?, cached_tokens = ?, thinking_tokens = ?, ended_at = now()::TIMESTAMP WHERE batch_key = ?",
+        "UPDATE call_batches SET state = ?, answered = ?, unanswered = ?, code = ?, message = ?,"
+        " input_tokens = ?,"
+        " output_tokens = ?, cached_tokens = ?, thinking_tokens = ?, ended_at = now()::TIMESTAMP"
+        " WHERE batch_key = ?",
         [state, answered, max(batch.calls - answered, 0), code, message, *tokens, batch.key],
     )
 
@@ -596,7 +745,11 @@ def jobs_outcome(project: Project, keys: list[int]) -> Progress:
     message = " ".join(job.message for job in ended)
     return Progress(
         next(
-            (state for state in ("failed", "cancelled", "stopped") if state in [job.state for job in ended]),
+            (
+                state
+                for state in ("failed", "cancelled", "stopped")
+                if state in [job.state for job in ended]
+            ),
             "done",
         ),
         sum(job.total for job in ended),
@@ -625,13 +778,17 @@ def run_batches(
         wait: waits the given seconds, or less.
 
     Raises:
-        GradingError, InputError: see `send_batches` and `advance_batches`. Batches at the endpoint continue there; the
-            next run imports them.
+        GradingError, InputError: see `send_batches` and `advance_batches`. Batches at the endpoint
+            continue there; the next run imports them.
     """
     keys = send_batches(project, grader, request, author, control.report)
 
     def report_standing(now: Standing) -> Standing:
-        report(Progress("running", now.total, now.graded, now.failed, message=now.said, usage=now.usage))
+        report(
+            Progress(
+                "running", now.total, now.graded, now.failed, message=now.said, usage=now.usage
+            )
+        )
         return now
 
     if report_standing(batch_standing(project, grader.spec)).jobs:
@@ -680,7 +837,9 @@ def run_job(
     total = sum(map(len, groups))
     # Only endpoints charge for calls.
     estimate = (
-        estimate_record(price_of_pairs(project, grader, [pair for group in groups for pair in group]))
+        estimate_record(
+            price_of_pairs(project, grader, [pair for group in groups for pair in group])
+        )
         if is_remote(grader)
         else None
     )
@@ -718,7 +877,11 @@ def run_job(
         "The grader",
         lambda: " ".join(
             filter(
-                None, (other_models_note(grader.spec.model, control.models), billing_sentence(estimate, control.usage))
+                None,
+                (
+                    other_models_note(grader.spec.model, control.models),
+                    billing_sentence(estimate, control.usage),
+                ),
             )
         ),
         lambda cursor, final: log_action(
@@ -728,7 +891,10 @@ def run_job(
 
 
 def make_control(
-    project: Project, grader: Grader, request: Request, report: Callable[[str], None] = lambda line: None
+    project: Project,
+    grader: Grader,
+    request: Request,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Control:
     """Return the control of a grading job, which stores the vectors of texts in the project.
 
@@ -736,7 +902,9 @@ def make_control(
         InputError: money is limited and the model has no price.
     """
     back_end = getattr(grader, "back_end", None)
-    return job_control(project, grader.spec.model, back_end, request, report, vectors=ProjectVectors(project))
+    return job_control(
+        project, grader.spec.model, back_end, request, report, vectors=ProjectVectors(project)
+    )
 
 
 def start_job(project: Project, grader: Grader, request: Request, author: str) -> BackgroundJob:
@@ -753,12 +921,24 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
             watch = partial(report, name)
             if request.batch:
                 return run_batches(
-                    owned, grader, request, author, watch, job.control, partial(_wait_for_look, job.control)
+                    owned,
+                    grader,
+                    request,
+                    author,
+                    watch,
+                    job.control,
+                    partial(_wait_for_look, job.control),
                 )
             return run_job(owned, grader, request, author, watch, job.control)
 
         return BackgroundJob(
-            name, "pairs", request, author, make_control(owned, grader, request), run_grading, grader.spec
+            name,
+            "pairs",
+            request,
+            author,
+            make_control(owned, grader, request),
+            run_grading,
+            grader.spec,
         )
 
     return start_background(project, "grading", "grade", author, make_background)

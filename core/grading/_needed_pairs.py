@@ -38,12 +38,15 @@ class Scope:
     Args:
         queries: ids of the queries to grade; None for all.
         runs: names of the runs whose pooled passages are graded; None for the whole pool.
-        top: rank down to which each of these runs is graded, or each run if `runs` is None; None for the pool depth.
+        top: rank down to which each of these runs is graded, or each run if `runs` is None; None
+            for the pool depth.
         retry_failed: whether to ask for failed pairs again, in addition to ungraded ones.
         only_failed: whether to ask for failed pairs only.
         limit: maximum number of pairs.
-        passages: (query id, passage id) of the pooled passages to grade; None for all. Unknown ones are ignored.
-        sentences: whether to grade the sentences that cite, instead of pooled passages: see `missing_pairs`.
+        passages: (query id, passage id) of the pooled passages to grade; None for all. Unknown ones
+            are ignored.
+        sentences: whether to grade the sentences that cite, instead of pooled passages: see
+            `missing_pairs`.
     """
 
     queries: tuple[str, ...] | None = None
@@ -73,9 +76,10 @@ class Request(Caps):
     Args:
         scope: selection of the missing pairs.
         bank_version: bank version whose active questions are graded; None for the newest.
-        trial: drafted questions to grade instead of the bank's; None for the bank's. Grades belong to texts, so grades
-            of a draft stay valid after it is saved.
-        batch: whether the calls are sent in batches, which an endpoint answers within a day at a lower price.
+        trial: drafted questions to grade instead of the bank's; None for the bank's. Grades belong
+            to texts, so grades of a draft stay valid after it is saved.
+        batch: whether the calls are sent in batches, which an endpoint answers within a day at a
+            lower price.
         batch_size: maximum number of calls per batch; None for the maximum of the protocol.
     """
 
@@ -88,7 +92,9 @@ class Request(Caps):
 
 def request_record(request: Request) -> dict[str, Any]:
     """Return the facts of a request that the record of a job stores."""
-    given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
+    given = asdict(request.scope) | {
+        name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")
+    }
     asked = {name: value for name, value in given.items() if value not in (None, False)}
     return asked if request.trial is None else asked | {"trial": len(request.trial)}
 
@@ -102,10 +108,11 @@ class Plan:
         known: those that have a grade.
         failed: those that were asked without a usable reply.
         to_grade: those that the job would ask.
-        without_text: pooled (query, passage) whose passage text is missing; for a grader of citations, the citations
-            whose text is missing.
+        without_text: pooled (query, passage) whose passage text is missing; for a grader of
+            citations, the citations whose text is missing.
         sent: those whose answers will arrive in a batch; they are not asked again meanwhile.
-        weightless: needed pairs that no label needs, because every question with that text has weight 0 or less.
+        weightless: needed pairs that no label needs, because every question with that text has
+            weight 0 or less.
     """
 
     needed: int
@@ -118,43 +125,54 @@ class Plan:
 
 
 _IN_SCOPE = (
-    "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
-    " JOIN runs USING (run_key) WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
+    "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key)"
+    " FROM rankings JOIN runs USING (run_key)"
+    " WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
     " AND ($passages IS NULL OR list_contains($passages, [p.query_key, p.passage_key]))"
 )
-"""SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth, and p is in the scope."""
+"""SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth, and p
+is in the scope.
+"""
 
 
 _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
-"""SQL condition: row b of the bank has a real title. A query that is known by id only tells a grader nothing."""
+"""SQL condition: row b of the bank has a real title. A query that is known by id only tells a
+grader nothing.
+"""
 
 
 _ANSWERED = (
-    "JOIN grades w ON w.grader_key = $grader AND w.question_text_key = b.text_key AND w.passage_text_key = p.whole_key"
-    " AND w.rating > 0 AND b.weight > 0"
+    "JOIN grades w ON w.grader_key = $grader AND w.question_text_key = b.text_key"
+    " AND w.passage_text_key = p.whole_key AND w.rating > 0 AND b.weight > 0"
 )
-"""SQL join: the passage that has sentence p answers question b, at least in part. "Avoid" questions need no support."""
+"""SQL join: the passage that has sentence p answers question b, at least in part. "Avoid" questions
+need no support.
+"""
 
 
 def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     """Return SQL for the pairs that a grader needs, with their states.
 
-    With `sentences`, these are the sentences that cite, with the questions that their passages answer by a rating above
+    With `sentences`, these are the sentences that cite, with the questions that their passages
+    answer by a rating above
     0. Such grades tell which sentence answers a question.
 
-    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $depth, $runs and
-    $passages. $depth is the lowest rank in a run, or NULL for the whole pool. $runs is a list of names of runs, or NULL
-    for every run. $passages is a list of [query_key, passage_key], or NULL for all.
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL),
+    $depth, $runs and $passages. $depth is the lowest rank in a run, or NULL for the whole pool.
+    $runs is a list of names of runs, or NULL for every run. $passages is a list of [query_key,
+    passage_key], or NULL for all.
 
-    Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
-    known, sent (in a batch), failed or ungraded.
+    Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that
+    text) and state: known, sent (in a batch), failed or ungraded.
     """
     if spec.rates_citations:
         needed = (
-            "SELECT min(query_key) AS query_key, asked, text_key AS question_text_key, cited_key AS passage_text_key,"
+            "SELECT min(query_key) AS query_key, asked, text_key AS question_text_key, cited_key"
+            " AS passage_text_key,"
             f" max(weight) AS weight FROM {asked_bank(spec)} JOIN queries q USING (query_key)"
             " WHERE ($queries IS NULL OR list_contains($queries, q.query_id))"
-            " AND ($depth IS NULL OR rank <= $depth) AND ($runs IS NULL OR list_contains($runs, run)) GROUP BY ALL"
+            " AND ($depth IS NULL OR rank <= $depth) AND ($runs IS NULL"
+            " OR list_contains($runs, run)) GROUP BY ALL"
         )
     else:
         needed = (
@@ -162,37 +180,48 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
             " p.text_key AS passage_text_key, max(weight) AS weight"
             f" FROM {CITING if sentences else 'pool'} p JOIN {asked_bank(spec)} b USING (query_key)"
             f" JOIN queries q USING (query_key) {_ANSWERED if sentences else ''}"
-            " WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-            f" AND {_IN_SCOPE}" + (f" AND {_TITLED}" if spec.method == "direct" else "") + " GROUP BY ALL"
+            " WHERE p.text_key IS NOT NULL"
+            f" AND ($queries IS NULL OR list_contains($queries, q.query_id)) AND {_IN_SCOPE}"
+            + (f" AND {_TITLED}" if spec.method == "direct" else "")
+            + " GROUP BY ALL"
         )
     return (
-        "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
-        "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
+        "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g"
+        " WHERE g.grader_key = $grader"
+        "  AND g.question_text_key = n.question_text_key"
+        " AND g.passage_text_key = n.passage_text_key)"
         "  THEN 'known' WHEN EXISTS (SELECT * FROM sent_pairs() s WHERE s.grader_key = $grader"
-        "  AND s.question_text_key = n.question_text_key AND s.passage_text_key = n.passage_text_key)"
+        "  AND s.question_text_key = n.question_text_key"
+        " AND s.passage_text_key = n.passage_text_key)"
         "  THEN 'sent' WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
-        "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
-        "  THEN 'failed' ELSE 'ungraded' END AS state"
-        f" FROM ({needed}) n"
+        "  AND f.question_text_key = n.question_text_key"
+        " AND f.passage_text_key = n.passage_text_key)"
+        f"  THEN 'failed' ELSE 'ungraded' END AS state FROM ({needed}) n"
     )
 
 
 def _counts_sql(spec: GraderSpec, sentences: bool) -> str:
     """Return SQL for the numbers of the pairs of `missing_pairs`, with the same parameters.
 
-    Its columns are needed, weightless (those of them with weight 0 or less), known, sent and failed.
+    Its columns are needed, weightless (those of them with weight 0 or less), known, sent and
+    failed.
 
-    The pairs themselves are not built. Texts that the same queries ask have the same passages, which are counted once
-    for all of them. Only pairs with a result are checked one by one. The pairs of citations and sentences are built.
+    The pairs themselves are not built. Texts that the same queries ask have the same passages,
+    which are counted once for all of them. Only pairs with a result are checked one by one. The
+    pairs of citations and sentences are built.
     """
     if spec.rates_citations or sentences:
-        states = ", ".join(f"count(*) FILTER (state = '{state}')" for state in ("known", "sent", "failed"))
+        states = ", ".join(
+            f"count(*) FILTER (state = '{state}')" for state in ("known", "sent", "failed")
+        )
         return f"SELECT count(*), 0, {states} FROM ({missing_pairs(spec, sentences)})"
     titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
     seen = "question_text_key, passage_text_key FROM"
     needed = (
-        "JOIN asked b ON b.text_key = {0}.question_text_key JOIN pooled p ON p.text_key = {0}.passage_text_key"
-        # A difference, not an equation: with an equation the engine joins by both columns, which is five times slower.
+        "JOIN asked b ON b.text_key = {0}.question_text_key JOIN pooled p"
+        " ON p.text_key = {0}.passage_text_key"
+        # A difference, not an equation: with an equation the engine joins by both columns, which is
+        # five times slower.
         " WHERE p.place - b.place = 0"
     )
     return (
@@ -203,29 +232,33 @@ def _counts_sql(spec: GraderSpec, sentences: bool) -> str:
         "  WHERE $queries IS NULL OR list_contains($queries, query_id)) USING (query_key)"
         f"{titled} GROUP BY b.asked, b.text_key),"
         " places AS MATERIALIZED (SELECT queries, row_number() OVER () AS place"
-        "  FROM (SELECT queries FROM texts UNION SELECT weighing FROM texts WHERE weighing IS NOT NULL)),"
-        " asked AS MATERIALIZED (SELECT text_key, place FROM texts JOIN places USING (queries)),"
-        " pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
-        "  FROM (SELECT place, unnest(queries) AS query_key FROM places) JOIN pool p USING (query_key)"
+        "  FROM (SELECT queries FROM texts UNION SELECT weighing FROM texts"
+        " WHERE weighing IS NOT NULL)), asked AS MATERIALIZED (SELECT text_key, place FROM texts"
+        " JOIN places USING (queries)), pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
+        "  FROM (SELECT place, unnest(queries) AS query_key FROM places)"
+        " JOIN pool p USING (query_key)"
         f"  WHERE p.text_key IS NOT NULL AND {_IN_SCOPE}),"
         f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
         f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
         " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
         # Restrict the grades to failed pairs first, so that the engine need not load all others.
-        f"  ANTI JOIN (SELECT {seen} grades SEMI JOIN failing USING (question_text_key, passage_text_key)"
+        f"  ANTI JOIN (SELECT {seen} grades"
+        " SEMI JOIN failing USING (question_text_key, passage_text_key)"
         "   WHERE grader_key = $grader) USING (question_text_key, passage_text_key)),"
-        f" open AS MATERIALIZED (SELECT question_text_key, passage_text_key FROM unusable u {needed.format('u')}),"
-        f" still_sent AS (FROM open SEMI JOIN (SELECT {seen} sent_pairs() WHERE grader_key = $grader)"
+        " open AS MATERIALIZED (SELECT question_text_key, passage_text_key"
+        f" FROM unusable u {needed.format('u')}), still_sent AS (FROM open"
+        f" SEMI JOIN (SELECT {seen} sent_pairs() WHERE grader_key = $grader)"
         "  USING (question_text_key, passage_text_key)),"
-        " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled JOIN places USING (place)"
-        "  GROUP BY queries),"
-        " needed AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts JOIN sizes USING (queries)),"
+        " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled"
+        " JOIN places USING (place)"
+        "  GROUP BY queries), needed AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs"
+        " FROM texts JOIN sizes USING (queries)),"
         " weighing AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts t"
         "  JOIN sizes s ON s.queries = t.weighing)"
         " SELECT pairs, pairs - (SELECT pairs FROM weighing),"
         f" (SELECT count(*) FROM (FROM grades WHERE grader_key = $grader) g {needed.format('g')}),"
-        " (SELECT count(*) FROM still_sent), (SELECT count(*) FROM open) - (SELECT count(*) FROM still_sent)"
-        " FROM needed"
+        " (SELECT count(*) FROM still_sent), (SELECT count(*) FROM open) - (SELECT count(*)"
+        " FROM still_sent) FROM needed"
     )
 
 
@@ -247,9 +280,16 @@ def make_plan(
     needed, weightless, known, sent, failed = project.rows(
         _counts_sql(spec, scope.sentences), _plan_parameters(project, spec, version, scope)
     )[0]
-    states = {"known": known, "sent": sent, "failed": failed, "ungraded": needed - known - sent - failed}
+    states = {
+        "known": known,
+        "sent": sent,
+        "failed": failed,
+        "ungraded": needed - known - sent - failed,
+    }
     open_pairs = sum(states[state] for state in scope.states)
-    lacking = "cited WHERE cited_key IS NULL" if spec.rates_citations else "pool WHERE text_key IS NULL"
+    lacking = (
+        "cited WHERE cited_key IS NULL" if spec.rates_citations else "pool WHERE text_key IS NULL"
+    )
     return Plan(
         needed=needed,
         known=known,
@@ -267,8 +307,12 @@ def make_plan(
     )
 
 
-def _plan_parameters(project: Project, spec: GraderSpec, version: int, scope: Scope) -> dict[str, Any]:
-    return {"version": version, "grader": known_key(project, spec)} | _scope_parameters(project, scope)
+def _plan_parameters(
+    project: Project, spec: GraderSpec, version: int, scope: Scope
+) -> dict[str, Any]:
+    return {"version": version, "grader": known_key(project, spec)} | _scope_parameters(
+        project, scope
+    )
 
 
 def known_key(project: Project, spec: GraderSpec) -> int:
@@ -289,8 +333,8 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
 def _pooled_keys(project: Project, passages: Collection[tuple[str, str]]) -> list[list[int]]:
     """Return the keys of queries and pooled passages by their ids."""
     rows = project.rows(
-        "SELECT query_key, passage_key FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        " WHERE list_contains($passages, [query_id, passage_id])",
+        "SELECT query_key, passage_key FROM pool JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE list_contains($passages, [query_id, passage_id])",
         {"passages": [list(pair) for pair in passages]},
     )
     return [list(row) for row in rows]
@@ -309,7 +353,9 @@ def _grading_depth(project: Project, scope: Scope) -> int | None:
         )
     if not run_names(project):
         raise InputError(
-            "no-runs", "No runs yet, so their top passages are unknown.", "Import runs: exam import runs FILE..."
+            "no-runs",
+            "No runs yet, so their top passages are unknown.",
+            "Import runs: exam import runs FILE...",
         )
     return scope.top
 
@@ -320,7 +366,8 @@ def pairs_to_grade(
     version: int,
     scope: Scope = EVERYTHING,
 ) -> list[list[tuple[int, int]]]:
-    """Return the pairs that a job has to ask, one list per query, ordered by passage so that prompts share a prefix.
+    """Return the pairs that a job has to ask, one list per query, ordered by passage so that
+    prompts share a prefix.
 
     Arguments and errors are those of `make_plan`.
     """
@@ -331,21 +378,28 @@ def pairs_to_grade(
     groups = group_pairs(
         (query_key, (question, passage))
         for query_key, question, passage in project.rows(
-            f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec, scope.sentences)})"
-            f" WHERE state IN ({states}) ORDER BY ALL" + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
+            "SELECT query_key, question_text_key, passage_text_key"
+            f" FROM ({missing_pairs(spec, scope.sentences)}) WHERE state IN ({states}) ORDER BY ALL"
+            + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
             _plan_parameters(project, spec, version, scope),
         )
     )
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
 
 
-def ordered_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> list[tuple[int, int]]:
-    """Return the pairs that a job has to ask, in an order in which similar prompts are neighbours; see `make_plan`."""
+def ordered_pairs(
+    project: Project, grader: Grader, version: int, scope: Scope
+) -> list[tuple[int, int]]:
+    """Return the pairs that a job has to ask, in an order in which similar prompts are neighbours;
+    see `make_plan`.
+    """
     groups = pairs_to_grade(project, grader.spec, version, scope)
     return [pair for group in groups for pair in order_pairs(grader, group)]
 
 
-def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
+def trial_pairs(
+    project: Project, spec: GraderSpec, drafted: Sequence[Question]
+) -> list[list[tuple[int, int]]]:
     """Return the ungraded pairs of wordings that may not be in the bank yet, one list per query.
 
     Args:
@@ -364,16 +418,18 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
         queries = asking_queries(project, [(question.query_id, question.subtopic_id)])
         rows = project.rows(
             "SELECT DISTINCT $question, pool.text_key FROM pool JOIN queries USING (query_key)"
-            " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
-            " ON g.passage_text_key = pool.text_key"
-            " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
-            " ON s.passage_text_key = pool.text_key"
+            " ANTI JOIN (FROM grades WHERE grader_key = $grader"
+            " AND question_text_key = $question) g ON g.passage_text_key = pool.text_key"
+            " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader"
+            " AND question_text_key = $question) s ON s.passage_text_key = pool.text_key"
             " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
             {"grader": key, "question": text_key, "queries": queries},
         )
         groups.setdefault(question.query_id, set()).update(set(rows) - taken)
         taken.update(rows)
-    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values() if pairs]
+    return [
+        sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values() if pairs
+    ]
 
 
 def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:
@@ -384,7 +440,8 @@ def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]])
     return PairsToGrade(
         pairs=pairs,
         questions={
-            k: Asked.read(text, spec.reads) for k, text in project.rows(texts.format("question_texts"), [question_keys])
+            k: Asked.read(text, spec.reads)
+            for k, text in project.rows(texts.format("question_texts"), [question_keys])
         },
         passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
     )
@@ -411,8 +468,11 @@ class LeftOut:
         return self.other_kind + self.no_text + self.no_answer_key + self.no_choices
 
 
-def left_out(project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None) -> LeftOut:
-    """Count the questions of a bank version that a grader skips, each by the first reason that applies.
+def left_out(
+    project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None
+) -> LeftOut:
+    """Count the questions of a bank version that a grader skips, each by the first reason that
+    applies.
 
     Args:
         queries: ids of the queries to include; None for all.
@@ -422,7 +482,10 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     direct, counts = spec.method == "direct", Counter[str]()
     # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
-    untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
+    untitled = {
+        query_id
+        for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")
+    }
     if direct:
         asked = [query_as_question(project, query.query_id) for query in query_overviews(project)]
     else:
@@ -441,9 +504,14 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
 
 
 Which = Literal["failed", "defaulted"]
-"""Failed: the pair was asked without a usable reply. Defaulted: it has a rating although the reply names none."""
+"""Failed: the pair was asked without a usable reply. Defaulted: it has a rating although the reply
+names none.
+"""
 
-DEFAULTS = {0: "the answer is ill-formed, or says that the question is unanswerable", 1: "the answer has no rating"}
+DEFAULTS = {
+    0: "the answer is ill-formed, or says that the question is unanswerable",
+    1: "the answer has no rating",
+}
 """Descriptions of replies that get a default rating, by rating (EXAM++, section 4.2.2)."""
 
 
@@ -474,13 +542,17 @@ class Doubtful:
     attempts: int
 
 
-def count_reasons(project: Project, grader: StoredGrader, which: Which, version: int) -> list[tuple[str, int]]:
-    """Return the numbers of failed or defaulted pairs that a bank version needs, by reason, the commonest first."""
+def count_reasons(
+    project: Project, grader: StoredGrader, which: Which, version: int
+) -> list[tuple[str, int]]:
+    """Return the numbers of failed or defaulted pairs that a bank version needs, by reason, the
+    commonest first.
+    """
     return [
         (str(reason), int(count))
         for reason, count in project.rows(
-            f"SELECT reason, count(*) AS n FROM ({_doubtful_sql(grader, which)}) GROUP BY reason ORDER BY n DESC, "
-            "reason",
+            f"SELECT reason, count(*) AS n FROM ({_doubtful_sql(grader, which)}) GROUP BY reason"
+            " ORDER BY n DESC, reason",
             {"grader": grader.key, "version": version},
         )
     ]
@@ -508,33 +580,44 @@ def doubtful_pairs(
         for row in project.rows(
             "SELECT query_id, q.text, asked, passage_id, t.text, rating, reason, raw, attempts FROM"
             f" (FROM ({_doubtful_sql(grader, which)}) WHERE $reason IS NULL OR reason = $reason"
-            "  ORDER BY query_key, question_text_key, passage_text_key LIMIT $limit OFFSET $offset) d"
-            " JOIN queries q USING (query_key)"
-            " JOIN passage_texts t ON t.text_key = d.passage_text_key"
-            " JOIN (SELECT query_key, p.text_key AS passage_text_key, min_by(passage_id, position) AS passage_id"
+            "  ORDER BY query_key, question_text_key, passage_text_key"
+            " LIMIT $limit OFFSET $offset) d JOIN queries q USING (query_key)"
+            " JOIN passage_texts t ON t.text_key = d.passage_text_key JOIN (SELECT query_key,"
+            " p.text_key AS passage_text_key, min_by(passage_id, position) AS passage_id"
             f"  FROM {asked_pool(grader.spec)} p JOIN passages USING (passage_key) GROUP BY ALL)"
             " USING (query_key, passage_text_key)"
             " ORDER BY query_key, question_text_key, passage_text_key",
-            {"grader": grader.key, "version": version, "reason": reason, "limit": limit, "offset": offset},
+            {
+                "grader": grader.key,
+                "version": version,
+                "reason": reason,
+                "limit": limit,
+                "offset": offset,
+            },
         )
     ]
 
 
 def _doubtful_sql(grader: StoredGrader, which: Which) -> str:
-    """Return SQL with one row per pair: query_key, question_text_key, passage_text_key, asked, rating, reason, raw,
-    attempts.
+    """Return SQL with one row per pair: query_key, question_text_key, passage_text_key, asked,
+    rating, reason, raw, attempts.
 
-    It joins the bank and the pool to the few failed or defaulted pairs, which is faster than the reverse.
+    It joins the bank and the pool to the few failed or defaulted pairs, which is faster than the
+    reverse.
     """
     if which == "failed":
         doubtful = (
-            "SELECT question_text_key, passage_text_key, NULL::TINYINT AS rating, last.reason AS reason,"
-            " last.raw AS raw, attempts FROM (SELECT question_text_key, passage_text_key, count(*) AS attempts,"
-            "  max_by({'reason': reason, 'raw': raw}, rowid) AS last FROM failures WHERE grader_key = $grader"
+            "SELECT question_text_key, passage_text_key, NULL::TINYINT AS rating,"
+            " last.reason AS reason, last.raw AS raw, attempts"
+            " FROM (SELECT question_text_key, passage_text_key, count(*) AS attempts,"
+            "  max_by({'reason': reason, 'raw': raw}, rowid) AS last FROM failures"
+            " WHERE grader_key = $grader"
             "  GROUP BY ALL)"
-            # Restrict the grades to failed pairs first, so that the engine need not load all others.
+            # Restrict the grades to failed pairs first, so that the engine need not load all
+            # others.
             " ANTI JOIN (SELECT question_text_key, passage_text_key FROM grades SEMI JOIN"
-            "  (FROM failures WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
+            "  (FROM failures WHERE grader_key = $grader)"
+            " USING (question_text_key, passage_text_key)"
             "  WHERE grader_key = $grader) USING (question_text_key, passage_text_key)"
         )
     else:
@@ -545,11 +628,13 @@ def _doubtful_sql(grader: StoredGrader, which: Which) -> str:
             " FROM grades WHERE grader_key = $grader AND defaulted"
         )
     return (
-        "SELECT min(p.query_key) AS query_key, d.question_text_key, d.passage_text_key, any_value(b.asked) AS asked,"
+        "SELECT min(p.query_key) AS query_key, d.question_text_key, d.passage_text_key,"
+        " any_value(b.asked) AS asked,"
         " any_value(d.rating) AS rating, any_value(d.reason) AS reason, any_value(d.raw) AS raw,"
         " any_value(d.attempts) AS attempts"
         f" FROM ({doubtful}) d JOIN {asked_bank(grader.spec)} b ON b.text_key = d.question_text_key"
-        # A difference, not an equation: with an equation the engine would load the whole bank before it filters.
-        f" JOIN {asked_pool(grader.spec)} p ON p.text_key = d.passage_text_key WHERE p.query_key - b.query_key = 0"
-        " GROUP BY d.question_text_key, d.passage_text_key"
+        # A difference, not an equation: with an equation the engine would load the whole bank
+        # before it filters.
+        f" JOIN {asked_pool(grader.spec)} p ON p.text_key = d.passage_text_key"
+        " WHERE p.query_key - b.query_key = 0 GROUP BY d.question_text_key, d.passage_text_key"
     )

@@ -1,4 +1,4 @@
-"""Grading elsewhere: export of missing calls or pairs to a file, and import of answers or grades."""
+"""Grading elsewhere: export of missing calls or pairs to a file, import of answers or grades."""
 
 from __future__ import annotations
 
@@ -111,21 +111,27 @@ class Taking:
         for reply in answered:
             pair = pair_of_call(reply.name)
             # Equal names are the same call, and the first answer counts.
-            pair_replies.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
+            pair_replies.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(
+                reply.name, reply
+            )
         graded, failed = self._known(list(pair_replies))
         for pair in graded:
             self.waiting.pop(pair)
         outcomes: list[Outcome] = []
         usage = self.taken.usage
         fresh = [pair for pair in pair_replies if pair not in graded]
-        for pair, played, _ in replay_pairs(self.project, self.grader, fresh, pair_replies, self.key):
+        for pair, played, _ in replay_pairs(
+            self.project, self.grader, fresh, pair_replies, self.key
+        ):
             if played.grade is None:
                 continue
             del self.waiting[pair]
             if played.grade.rating is None and pair in failed:
                 continue
             outcomes.append((*pair, played.grade))
-            usage = usage.plus(make_usage(len(pair_replies[pair]), played.used, self.price.of(*played.used)))
+            usage = usage.plus(
+                make_usage(len(pair_replies[pair]), played.used, self.price.of(*played.used))
+            )
             self.models.update(played.models)
         self.taken = replace(
             self.taken,
@@ -141,10 +147,15 @@ class Taking:
         fresh = [
             outcome
             for outcome in outcomes
-            if outcome[:2] not in graded and not (outcome[2].rating is None and outcome[:2] in failed)
+            if outcome[:2] not in graded
+            and not (outcome[2].rating is None and outcome[:2] in failed)
         ]
         known = self.taken.known + len(graded)
-        self.taken = replace(self.taken, known=known, usage=self.taken.usage.plus(used) if fresh else self.taken.usage)
+        self.taken = replace(
+            self.taken,
+            known=known,
+            usage=self.taken.usage.plus(used) if fresh else self.taken.usage,
+        )
         self.write(fresh)
 
     def unfinished(self) -> dict[Pair, list[Reply]]:
@@ -152,15 +163,23 @@ class Taking:
         used: set[str] = set()
         for _ in replay_pairs(self.project, self.grader, self.waiting, self.waiting, used=used):
             pass
-        used_names = {pair: sorted(used.intersection(replies)) for pair, replies in self.waiting.items()}
-        return {pair: [self.waiting[pair][name] for name in names] for pair, names in used_names.items() if names}
+        used_names = {
+            pair: sorted(used.intersection(replies)) for pair, replies in self.waiting.items()
+        }
+        return {
+            pair: [self.waiting[pair][name] for name in names]
+            for pair, names in used_names.items()
+            if names
+        }
 
     def end(self) -> TakenIn:
         """Close the job of answers from files, and return the counts."""
         unfinished = self.unfinished()
         left = sum(map(len, self.waiting.values())) - sum(map(len, unfinished.values()))
         remarks = other_models_note(self.grader.spec.model, self.models)
-        self.taken = replace(self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks)
+        self.taken = replace(
+            self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks
+        )
         if (job := self.job) is not None:
             counts = {"graded": self.taken.graded, "failed": self.taken.failed}
 
@@ -177,7 +196,8 @@ class Taking:
             set(
                 self.project.rows(
                     f"SELECT DISTINCT question_text_key, passage_text_key FROM {table}"
-                    " JOIN (SELECT unnest($questions) AS question_text_key, unnest($passages) AS passage_text_key)"
+                    " JOIN (SELECT unnest($questions) AS question_text_key, unnest($passages) AS"
+                    " passage_text_key)"
                     # Pairs that failed in another job are asked again by this one.
                     " USING (question_text_key, passage_text_key) WHERE grader_key = $grader"
                     f" AND ($job IS NULL OR {table == 'grades'} OR job_key = $job)",
@@ -205,7 +225,9 @@ class Taking:
             job = self.job
             if job is None:
                 job = add_job(cursor, "grading", key, {"elsewhere": True}, 0, self.author)
-                log_action(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
+                log_action(
+                    cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0
+                )
             add_outcomes(cursor, key, outcomes, job)
             if self.asked_here:
                 count_results(cursor, job, graded, failed)
@@ -221,12 +243,15 @@ class Taking:
             self.taken,
             graded=self.taken.graded + graded,
             failed=self.taken.failed + failed,
-            defaulted=self.taken.defaulted + sum(grade.status == "defaulted" for _, _, grade in outcomes),
+            defaulted=self.taken.defaulted
+            + sum(grade.status == "defaulted" for _, _, grade in outcomes),
         )
 
 
 def is_answered(reply: Reply) -> bool:
-    """Return whether there is an answer or a lasting error. After a temporary error, the call may be repeated."""
+    """Return whether there is an answer or a lasting error. After a temporary error, the call may
+    be repeated.
+    """
     return reply.content is not None or (
         reply.error is not None and not (reply.status and is_passing_status(reply.status))
     )
@@ -235,7 +260,9 @@ def is_answered(reply: Reply) -> bool:
 def _known_answer(
     grader: Grader, pair: Pair, replies: Replies, used: set[str] | None, body: Mapping[str, Any]
 ) -> CallResult | None:
-    """Return the known answer to a call of a pair, and add its name to `used`; None if it is not answered."""
+    """Return the known answer to a call of a pair, and add its name to `used`; None if it is not
+    answered.
+    """
     name = call_name(grader, pair, body)
     reply = replies.get(name)
     if reply is None or not is_answered(reply):
@@ -261,19 +288,24 @@ def replay_pairs(
         used: gets the names of the answers that were needed.
 
     Yields:
-        For each pair, in order, its state and its next call; None instead of a call if the pair needs no more answers.
+        For each pair, in order, its state and its next call; None instead of a call if the pair
+            needs no more answers.
     """
     for chunk in in_chunks(pairs, CHUNK):
         texts = with_texts(project, grader.spec, chunk)
         for pair in chunk:
             known = partial(_known_answer, grader, pair, known_replies.get(pair, {}), used)
-            played = replay_pair(grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key)
+            played = replay_pair(
+                grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key
+            )
             yield (
                 pair,
                 played,
                 None
                 if played.body is None
-                else WrittenCall(call_name(grader, pair, played.body), request_kind(grader), played.body),
+                else WrittenCall(
+                    call_name(grader, pair, played.body), request_kind(grader), played.body
+                ),
             )
 
 
@@ -291,7 +323,9 @@ def pair_of_call(name: str) -> Pair:
 def find_name_fault(name: str, grader: Grader) -> str:
     """Return why a name cannot be a call of the grader; empty if it can."""
     parts = name.split(".")
-    if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
+    if len(parts) != 4 or not all(
+        part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]
+    ):
         return "the custom_id does not belong to a planned call"
     if parts[0] != grader.spec.fingerprint[:FINGERPRINT]:
         return f"the call was not planned for grader {grader.spec.name}"
@@ -304,7 +338,9 @@ def in_chunks(things: Iterable[One], size: int) -> Iterator[list[One]]:
         yield batch
 
 
-def replies_by_pair(replies: Iterable[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
+def replies_by_pair(
+    replies: Iterable[Reply], grader: Grader, report: Report
+) -> dict[Pair, dict[str, Reply]]:
     grouped: dict[Pair, dict[str, Reply]] = {}
     for reply in replies:
         if fault := find_name_fault(reply.name, grader):
@@ -314,7 +350,9 @@ def replies_by_pair(replies: Iterable[Reply], grader: Grader, report: Report) ->
     return grouped
 
 
-def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, report: Report) -> None:
+def refuse_unknown(
+    project: Project, replies: Sequence[Reply], grader: Grader, report: Report
+) -> None:
     """Refuse answers that do not belong to calls of this grader, or to texts of this project."""
     ours = replies_by_pair(replies, grader, report)
     texts = with_texts(project, grader.spec, list(ours))
@@ -335,8 +373,9 @@ class Written:
 
     Args:
         calls: number of its rows: calls of an endpoint, or pairs for any other grader.
-        settled: number of pairs that need no further answer: an empty passage, a prompt that is too long, or all
-            answers are known. They get their grades with the import of answers, or by grading here.
+        settled: number of pairs that need no further answer: an empty passage, a prompt that is too
+            long, or all answers are known. They get their grades with the import of answers, or by
+            grading here.
     """
 
     calls: int
@@ -354,22 +393,25 @@ def write_missing(
 ) -> Written:
     """Write the missing pairs to a file, to be graded elsewhere.
 
-    For a model behind an endpoint, the file has the calls, which any engine can answer. If a method asks twice, the
-    file has the first calls; with the answers to these, the second ones. For any other grader the file has the pairs
-    with their texts, for `graders.grade_plan`.
+    For a model behind an endpoint, the file has the calls, which any engine can answer. If a method
+    asks twice, the file has the first calls; with the answers to these, the second ones. For any
+    other grader the file has the pairs with their texts, for `graders.grade_plan`.
 
     Args:
         grader: the grader; its model is not called.
-        path: a Parquet file; for calls also a JSONL file in the form of a batch endpoint. The extension decides.
+        path: a Parquet file; for calls also a JSONL file in the form of a batch endpoint. The
+            extension decides.
         version: bank version whose active questions are asked.
         scope: selection of the missing pairs.
         answers: files of answers that are known already.
-        parameters: parameters of the grader for `make_grader`; None for no parameters. A plan of pairs stores them.
+        parameters: parameters of the grader for `make_grader`; None for no parameters. A plan of
+            pairs stores them.
 
     Raises:
         FileError: a file of answers is unusable.
         GradingError: the model of the grader changed, see `bank.refuse_drifted`.
-        InputError: the file cannot be written, or this grader has no calls and the file is not Parquet.
+        InputError: the file cannot be written, or this grader has no calls and the file is not
+            Parquet.
     """
     refuse_drifted(project, grader.spec)
     if not is_remote(grader):
@@ -377,9 +419,12 @@ def write_missing(
             raise InputError(
                 "grader-without-requests",
                 f"{grader.spec.name} does not use an endpoint.",
-                "Write its pairs with -o FILE.parquet and without --after, or choose a grader with --back-end openai.",
+                "Write its pairs with -o FILE.parquet and without --after, or choose a grader with"
+                " --back-end openai.",
             )
-        planned = PlannedGrader(grader.spec.method, parameters or {}, list_prompts(project), grader.spec.fingerprint)
+        planned = PlannedGrader(
+            grader.spec.method, parameters or {}, list_prompts(project), grader.spec.fingerprint
+        )
         return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
     report = Report()
     known_replies = replies_by_pair(read_replies(answers, report), grader, report)
@@ -398,7 +443,9 @@ def write_missing(
     return Written(write_calls(missing_calls(), path), settled)
 
 
-def _named_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> Iterator[tuple[str, Asked, str]]:
+def _named_pairs(
+    project: Project, grader: Grader, version: int, scope: Scope
+) -> Iterator[tuple[str, Asked, str]]:
     for pairs in in_chunks(ordered_pairs(project, grader, version, scope), CHUNK):
         texts = with_texts(project, grader.spec, pairs)
         for pair in pairs:
@@ -410,17 +457,22 @@ def _name_of_pair(grader: Grader, pair: Pair, asked: Asked, passage: str) -> str
     return call_name(grader, pair, {"question": asked.written, "passage": passage})
 
 
-def import_answer_files(project: Project, grader: Grader, sources: Sequence[Source], author: str) -> TakenIn:
-    """Import an engine's answers as grades. Repetition and the order of files do not change the result.
+def import_answer_files(
+    project: Project, grader: Grader, sources: Sequence[Source], author: str
+) -> TakenIn:
+    """Import an engine's answers as grades. Repetition and the order of files do not change the
+    result.
 
     Args:
         grader: the grader whose calls were exported.
-        sources: files of answers; if a method asks twice, include those to the first and the second calls.
+        sources: files of answers; if a method asks twice, include those to the first and the second
+            calls.
         author: the person who imports them.
 
     Raises:
         GradingError: the grader uses no endpoint.
-        FileError: a row does not answer a call of this grader about texts of this project. Nothing was changed.
+        FileError: a row does not answer a call of this grader about texts of this project. Nothing
+            was changed.
     """
     request_kind(grader)
     report = Report()
@@ -428,7 +480,8 @@ def import_answer_files(project: Project, grader: Grader, sources: Sequence[Sour
     for replies in in_chunks(read_replies(sources, report), CHUNK):
         refuse_unknown(project, replies, grader, report)
     report.raise_if_refused(
-        "Nothing was imported. Use the answer files exactly as they were written, with the same grader."
+        "Nothing was imported. Use the answer files exactly as they were written,"
+        " with the same grader."
     )
     taking = Taking(project, grader, author)
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
@@ -436,7 +489,9 @@ def import_answer_files(project: Project, grader: Grader, sources: Sequence[Sour
     return taking.end()
 
 
-def import_grade_files(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
+def import_grade_files(
+    project: Project, grader: Grader, paths: Sequence[Path], author: str
+) -> TakenIn:
     """Import files of grades from `graders.grade_plan`.
 
     Repetition and the order of files do not change the result.
@@ -446,7 +501,8 @@ def import_grade_files(project: Project, grader: Grader, paths: Sequence[Path], 
         author: the person who imports them.
 
     Raises:
-        FileError: a row is not a grade of this grader for texts of this project. Nothing was changed.
+        FileError: a row is not a grade of this grader for texts of this project. Nothing was
+            changed.
     """
     report = Report()
     # All files are checked before anything is written.
@@ -457,7 +513,8 @@ def import_grade_files(project: Project, grader: Grader, paths: Sequence[Path], 
         except ValueError as error:
             report.refuse(path.name, None, "unreadable-file", str(error))
     report.raise_if_refused(
-        "Nothing was imported. Use the files that exam grade-plan wrote with the grader of the plan."
+        "Nothing was imported. Use the files that exam grade-plan wrote with the"
+        " grader of the plan."
     )
     taking = Taking(project, grader, author)
     for path in paths:
@@ -472,7 +529,11 @@ def import_grade_files(project: Project, grader: Grader, paths: Sequence[Path], 
 def _refuse_unknown_grades(
     project: Project, grader: Grader, rows: Sequence[NamedGrade], file: str, report: Report
 ) -> None:
-    faults = {row.line: ("unknown-call", fault) for row in rows if (fault := find_name_fault(row.name, grader))}
+    faults = {
+        row.line: ("unknown-call", fault)
+        for row in rows
+        if (fault := find_name_fault(row.name, grader))
+    }
     ours = [row for row in rows if row.line not in faults]
     texts = with_texts(project, grader.spec, [pair_of_call(row.name) for row in ours])
     for row in ours:

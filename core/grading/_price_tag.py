@@ -35,16 +35,20 @@ from ._grader_checks import pairs_again
 from ._needed_pairs import EVERYTHING, Scope, pairs_to_grade, with_texts
 
 CHARACTERS_A_TOKEN = 4
-"""Estimated number of characters per token, for estimates without the model's tokenizer; about right for English."""
+"""Estimated number of characters per token, for estimates without the model's tokenizer; about
+right for English.
+"""
 CACHED_FROM, CACHED_STEP = 1024, 128
-"""Minimum and step of the cached tokens of a prompt at OpenAI (its guide to prompt caching, "How it works").
+"""Minimum and step of the cached tokens of a prompt at OpenAI (its guide to prompt caching, "How it
+works").
 
 Other endpoints cache shorter prefixes, such as the blocks of 16 tokens of vLLM.
 """
 
 
 def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CACHED_STEP) -> float:
-    """Return the share of the tokens that were read with the prompt before, from 0 to 1; 0 for fewer than two prompts.
+    """Return the share of the tokens that were read with the prompt before, from 0 to 1; 0 for
+    fewer than two prompts.
 
     Args:
         prompts: prompts in the order in which they are asked.
@@ -80,14 +84,16 @@ class PriceTag:
         input_tokens, output_tokens: numbers of tokens read and written.
         cost: in the currency of the price table; None if the model has no price there.
         seconds: by the rate of this grader's earlier jobs; None without any.
-        counted: whether the model's own tokenizer counted; if not, tokens are estimated from characters.
-        thinking_tokens: reasoning tokens among those written: by earlier jobs of the grader, or the limit of the
-            model without such jobs.
-        cached_tokens: cached tokens among those read, by OpenAI's rule: a prompt shares at least `prefixes.CACHED_FROM`
-            tokens with the one before. If the price table has a price for them, the cost uses it.
+        counted: whether the model's own tokenizer counted; if not, tokens are estimated from
+            characters.
+        thinking_tokens: reasoning tokens among those written: by earlier jobs of the grader, or the
+            limit of the model without such jobs.
+        cached_tokens: cached tokens among those read, by OpenAI's rule: a prompt shares at least
+            `prefixes.CACHED_FROM` tokens with the one before. If the price table has a price for
+            them, the cost uses it.
         batch_cost: cost as batches; None if the model has no price, or its calls cannot be batched.
-        sentinels: pairs that the drift watch asks again, in addition to `pairs`. Their calls, tokens and cost are
-            included.
+        sentinels: pairs that the drift watch asks again, in addition to `pairs`. Their calls,
+            tokens and cost are included.
     """
 
     pairs: int
@@ -103,10 +109,13 @@ class PriceTag:
     sentinels: int = 0
 
 
-def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
+def price_tag(
+    project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING
+) -> PriceTag:
     """Estimate the usage of a job.
 
-    For a grader that checks answers with a second call, the estimate assumes that every answer is checked.
+    For a grader that checks answers with a second call, the estimate assumes that every answer is
+    checked.
 
     Args:
         version: bank version whose active questions are asked.
@@ -129,7 +138,9 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
     counted = True
     calls = read = written = 0
     for question, passage in texts.pairs:
-        for call in _typical_calls(grader.steps(texts.questions[question], texts.passages[passage])):
+        for call in _typical_calls(
+            grader.steps(texts.questions[question], texts.passages[passage])
+        ):
             tokens, exact = _count_tokens(grader, call)
             counted = counted and exact
             calls, read, written = calls + 1, read + tokens, written + _written_tokens(grader, call)
@@ -160,7 +171,7 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
 
 
 def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair]) -> float:
-    """Return the share of tokens that an endpoint read with the prompt before; 0 for a local model."""
+    """Return the share of tokens that an endpoint reads with the prompt before; 0 if local."""
     if not is_remote(grader):
         return 0.0
     shares: list[float] = []
@@ -173,19 +184,22 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
 
 
 def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
-    """Return the prompt of the first call of a pair, as one text; empty if the pair needs no call."""
+    """Return the prompt of a pair's first call, as one text; empty if the pair needs no call."""
     question, passage = pair
     calls = _typical_calls(grader.steps(texts.questions[question], texts.passages[passage]))
     return fill_prompt(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
 
 
 def _thinking_per_call(project: Project, grader: ReadingGrader) -> float:
-    """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit of the model."""
+    """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit
+    of the model.
+    """
     room = grader_endpoint(grader).endpoint.thinking if is_remote(grader) else 0
     if not room:
         return 0.0
     known = project.value(
-        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders ON subject_key = grader_key"
+        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs"
+        " JOIN graders ON subject_key = grader_key"
         " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
         [grader.spec.fingerprint],
     )
@@ -202,23 +216,32 @@ def _typical_calls(steps: Steps) -> list[Call]:
 
 
 def _written_tokens(grader: ReadingGrader, call: Call) -> int:
-    in_json = call.form in ("rating", "yes-no", "letter") and getattr(grader.back_end, "dialect", {}).get("structured")
+    in_json = call.form in ("rating", "yes-no", "letter") and getattr(
+        grader.back_end, "dialect", {}
+    ).get("structured")
     return WRITTEN_JSON if in_json else WRITTEN.get(call.form, WRITTEN_TEXT)
 
 
 def _count_tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
-    text = call.values["context"] if call.form == "span" else fill_prompt(call.prompt, call.values, call.fence).joined()
+    text = (
+        call.values["context"]
+        if call.form == "span"
+        else fill_prompt(call.prompt, call.values, call.fence).joined()
+    )
     counted = grader.back_end.count_tokens(text)
     return (len(text) // CHARACTERS_A_TOKEN + 1, False) if counted is None else (counted, True)
 
 
 def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
-    """Return the seconds for some pairs by the rate of this grader's earlier jobs; None without enough of them."""
+    """Return the seconds for some pairs by the rate of this grader's earlier jobs; None without
+    enough of them.
+    """
     rate = project.value(
-        "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE subject_key = ?"
+        "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)) FROM jobs"
+        " WHERE subject_key = ?"
         # Waiting for batches says nothing about the speed of calls.
-        " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL AND ended_at > started_at"
-        " HAVING sum(done + failed) >= 20",
+        " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL"
+        " AND ended_at > started_at HAVING sum(done + failed) >= 20",
         [project.read(lambda cursor: grader_key(cursor, grader.spec))],
     )
     return pairs / rate if rate else None
@@ -241,7 +264,8 @@ def estimate_record(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
 
 
 def billing_sentence(estimate: Mapping[str, Any] | None, usage: Usage) -> str:
-    """Return a sentence that compares billed and estimated usage; empty without calls or without an estimate.
+    """Return a sentence that compares billed and estimated usage; empty without calls or without an
+    estimate.
 
     Args:
         estimate: result of `estimate_record`; None for a job of earlier versions.
@@ -266,9 +290,11 @@ class Bill:
 
     Args:
         job, grader, state: facts of the job.
-        told: calls, tokens and cost by name, as `estimate_record` returns them; the cost is None without a price.
+        told: calls, tokens and cost by name, as `estimate_record` returns them; the cost is None
+            without a price.
         billed: the billed usage, by the same names.
-        tokens_off: billed tokens (read and written) divided by estimated ones, minus 1; None before any are billed.
+        tokens_off: billed tokens (read and written) divided by estimated ones, minus 1; None before
+            any are billed.
     """
 
     job: int
@@ -323,7 +349,8 @@ def sampled_price(
     written: int,
     things: int | None = None,
 ) -> PriceTag:
-    """Estimate the cost of a job from the prompts of a sample of its calls, without calling the model.
+    """Estimate the cost of a job from the prompts of a sample of its calls, without calling the
+    model.
 
     Args:
         model: as the price table names it.

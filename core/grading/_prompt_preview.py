@@ -1,4 +1,6 @@
-"""Trying a grader or a prompt: previews of prompts without a call of a model, and samples of judged passages."""
+"""Trying a grader or a prompt: previews of prompts without a call of a model, and samples of judged
+passages.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ WORDS = 5
 
 
 def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Question]:
-    """Return the questions of a query to try a prompt on, or the query itself if the prompt is about a query."""
+    """Return the questions of a query to try a prompt on, or the query itself if the prompt is
+    about a query.
+    """
     grader = _preview_grader(prompt)
     if grader is not None:
         return questions_to_try(project, grader.spec, query_id)
@@ -56,7 +60,11 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
         return [query_as_question(project, query_id)]
     asked = readable_questions(project, list_questions(project, None, query_id))
     found = [question for question in asked if question.active and question.text]
-    return [q for q in found if q.answer_key] if "correct_answer" in prompt_variables(prompt) else found
+    return (
+        [q for q in found if q.answer_key]
+        if "correct_answer" in prompt_variables(prompt)
+        else found
+    )
 
 
 def fill_for_question(
@@ -74,22 +82,30 @@ def fill_for_question(
     """
     grader = _preview_grader(prompt, fence)
     if isinstance(grader, ReadingGrader):
-        steps = grader.steps(Asked(question.text or "", question.answer_key or "", question.choices), passage)
+        steps = grader.steps(
+            Asked(question.text or "", question.answer_key or "", question.choices), passage
+        )
         try:
             call = next(steps)
         except StopIteration as end:
             raise InputError(
-                "prompt-not-filled", f"The prompt cannot be filled in: {end.value.reason}.", "Choose another question."
+                "prompt-not-filled",
+                f"The prompt cannot be filled in: {end.value.reason}.",
+                "Choose another question.",
             ) from end
         return fill_prompt(call.prompt, call.values, call.fence)
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = prompt_values(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
     if prompt.use not in OF_QUERY:
         values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
-        values["correct_answer"] = question.answer_key or ("" if prompt.use not in OF_ANSWERS else RIGHT_ANSWER)
+        values["correct_answer"] = question.answer_key or (
+            "" if prompt.use not in OF_ANSWERS else RIGHT_ANSWER
+        )
         values |= {"result": ANSWER, "n_tokens": str(WORDS)}
         values["task_domain"] = project.name
-    if lacking := [IN_WORDS.get(name, name) for name in prompt_variables(prompt) if name not in values]:
+    if lacking := [
+        IN_WORDS.get(name, name) for name in prompt_variables(prompt) if name not in values
+    ]:
         raise InputError(
             "prompt-value-missing",
             f"Prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
@@ -99,7 +115,9 @@ def fill_for_question(
 
 
 def _preview_grader(prompt: Prompt, fence: bool = False) -> Grader | None:
-    """Return a grader for this prompt, whose model is never called; None if no grader uses such prompts."""
+    """Return a grader for this prompt, whose model is never called; None if no grader uses such
+    prompts.
+    """
     if prompt.use not in GRADERS:
         return None
     parameters = {"prompt": prompt.name, "fence": fence}
@@ -109,14 +127,20 @@ def _preview_grader(prompt: Prompt, fence: bool = False) -> Grader | None:
         return make_grader(prompt.use, parameters, {prompt.name: prompt})
 
 
-def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = None) -> list[Question]:
+def questions_to_try(
+    project: Project, spec: GraderSpec, query_id: str | None = None
+) -> list[Question]:
     """Return the active questions that a grader can be asked; for a direct grader, the queries.
 
     Args:
         query_id: only those of this query; None for all.
     """
     if spec.method == "direct":
-        ids = [query.query_id for query in query_overviews(project) if query_id in (None, query.query_id)]
+        ids = [
+            query.query_id
+            for query in query_overviews(project)
+            if query_id in (None, query.query_id)
+        ]
         asked = [query_as_question(project, query) for query in ids]
     else:
         known = readable_questions(project, list_questions(project, None, query_id))
@@ -125,22 +149,27 @@ def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = 
 
 
 def pair_to_try(
-    project: Project, spec: GraderSpec, question_id: str | None = None, passage_id: str | None = None
+    project: Project,
+    spec: GraderSpec,
+    question_id: str | None = None,
+    passage_id: str | None = None,
 ) -> tuple[Asked, str]:
     """Return a question and the text of a passage to try a grader on.
 
     Args:
-        question_id: id of a question (of a query, for a direct grader); None for the first one that fits.
+        question_id: id of a question (of a query, for a direct grader); None for the first one that
+            fits.
         passage_id: a passage; None for the first one with a text in the query's pool.
 
     Raises:
-        InputError: the grader cannot be asked such a question, or the passage is unknown or has no text.
+        InputError: the grader cannot be asked such a question, or the passage is unknown or has no
+            text.
     """
     of_passage = [
         query_id
         for (query_id,) in project.rows(
-            "SELECT query_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            " WHERE passage_id = ?",
+            "SELECT query_id FROM pool JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE passage_id = ?",
             [passage_id],
         )
     ]
@@ -152,12 +181,15 @@ def pair_to_try(
         what = f"question '{question_id}'" if question_id else "any question"
         need = " and an answer key" if spec.reads else ""
         raise InputError(
-            "no-question-to-ask", f"This grader cannot use {what}.", f"Use an active question with text{need}."
+            "no-question-to-ask",
+            f"This grader cannot use {what}.",
+            f"Use an active question with text{need}.",
         )
     question = chosen[0]
     if passage_id is None:
         passage_id = project.value(
-            "SELECT passage_id FROM pool JOIN passages USING (passage_key) JOIN queries USING (query_key)"
+            "SELECT passage_id FROM pool JOIN passages USING (passage_key) JOIN queries"
+            " USING (query_key)"
             " WHERE query_id = ? AND pool.text_key IS NOT NULL ORDER BY position LIMIT 1",
             [question.query_id],
         )
@@ -170,14 +202,19 @@ def pair_to_try(
             else "The pool has no passage with text.",
             "Import passages with text.",
         )
-    return Asked(question.text or "", question.answer_key or "", question.choices), next(iter(texts.values()))
+    return Asked(question.text or "", question.answer_key or "", question.choices), next(
+        iter(texts.values())
+    )
 
 
-def judged_sample(project: Project, spec: GraderSpec, source: str, size: int = 10) -> list[tuple[str, str, int]]:
-    """Return judged passages of the pool on which a grader can be tried: query id, passage id and judgment.
+def judged_sample(
+    project: Project, spec: GraderSpec, source: str, size: int = 10
+) -> list[tuple[str, str, int]]:
+    """Return judged passages of the pool on which a grader can be tried: query id, passage id and
+    judgment.
 
-    The passages are spread over the values of the judgments and, within a value, over the queries. The same data gives
-    the same sample.
+    The passages are spread over the values of the judgments and, within a value, over the queries.
+    The same data gives the same sample.
 
     Args:
         source: name of the source of the judgments.
@@ -188,19 +225,30 @@ def judged_sample(project: Project, spec: GraderSpec, source: str, size: int = 1
         "WITH judged AS (SELECT query_id, passage_id, value,"
         f"  row_number() OVER (PARTITION BY value, query_id ORDER BY {order}) AS within"
         f"  FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
-        "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)"
         "  WHERE name = $source AND pool.text_key IS NOT NULL"
         f"  AND query_key IN (SELECT query_key FROM {asked_bank(spec)})),"
-        f" spread AS (SELECT *, row_number() OVER (PARTITION BY value ORDER BY within, {order}) AS turn FROM judged)"
-        f" SELECT query_id, passage_id, value FROM spread ORDER BY turn, value DESC, {order} LIMIT $size"
+        " spread AS (SELECT *, row_number() OVER (PARTITION BY value"
+        f" ORDER BY within, {order}) AS turn FROM judged) SELECT query_id, passage_id, value"
+        f" FROM spread ORDER BY turn, value DESC, {order} LIMIT $size"
     )
     given = {"source": source, "size": size, "version": latest_version(project)}
-    return project.cached(("judged sample", spec.fingerprint, source, size), lambda: list(project.rows(sql, given)))
+    return project.cached(
+        ("judged sample", spec.fingerprint, source, size), lambda: list(project.rows(sql, given))
+    )
 
 
 def has_only_samples(project: Project, spec: GraderSpec) -> bool:
     """Return whether a grader has graded nothing yet, except samples of judged passages."""
-    stored = next((grader for grader in stored_graders(project) if grader.spec.fingerprint in spec.fingerprints), None)
+    stored = next(
+        (
+            grader
+            for grader in stored_graders(project)
+            if grader.spec.fingerprint in spec.fingerprints
+        ),
+        None,
+    )
     return stored is None or all(
         job.request.get("passages") for job in find_jobs(project, "grading", subject=stored.key)
     )
@@ -222,7 +270,8 @@ class SampleOutcome:
 
     Args:
         passages: the sample.
-        min_rating, min_judgment: the label and the judgment from which a passage counts as relevant.
+        min_rating, min_judgment: the label and the judgment from which a passage counts as
+            relevant.
         pairs, failed, calls: numbers of the jobs that graded samples with this grader.
         cost: their cost; None without a price.
     """
@@ -242,9 +291,12 @@ class SampleOutcome:
 
     @property
     def agreeing(self) -> int:
-        """Number of passages that label and judgment both count as relevant, or both as not relevant."""
+        """Number of passages that label and judgment both count as relevant, or both as not
+        relevant.
+        """
         return sum(
-            tried.label is not None and (tried.label >= self.min_rating) == (tried.judgment >= self.min_judgment)
+            tried.label is not None
+            and (tried.label >= self.min_rating) == (tried.judgment >= self.min_judgment)
             for tried in self.passages
         )
 
@@ -265,16 +317,32 @@ def sample_outcome(
     Returns:
         None if the grader has graded nothing yet.
     """
-    stored = next((grader for grader in stored_graders(project) if grader.spec.fingerprint in spec.fingerprints), None)
+    stored = next(
+        (
+            grader
+            for grader in stored_graders(project)
+            if grader.spec.fingerprint in spec.fingerprints
+        ),
+        None,
+    )
     if stored is None or not (stored.grades or stored.failures):
         return None
     base = basis(project, replace(policy, grader=stored.spec.fingerprint, rating=Policy.rating))
     labels = label_qrels(project, base)
-    spent = [job for job in find_jobs(project, "grading", subject=stored.key) if job.request.get("passages")]
+    spent = [
+        job
+        for job in find_jobs(project, "grading", subject=stored.key)
+        if job.request.get("passages")
+    ]
     # Without a price, a job records a cost of 0.
-    priced = bool(spent) and all((job.request.get("told") or {}).get("cost") is not None for job in spent)
+    priced = bool(spent) and all(
+        (job.request.get("told") or {}).get("cost") is not None for job in spent
+    )
     return SampleOutcome(
-        [Tried(query, passage, value, labels.get(query, {}).get(passage)) for query, passage, value in sample],
+        [
+            Tried(query, passage, value, labels.get(query, {}).get(passage))
+            for query, passage, value in sample
+        ],
         base.min_rating,
         policy.min_judgment,
         sum(job.done + job.failed for job in spent),

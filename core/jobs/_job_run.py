@@ -13,8 +13,25 @@ from typing import Any, Generic, TypeVar
 
 from ..bank import model_prices
 from ..errors import GradingError, InputError, WorkbenchError
-from ..graders import NOTHING_USED, BackEnd, Control, Grader, OfferedEndpoint, Usage, current_access, use_access
-from ..records import Job, JobKind, count_results, end_job, recorded_jobs, set_usage, written_results
+from ..graders import (
+    NOTHING_USED,
+    BackEnd,
+    Control,
+    Grader,
+    OfferedEndpoint,
+    Usage,
+    current_access,
+    use_access,
+)
+from ..records import (
+    Job,
+    JobKind,
+    count_results,
+    end_job,
+    recorded_jobs,
+    set_usage,
+    written_results,
+)
 from ..store import ActName, Cursor, Project
 
 PATIENCE = 3600.0
@@ -81,9 +98,11 @@ def job_control(
     batch: bool = False,
     **options: Any,
 ) -> Control:
-    """Return the control of a job that asks a model. Each limit is the lower of the person's and the owner's.
+    """Return the control of a job that asks a model. Each limit is the lower of the person's and
+    the owner's.
 
-    Every model call starts here, so this is also where people whose role excludes spending are refused.
+    Every model call starts here, so this is also where people whose role excludes spending are
+    refused.
 
     Args:
         model: its name in the price table.
@@ -100,14 +119,19 @@ def job_control(
         return Control(concurrency=caps.concurrency, report=report, **options)
     project.require("ask models")
     offered: OfferedEndpoint | None = getattr(back_end, "offered", None)
-    calls = [cap for cap in (caps.max_calls, offered.max_calls if offered else None) if cap is not None]
-    costs = [cap for cap in (caps.max_cost, offered.max_cost if offered else None) if cap is not None]
+    calls = [
+        cap for cap in (caps.max_calls, offered.max_calls if offered else None) if cap is not None
+    ]
+    costs = [
+        cap for cap in (caps.max_cost, offered.max_cost if offered else None) if cap is not None
+    ]
     price = model_prices(project).get(model)
     if costs and price is None:
         raise InputError(
             "no-price",
             f"No price for {model}, so a cost limit cannot be kept.",
-            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or limit the calls.",
+            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or"
+            " limit the calls.",
         )
     # Local models cost no money.
     endpoint = hasattr(type(back_end), "offered")
@@ -124,13 +148,20 @@ def job_control(
 
 
 def trial_control(project: Project, grader: Grader) -> Control:
-    """Return the control for a person who waits for one call. Only the limits of the endpoint's owner apply.
+    """Return the control for a person who waits for one call. Only the limits of the endpoint's
+    owner apply.
 
     Raises:
         InputError: the owner has set a spending limit, but the model has no price.
     """
     # A person who waits can try again.
-    return job_control(project, grader.spec.model, getattr(grader, "back_end", None), Caps(patience=0.0), attempts=1)
+    return job_control(
+        project,
+        grader.spec.model,
+        getattr(grader, "back_end", None),
+        Caps(patience=0.0),
+        attempts=1,
+    )
 
 
 @dataclass(frozen=True)
@@ -184,7 +215,9 @@ CARRIED: dict[tuple[str, int], Control] = {}
 def find_jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
     """Return jobs like `project.recorded_jobs`, with the state "paused" for paused ones."""
     place = str(project.path)
-    paused = {key for (path, key), control in list(CARRIED.items()) if path == place and control.paused}
+    paused = {
+        key for (path, key), control in list(CARRIED.items()) if path == place and control.paused
+    }
     return [
         replace(job, state="paused") if job.key in paused and job.state == "running" else job
         for job in recorded_jobs(project, *kinds, **chosen)
@@ -214,7 +247,9 @@ def record_usage(cursor: Cursor, job: int, usage: Usage) -> None:
 
 
 COMMIT_SHARE = 0.2
-"""Share of a job's time that may go into commits. A crash loses only the results since the last commit."""
+"""Share of a job's time that may go into commits. A crash loses only the results since the last
+commit.
+"""
 COMMIT_SECONDS = 1.0
 """Longest time between two commits, in seconds."""
 
@@ -264,7 +299,8 @@ class Carrier(Generic[Result]):
             done = len(self.waiting) - failed
 
             def write_results(cursor: Cursor) -> None:
-                # If the database reported an error during a commit, it may have stored these results nevertheless.
+                # If the database reported an error during a commit, it may have stored these
+                # results nevertheless.
                 if written_results(cursor, self.job) == self.progress.done:
                     self.write(cursor, self.waiting)
                     count_results(cursor, self.job, done, failed)
@@ -280,7 +316,8 @@ class Carrier(Generic[Result]):
             self.waiting = []
         self.committed = time.monotonic()
         self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
-        # During a pause, `paused_seconds` grows after `committed` was set, so the difference may be negative.
+        # During a pause, `paused_seconds` grows after `committed` was set, so the difference may be
+        # negative.
         paused = self.control.paused_seconds - self.paused_before
         seconds = max(self.committed - self.started - paused, 0.0)
         self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)
@@ -288,7 +325,9 @@ class Carrier(Generic[Result]):
 
 
 REPORTED_ENDS = (Exception, KeyboardInterrupt)
-"""Ends of a job that its caller reports. Any other exception ends the caller too, as when a screen is closed."""
+"""Ends of a job that its caller reports. Any other exception ends the caller too, as when a screen
+is closed.
+"""
 
 
 def run_recorded_job(
@@ -305,8 +344,8 @@ def run_recorded_job(
 
     Args:
         batches: yields the results as they arrive; it ends early if the carrier's control says so.
-        again, rest: advice after an early end and its purpose, such as "Start grading again" and "to grade the
-            remaining pairs".
+        again, rest: advice after an early end and its purpose, such as "Start grading again" and
+            "to grade the remaining pairs".
         who: name of the failing part for unexpected errors, such as "The grader".
         remarks: returns sentences that are known at the end.
         log_end: logs the end, within the transaction that records it.
@@ -346,7 +385,9 @@ def run_recorded_job(
     return final
 
 
-def _job_end(control: Control, error: BaseException | None, again: str, rest: str, who: str) -> tuple[str, str]:
+def _job_end(
+    control: Control, error: BaseException | None, again: str, rest: str, who: str
+) -> tuple[str, str]:
     """Return the state and the message of a job that has ended, see `run_recorded_job`."""
     match error:
         case None if control.cancelled:
@@ -359,19 +400,30 @@ def _job_end(control: Control, error: BaseException | None, again: str, rest: st
         case WorkbenchError():
             return "failed", str(error)
         case MemoryError():
-            return "failed", f"Out of memory. Close other programs, or choose a smaller model. {again} {rest}."
+            return (
+                "failed",
+                f"Out of memory. Close other programs, or choose a smaller model. {again} {rest}.",
+            )
         case Exception():
-            # Models can raise any error. The job ends, its results are kept, and the message names the error.
+            # Models can raise any error. The job ends, its results are kept, and the message names
+            # the error.
             return "failed", f"{who} failed: {type(error).__name__}: {error}"
     control.cancel()
-    reason = "Cancelled from the keyboard." if isinstance(error, KeyboardInterrupt) else "The screen was closed."
+    reason = (
+        "Cancelled from the keyboard."
+        if isinstance(error, KeyboardInterrupt)
+        else "The screen was closed."
+    )
     return "cancelled", f"{str(error) or reason} {again} {rest}."
 
 
 LOGGED_LINES = 200
-"""Maximum number of log lines about failed calls that a screen can show; the log has all of them."""
+"""Maximum number of log lines about failed calls that a screen can show; the log has all of them.
+"""
 QUIET_SECONDS, QUIET_TIMES = 10.0, 3.0
-"""A job is quiet if no result arrives for `QUIET_SECONDS`, and for `QUIET_TIMES` the average time of a result."""
+"""A job is quiet if no result arrives for `QUIET_SECONDS`, and for `QUIET_TIMES` the average time
+of a result.
+"""
 
 Report = Callable[[str, Progress], None]
 """Called with the name of the active grader, examinee or model, and with its progress."""
@@ -427,7 +479,8 @@ class BackgroundJob:
         except WorkbenchError as error:
             self.progress = replace(self.progress, state="failed", message=str(error))
         except Exception as error:
-            # No caller waits for this thread: an error raised here would be lost if it were not shown.
+            # No caller waits for this thread: an error raised here would be lost if it were not
+            # shown.
             self.progress = Progress("failed", message=f"The job failed: {error}")
         finally:
             self.over = True
@@ -456,7 +509,11 @@ class BackgroundJob:
         if not self._times or self.over:
             return None
         quiet = self._clock() - self._came_at
-        return quiet if quiet > max(QUIET_SECONDS, QUIET_TIMES * self.progress.seconds / self._times) else None
+        return (
+            quiet
+            if quiet > max(QUIET_SECONDS, QUIET_TIMES * self.progress.seconds / self._times)
+            else None
+        )
 
     @property
     def seconds(self) -> float:
@@ -474,7 +531,11 @@ _starting = threading.Lock()
 
 
 def start_background(
-    project: Project, family: str, act: ActName, author: str, make: Callable[[Project], BackgroundJob]
+    project: Project,
+    family: str,
+    act: ActName,
+    author: str,
+    make: Callable[[Project], BackgroundJob],
 ) -> BackgroundJob:
     """Start a job in the background.
 
@@ -509,9 +570,15 @@ def start_background(
 def running_jobs(project: Project) -> dict[str, BackgroundJob]:
     """Return the running jobs that this process started for a project, by family."""
     place = str(project.path)
-    return {family: job for (path, family), job in list(_running.items()) if path == place and not job.over}
+    return {
+        family: job
+        for (path, family), job in list(_running.items())
+        if path == place and not job.over
+    }
 
 
 def current_job(project: Project, family: str = "grading") -> BackgroundJob | None:
-    """Return the running or last job of a family that this process started for a project; None without one."""
+    """Return the running or last job of a family that this process started for a project; None
+    without one.
+    """
     return _running.get((str(project.path), family))

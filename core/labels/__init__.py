@@ -1,4 +1,4 @@
-"""Labels, coverage and leaderboards from grades under a policy, in SQL and in memory for one query."""
+"""Labels, coverage and leaderboards from grades: in SQL, and in memory for one query."""
 
 from ..store import attach_face
 

@@ -117,7 +117,10 @@ from ._overrides import (
     write_override as write_override,
     write_withdrawal as write_withdrawal,
 )
-from ._parquet_leaderboards import GradeFiles as GradeFiles, leaderboard_of_files as leaderboard_of_files
+from ._parquet_leaderboards import (
+    GradeFiles as GradeFiles,
+    leaderboard_of_files as leaderboard_of_files,
+)
 from ._query_ratings import (
     QueryRatings as QueryRatings,
     coverage_measure as coverage_measure,

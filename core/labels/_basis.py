@@ -23,7 +23,9 @@ MISSING = -1
 Ratings = NDArray[np.int8]
 
 HALF = 0.5 + 1e-9
-"""Added to a mean before it is rounded down, because sums of decimal weights can be slightly below an exact half."""
+"""Added to a mean before it is rounded down, because sums of decimal weights can be slightly below
+an exact half.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class LabelRule:
     """The rule that turns the ratings of a passage into its label.
 
     Args:
-        kind: `max`, `support` (the highest level that at least `support` questions reach) or `mean` (the weighted
-            mean, rounded half up).
+        kind: `max`, `support` (the highest level that at least `support` questions reach) or `mean`
+            (the weighted mean, rounded half up).
     """
 
     kind: Literal["max", "support", "mean"]
@@ -52,12 +54,15 @@ def parse_rule(name: str) -> LabelRule:
     if found := re.fullmatch(r"support:([1-9]\d*)", name):
         return LabelRule("support", int(found[1]))
     raise InputError(
-        "unknown-label-rule", f"Unknown label rule '{name}'.", "Use max, mean or support:M (such as support:2)."
+        "unknown-label-rule",
+        f"Unknown label rule '{name}'.",
+        "Use max, mean or support:M (such as support:2).",
     )
 
 
 def parse_cuts(name: str) -> tuple[float, ...] | None:
-    """Return the cut points of a rating rule: None for `written`, empty for `expected`, or those of `expected:C1,C2,…`.
+    """Return the cut points of a rating rule: None for `written`, empty for `expected`, or those of
+    `expected:C1,C2,…`.
 
     Raises:
         InputError: unknown rule, or the cut points are not ascending numbers.
@@ -81,15 +86,17 @@ def parse_cuts(name: str) -> tuple[float, ...] | None:
 def weight_sql(weighted: bool) -> str:
     """Return the weight that counts, as SQL over a column `weight`.
 
-    Weights beyond the bound count as the bound, so that sums stay finite. Such weights occur in projects that are older
-    than the check at import.
+    Weights beyond the bound count as the bound, so that sums stay finite. Such weights occur in
+    projects that are older than the check at import.
     """
     return f"least(greatest(weight, {-MAX_WEIGHT}), {MAX_WEIGHT})" if weighted else "sign(weight)"
 
 
 def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.float64]:
     """Return the weights of questions that count, with the bounds of `weight_sql`."""
-    return weights_that_count(np.array([question.weight for question in questions], float), weighted)
+    return weights_that_count(
+        np.array([question.weight for question in questions], float), weighted
+    )
 
 
 def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
@@ -101,15 +108,18 @@ def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np
 def label_sql(rule: LabelRule, weighted: bool = True) -> str:
     """Return the label of one passage as an SQL aggregate over the rows of its pairs.
 
-    Only questions of positive weight count. So an "avoid" question never raises a label, and weight 0 excludes a
-    question. A passage without a usable rating has no label (NULL).
+    Only questions of positive weight count. So an "avoid" question never raises a label, and weight
+    0 excludes a question. A passage without a usable rating has no label (NULL).
     """
     usable = "rating IS NOT NULL AND weight > 0"
     if rule.kind == "max":
         return "max(rating) FILTER (weight > 0)"
     if rule.kind == "mean":
         weight = weight_sql(weighted)
-        return f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + {HALF})::TINYINT"
+        return (
+            f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) +"
+            f" {HALF})::TINYINT"
+        )
     levels = " ".join(
         f"WHEN count(*) FILTER (rating >= {level} AND weight > 0) >= {rule.support} THEN {level}"
         for level in range(MAX_RATING, 0, -1)
@@ -145,7 +155,9 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -
     return labels
 
 
-def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
+def coverage_of(
+    ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int
+) -> float | None:
     """Return EXAM-Cover of one ranking, by the same definition as `labels.coverage_scores`.
 
     Args:
@@ -163,10 +175,13 @@ def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[in
     return float(covered_shares(answered[:, None], weights)[0])
 
 
-def covered_shares(answered: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def covered_shares(
+    answered: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the weight of the answered questions over the positive weight of all, never below 0.
 
-    Sums run from the least weight to the greatest, so that the result is exactly equal for any order of the questions.
+    Sums run from the least weight to the greatest, so that the result is exactly equal for any
+    order of the questions.
 
     Args:
         answered: r questions x n.
@@ -177,7 +192,8 @@ def covered_shares(answered: NDArray[np.bool_], weights: NDArray[np.float64]) ->
     """
     order = np.argsort(weights)
     weights = weights[order]
-    # Cumulative sums add one after another. A sum along an axis would add in an order that depends on the shape.
+    # Cumulative sums add one after another. A sum along an axis would add in an order that depends
+    # on the shape.
     total = np.cumsum(weights[weights > 0])[-1]
     gained = np.cumsum(np.where(answered[order], weights[:, None], 0.0), axis=0)[-1]
     shares: NDArray[np.float64] = np.maximum(0.0, gained / total)
@@ -201,8 +217,8 @@ class Policy:
         min_rating: the rating from which a question counts as answered (tau), 1 to 5.
         cutoff: rank depth of EXAM-Cover.
         label: `max`, `support:M` or `mean`.
-        weighted: whether the questions' weights count. If not, each positive weight counts as 1 and each negative
-            weight as -1.
+        weighted: whether the questions' weights count. If not, each positive weight counts as 1 and
+            each negative weight as -1.
         skipped: whether a query that a run skipped scores zero or is ignored.
         min_judgment: the judgment from which a passage counts as relevant in binary measures.
         overrides: whether people's ratings replace the grader's.
@@ -241,13 +257,17 @@ class Policy:
             (
                 self.cutoff < 1,
                 InputError(
-                    "cutoff-out-of-range", f"Cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
+                    "cutoff-out-of-range",
+                    f"Cutoff {self.cutoff} is out of range.",
+                    "Use a whole number from 1.",
                 ),
             ),
             (
                 self.skipped not in ("zero", "ignore"),
                 InputError(
-                    "unknown-skipped", f"Unknown rule '{self.skipped}' for skipped queries.", "Available: zero, ignore."
+                    "unknown-skipped",
+                    f"Unknown rule '{self.skipped}' for skipped queries.",
+                    "Available: zero, ignore.",
                 ),
             ),
         )
@@ -263,7 +283,9 @@ class Policy:
         return parse_rule(self.label)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the policy as plain values, for JSON output and manifests; without `rating` if it is the default."""
+        """Return the policy as plain values, for JSON output and manifests; without `rating` if it
+        is the default.
+        """
         values = asdict(self)
         if self.rating == Policy.rating:
             del values["rating"]
@@ -275,7 +297,9 @@ DEFAULT_POLICY = Policy()
 
 @as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
-    """Return the default min judgment of a project: the min judgment of the collection imported last, or else 1."""
+    """Return the default min judgment of a project: the min judgment of the collection imported
+    last, or else 1.
+    """
     stored = read_setting(project, SETTING_OF_MIN_JUDGMENT)
     return Policy.min_judgment if stored is None else int(stored)
 
@@ -321,11 +345,16 @@ class Basis:
 
 
 def _has_probabilities(project: Project, grader: StoredGrader) -> bool:
-    """Return whether a grader stored probabilities over ratings, so that the rating rule `expected` can be used."""
+    """Return whether a grader stored probabilities over ratings, so that the rating rule `expected`
+    can be used.
+    """
     return project.cached(
         ("has probabilities", grader.key),
         lambda: bool(
-            project.value("SELECT EXISTS (FROM grades WHERE grader_key = ? AND distribution IS NOT NULL)", [grader.key])
+            project.value(
+                "SELECT EXISTS (FROM grades WHERE grader_key = ? AND distribution IS NOT NULL)",
+                [grader.key],
+            )
         ),
         frozenset({"grades"}),
     )
@@ -336,7 +365,8 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
     """Refuse a rating rule that the stored grades of a grader do not allow.
 
     Raises:
-        InputError: the grader has no probabilities, or the rule does not have a cut point for each rating above 0.
+        InputError: the grader has no probabilities, or the rule does not have a cut point for each
+            rating above 0.
     """
     cuts = parse_cuts(rule)
     if cuts is None:
@@ -346,7 +376,8 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
     if (cuts or embedding) and len(cuts) != top:
         raise InputError(
             "wrong-number-of-cut-points",
-            f"Rating rule '{rule}' has {len(cuts)} cut points; grader '{grader.spec.name}' needs {top}.",
+            f"Rating rule '{rule}' has {len(cuts)} cut points; grader"
+            f" '{grader.spec.name}' needs {top}.",
             f"Give one cut point for each rating from 1 to {top}, such as expected:"
             + ",".join(f"{0.3 + 0.1 * i:.1f}" if embedding else f"{i + 0.5}" for i in range(top))
             + ".",
@@ -355,7 +386,8 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
         raise InputError(
             "no-probabilities",
             f"Grader '{grader.spec.name}' stored no probabilities of ratings.",
-            "Use --rating-rule written, or a grader with probabilities: a local model, or an endpoint with logprobs.",
+            "Use --rating-rule written, or a grader with probabilities: a local model, or an"
+            " endpoint with logprobs.",
         )
 
 
@@ -386,11 +418,13 @@ def basis(project: Project, policy: Policy) -> Basis:
 
 
 def counted_rating(base: Basis) -> str:
-    """Return the rating of a stored grade under the policy's rating rule, as SQL over the columns of `grades`.
+    """Return the rating of a stored grade under the policy's rating rule, as SQL over the columns
+    of `grades`.
 
-    `written` is the grader's own rating. `expected` computes the expected rating under the stored probabilities, and
-    counts the cut points that it reaches. The default cut points are .5, 1.5, and so on. The embedding grader uses the
-    cosine instead of the expected rating. A grade without probabilities keeps its written rating.
+    `written` is the grader's own rating. `expected` computes the expected rating under the stored
+    probabilities, and counts the cut points that it reaches. The default cut points are .5, 1.5,
+    and so on. The embedding grader uses the cosine instead of the expected rating. A grade without
+    probabilities keeps its written rating.
     """
     cuts = parse_cuts(base.policy.rating)
     if cuts is None:
@@ -413,29 +447,39 @@ def graded_sql(base: Basis) -> str:
 
 
 def ratings(base: Basis) -> str:
-    """Return the rating that counts for each pair of texts, as a subquery over $grader; overrides precede grades."""
+    """Return the rating that counts for each pair of texts, as a subquery over $grader; overrides
+    precede grades.
+    """
     if not base.overridden:
         return graded_sql(base)
     people = overriding_sql(base)
     return (
-        f"(FROM {graded_sql(base)} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
+        f"(FROM {graded_sql(base)} g"
+        f" WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
         " g.question_text_key AND o.passage_text_key = g.passage_text_key)"
         f" UNION ALL FROM {people})"
     )
 
 
 def overriding_sql(base: Basis) -> str:
-    """Return people's ratings of pairs of texts on the grader's scale, as a subquery with the columns of `ratings`."""
+    """Return people's ratings of pairs of texts on the grader's scale, as a subquery with the
+    columns of `ratings`.
+    """
     top = base.grader.spec.max_rating
     # The same as `GraderSpec.on_scale`.
-    given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
+    given = (
+        "rating"
+        if top == MAX_RATING
+        else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
+    )
     people = f"(SELECT question_text_key, passage_text_key, {given} FROM current_overrides)"
     if base.grader.spec.reads:
-        # A person rates a question, but this grader reads it together with its answer key. So compare only the first
-        # part of its texts.
+        # A person rates a question, but this grader reads it together with its answer key. So
+        # compare only the first part of its texts.
         separator = f"chr({ord(SEPARATOR)})"
         people = (
-            f"(SELECT a.text_key AS question_text_key, passage_text_key, {given} FROM current_overrides o"
+            f"(SELECT a.text_key AS question_text_key, passage_text_key, {given}"
+            " FROM current_overrides o"
             " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
             f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"
         )
@@ -445,10 +489,12 @@ def overriding_sql(base: Basis) -> str:
 def graded_pairs(base: Basis) -> str:
     """Return every needed pair with the rating that counts, as a query over $version and $grader.
 
-    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL without a usable grade).
+    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL without a
+    usable grade).
     """
     return (
         "SELECT p.query_key, p.passage_key, p.position, b.question_key, b.weight, g.rating"
         f" FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
-        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = b.text_key"
+        " AND g.passage_text_key = p.text_key"
     )

@@ -26,7 +26,8 @@ Scores = dict[str, dict[str, float]]
 """Score by query id by run name."""
 
 RANKED = (
-    "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
+    "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key)"
+    " WHERE rank <= $cutoff"
 )
 """SQL for the passages of every run down to rank $cutoff."""
 
@@ -40,8 +41,8 @@ def first_answers(
 ) -> str:
     """Return a subquery with the best rating of each question and the first rank that answers it.
 
-    The subquery needs $version, $grader and the parameters of `texts`. Its columns are the columns of `unit`,
-    question_key, and:
+    The subquery needs $version, $grader and the parameters of `texts`. Its columns are the columns
+    of `unit`, question_key, and:
 
     - w: the weight of the question as it counts;
     - total: the sum of the positive weights of all questions in the same part;
@@ -55,29 +56,34 @@ def first_answers(
         texts: SQL query with the columns query_key, text_key, rank, and the columns of `unit`.
         unit: the columns that identify a share, such as a run and a query.
         asked: the questions, with the columns of `bank.bank_for`, which is the default.
-        part: the columns of `asked` that identify a part: the weights of its questions are the whole of a share.
+        part: the columns of `asked` that identify a part: the weights of its questions are the
+            whole of a share.
     """
     whole, share = ", ".join(part), ", ".join(unit)
     return (
         f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
         f"  FROM {asked or bank_for(base.grader.spec)}),"
-        f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY ALL HAVING total > 0)"
+        f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank"
+        " GROUP BY ALL HAVING total > 0)"
         f" SELECT {share}, question_key, any_value(w) AS w, any_value(total) AS total,"
         f"  max(g.rating) AS best, min(rank) FILTER (g.rating >= {base.min_rating:d}) AS first,"
-        f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals USING ({whole})"
-        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key AND g.passage_text_key = t.text_key"
-        f" GROUP BY {share}, question_key)"
+        f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals"
+        f" USING ({whole}) LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key"
+        f" AND g.passage_text_key = t.text_key GROUP BY {share}, question_key)"
     )
 
 
 def covered_sql(base: Basis) -> str:
     """Return the coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
-    Coverage is the sum of the answered questions' weights, divided by the sum of all positive weights
-    (exam-plus-plus, equation 1, with weights). An answered "avoid" question has a negative weight and lowers coverage,
-    but not below 0. `coverage_of` computes coverage for one query in memory.
+    Coverage is the sum of the answered questions' weights, divided by the sum of all positive
+    weights (exam-plus-plus, equation 1, with weights). An answered "avoid" question has a negative
+    weight and lowers coverage, but not below 0. `coverage_of` computes coverage for one query in
+    memory.
     """
-    return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
+    return (
+        f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
+    )
 
 
 def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) -> Scores:
@@ -87,7 +93,8 @@ def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) ->
         cutoff: k; None means the cutoff of the policy.
 
     Returns:
-        Score by query by run. A query that a run skipped is absent from its scores. A query without questions of
+        Score by query by run. A query that a run skipped is absent from its scores. A query without
+            questions of
         positive weight is absent from the scores of all runs.
     """
     depth = base.policy.cutoff if cutoff is None else cutoff
@@ -96,7 +103,9 @@ def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) ->
         known = rating_matrices(project, base, depth)
         ranked = _ranked_columns(project, base, known.layout, depth)
         asked = known.layout.weights
-        answering = {number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()}
+        answering = {
+            number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()
+        }
         of_grader = (*base.rated, base.version, depth)
 
         def best_ratings(numbers: Sequence[int]) -> dict[int, Ratings]:
@@ -111,10 +120,14 @@ def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) ->
             shares_by_query = {}
             for number in numbers:
                 weights = weights_that_count(asked[number], base.policy.weighted)
-                shares_by_query[number] = covered_shares(bests[number] >= base.min_rating, weights).tolist()
+                shares_by_query[number] = covered_shares(
+                    bests[number] >= base.min_rating, weights
+                ).tolist()
             return shares_by_query
 
-        bests = by_query(project, ("best ratings", *of_grader), answering, best_ratings, (known.layout, ranked))
+        bests = by_query(
+            project, ("best ratings", *of_grader), answering, best_ratings, (known.layout, ranked)
+        )
         key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
         parts = by_query(project, key, answering, find_shares, (known.layout, ranked))
         runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
@@ -171,7 +184,9 @@ def _ranked_columns(project: Project, base: Basis, layout: Layout, depth: int) -
 
 
 def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, Array]]:
-    """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are absent."""
+    """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped
+    are absent.
+    """
 
     def compute() -> dict[str, dict[str, Array]]:
         gains: dict[str, dict[str, Array]] = {}
@@ -185,25 +200,33 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
             row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
             if first is not None:
                 row[first - 1] = gain
-        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they are complete.
+        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they
+        # are complete.
         return {
             run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
             for run, by_query in gains.items()
         }
 
-    return project.cached(("coverage by rank", base.key, base.min_rating, max_k), compute, cache.LABELS)
+    return project.cached(
+        ("coverage by rank", base.key, base.min_rating, max_k), compute, cache.LABELS
+    )
 
 
-def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[dict[str, float], int]:
-    """Return the coverage of the gold texts, or of the whole pool, by query; and the number of its rated pairs."""
+def reference_coverage(
+    project: Project, base: Basis, of: Reference
+) -> tuple[dict[str, float], int]:
+    """Return the coverage of the gold texts, or of the whole pool, by query; and the number of its
+    rated pairs.
+    """
     texts = (
-        f"SELECT DISTINCT query_key, p.text_key, 1 AS rank FROM {GOLD if of == 'gold' else 'pool'} s"
-        " JOIN passages p USING (passage_key)"
+        "SELECT DISTINCT query_key, p.text_key, 1 AS rank"
+        f" FROM {GOLD if of == 'gold' else 'pool'} s JOIN passages p USING (passage_key)"
     )
 
     def compute() -> tuple[dict[str, float], int]:
         rows = project.rows(
-            f"SELECT query_id, {covered_sql(base)}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
+            f"SELECT query_id, {covered_sql(base)}, sum(usable)::BIGINT"
+            f" FROM {first_answers(base, texts)}"
             " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key",
             base.parameters,
         )
@@ -216,7 +239,9 @@ _WHOLE = (
     "(SELECT q.query_key AS part_key, coalesce(min(t.query_key), q.query_key) AS query_key"
     " FROM queries q LEFT JOIN topics() t ON t.topic_key = q.query_key GROUP BY q.query_key)"
 )
-"""SQL for the query that each query belongs to: the parent query of a topic, or else the query itself."""
+"""SQL for the query that each query belongs to: the parent query of a topic, or else the query
+itself.
+"""
 
 
 @dataclass(frozen=True)
@@ -226,8 +251,9 @@ class UnionCoverage:
     Args:
         scores: by run and query id; queries for which a run ranked no passages are absent.
         query_ids: the queries with questions of positive weight.
-        needed, usable: number of pairs of the runs' top passages with the questions, and of these with a rating. In a
-            pair without a rating, the passage counts as not answering the question.
+        needed, usable: number of pairs of the runs' top passages with the questions, and of these
+            with a rating. In a pair without a rating, the passage counts as not answering the
+            question.
     """
 
     scores: Scores
@@ -237,10 +263,12 @@ class UnionCoverage:
 
 
 def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCoverage:
-    """Return EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as used by TREC CAR.
+    """Return EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as used by
+    TREC CAR.
 
-    In this equation, P is the top k of the run's rankings for the query and for each of its topics. R is all questions
-    of the query, in all sections. A passage from one section's ranking may answer a question of another section.
+    In this equation, P is the top k of the run's rankings for the query and for each of its topics.
+    R is all questions of the query, in all sections. A passage from one section's ranking may
+    answer a question of another section.
 
     Args:
         cutoff: k, for each ranking; the cutoff of the policy is ignored.
@@ -250,7 +278,8 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
         # A direct grader asks its only question, the query's title, for every topic.
         " if(b.question_key = b.query_key, w.query_key, b.question_key) AS question_key,"
         " any_value(text_key) AS text_key, any_value(weight) AS weight"
-        f" FROM {bank_for(base.grader.spec)} b JOIN {_WHOLE} w ON w.part_key = b.query_key GROUP BY 1, 2)"
+        f" FROM {bank_for(base.grader.spec)} b"
+        f" JOIN {_WHOLE} w ON w.part_key = b.query_key GROUP BY 1, 2)"
     )
     ranked = (
         f"SELECT run_key, w.query_key, text_key, min(rank) AS rank FROM ({RANKED}) r"
@@ -264,8 +293,9 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     )
     pairs = f"{asked} b JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL"
     ((needed, usable),) = project.rows(
-        f"SELECT count(*), count(g.rating) FROM (SELECT DISTINCT b.text_key, t.text_key AS passage FROM {pairs}) p"
-        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = p.text_key AND g.passage_text_key = p.passage",
+        "SELECT count(*), count(g.rating) FROM (SELECT DISTINCT b.text_key, t.text_key AS passage"
+        f" FROM {pairs}) p LEFT JOIN {ratings(base)} g ON g.question_text_key = p.text_key"
+        " AND g.passage_text_key = p.passage",
         parameters,
     )
     rows = project.rows(
@@ -275,7 +305,9 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         parameters,
     )
-    return UnionCoverage(nest_triples(rows), [query for (query,) in queries], int(needed), int(usable))
+    return UnionCoverage(
+        nest_triples(rows), [query for (query,) in queries], int(needed), int(usable)
+    )
 
 
 @dataclass(frozen=True)
@@ -283,11 +315,12 @@ class Normalised:
     """The results of a normalised measure.
 
     Args:
-        per_query: normalised coverage by query by run; the mean over the queries is the run's score.
+        per_query: normalised coverage by query by run; the mean over the queries is the run's
+            score.
         query_ids: the queries that count: they have questions of positive weight and a reference.
         reference: the divisor of the scores: `gold`, the gold run's name, or `pool`.
-        std_error: standard error of the reference in units of the measure, in which the reference scores 1; None for a
-            single query.
+        std_error: standard error of the reference in units of the measure, in which the reference
+            scores 1; None for a single query.
     """
 
     per_query: Scores
@@ -296,20 +329,25 @@ class Normalised:
     std_error: float | None
 
 
-def normalise_coverage(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
-    """Normalise coverage: scale it so that a run's mean over queries is its sum divided by the reference's sum.
+def normalise_coverage(
+    per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero"
+) -> Scores:
+    """Normalise coverage: scale it so that a run's mean over queries is its sum divided by the
+    reference's sum.
 
-    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). The coverage of
-    each query is divided by the mean coverage of the reference. Then the mean over queries is n-EXAM, and has a
-    standard error.
+    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section
+    3.1.3). The coverage of each query is divided by the mean coverage of the reference. Then the
+    mean over queries is n-EXAM, and has a standard error.
 
     Args:
         per_query: coverage by query by run; queries that a run skipped are absent.
         reference: coverage of the gold text, or of the pool, by query.
-        skipped: whether both sums include the queries that the run skipped (`zero`) or not (`ignore`).
+        skipped: whether both sums include the queries that the run skipped (`zero`) or not
+            (`ignore`).
 
     Returns:
-        Score by query by run, for the queries of the reference; scores can exceed 1. A run is left out if the
+        Score by query by run, for the queries of the reference; scores can exceed 1. A run is left
+            out if the
         reference's sum for it is 0, because the quotient is undefined.
     """
     scores: Scores = {}
@@ -340,8 +378,8 @@ def normalised_coverage(
         waiting: queries to leave out, unless all queries are among them.
 
     Raises:
-        InputError: gold texts for these queries are missing, the reference has no graded pairs, or it answers no
-            questions.
+        InputError: gold texts for these queries are missing, the reference has no graded pairs, or
+            it answers no questions.
     """
     by_gold = measure.basis == "share of gold"
     reference, graded = reference_coverage(project, base, "gold" if by_gold else "pool")
@@ -361,7 +399,9 @@ def normalised_coverage(
         )
     if not graded:
         raise InputError(
-            "gold-not-graded", f"No passage in {of} has been graded yet.", how_to_grade(project, base.grader.spec)
+            "gold-not-graded",
+            f"No passage in {of} has been graded yet.",
+            how_to_grade(project, base.grader.spec),
         )
     known = {query: known[query] for query in without_waiting(waiting, list(known))}
     mean, error = mean_and_standard_error(known.values())

@@ -35,7 +35,8 @@ class PairCounts:
         ungraded: pairs that were never graded, but can be graded.
         without_text: pairs that cannot be graded, because the text of the passage is missing.
         overridden: pairs whose rating is an override.
-        stale_overrides: number of overrides that do not count, because their active question was reworded later.
+        stale_overrides: number of overrides that do not count, because their active question was
+            reworded later.
         partial_labels: number of labels with pairs without a rating.
     """
 
@@ -60,7 +61,8 @@ class Progress(PairCounts):
 
     Args:
         ungraded_of: number of ungraded pairs by query id, for queries with any, in pool order.
-        labels: number of pooled passages by label, highest first; the key None is for passages without a label.
+        labels: number of pooled passages by label, highest first; the key None is for passages
+            without a label.
     """
 
     ungraded_of: dict[str, int] = field(default_factory=dict)
@@ -69,7 +71,9 @@ class Progress(PairCounts):
 
 @cached(cache.LABELS | cache.JUDGMENTS | {"overrides"})
 def grading_progress(project: Project, base: Basis) -> Progress:
-    """Return the progress of grading the pairs behind the labels of a policy; cached until any of it changes."""
+    """Return the progress of grading the pairs behind the labels of a policy; cached until any of
+    it changes.
+    """
     found, pool = pooled_labels(project, base), pooled_passages(project)
     query, textless = array_of(pool["query_key"]), array_of(pool["text_key"]) == MISSING
     overridden = stale = 0
@@ -77,11 +81,13 @@ def grading_progress(project: Project, base: Basis) -> Progress:
         overridden = project.value(
             f"SELECT count(*) FROM {overriding_sql(base)} o"
             f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
-            " JOIN pool p ON p.query_key = b.query_key AND p.text_key = o.passage_text_key WHERE weight > 0",
+            " JOIN pool p ON p.query_key = b.query_key AND p.text_key = o.passage_text_key"
+            " WHERE weight > 0",
             base.parameters,
         )
         stale = project.value(
-            f"SELECT count(*) FROM {visible_rows(project, 'overrides')} o JOIN bank_at($version) r USING (question_key)"
+            f"SELECT count(*) FROM {visible_rows(project, 'overrides')} o JOIN bank_at($version) r"
+            " USING (question_key)"
             " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
             {"version": base.version},
         )
@@ -103,7 +109,9 @@ def grading_progress(project: Project, base: Basis) -> Progress:
         overridden=overridden,
         stale_overrides=stale,
         partial_labels=int((labelled & (found.usable < found.needed)).sum()),
-        ungraded_of={query_id: n for query_id, n in zip(query_ids, open_of.tolist(), strict=True) if n > 0},
+        ungraded_of={
+            query_id: n for query_id, n in zip(query_ids, open_of.tolist(), strict=True) if n > 0
+        },
         labels=dict(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
         | {None: int((found.here & ~labelled).sum())},
     )
@@ -111,8 +119,8 @@ def grading_progress(project: Project, base: Basis) -> Progress:
 
 @cached(cache.LABELS)
 def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
-    """Return the number of ungraded pairs of each pooled passage, in the order of `pooled_passages`. Pairs that cannot
-    be graded are not counted."""
+    """Return the number of ungraded pairs of each pooled passage, in the order of
+    `pooled_passages`. Pairs that cannot be graded are not counted."""
     found, pool = pooled_labels(project, base), pooled_passages(project)
     open_pairs = found.needed - found.usable
     open_pairs[array_of(pool["text_key"]) == MISSING] = 0
@@ -129,16 +137,21 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
 
 
 def failed_pairs(base: Basis, weightless: bool = False) -> str:
-    """Return SQL for the needed pairs that were graded without a usable rating: query_key, question_key, passage_key.
+    """Return SQL for the needed pairs that were graded without a usable rating: query_key,
+    question_key, passage_key.
 
     Args:
         weightless: include pairs that no label needs, because their questions weigh 0 or less.
     """
-    failed = "(SELECT DISTINCT question_text_key, passage_text_key FROM failures WHERE grader_key = $grader)"
+    failed = (
+        "(SELECT DISTINCT question_text_key, passage_text_key FROM failures"
+        " WHERE grader_key = $grader)"
+    )
     return (
         f"SELECT p.query_key, b.question_key, p.passage_key FROM {failed} f"
         # Few pairs fail, so only their grades are read.
-        f" ANTI JOIN (FROM {graded_sql(base)} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
+        f" ANTI JOIN (FROM {graded_sql(base)}"
+        f" SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
         " USING (question_text_key, passage_text_key)"
         + (
             f" ANTI JOIN {overriding_sql(base)} o USING (question_text_key, passage_text_key)"
@@ -155,17 +168,21 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
     """Return every pair of an active question and a pooled passage, with the rating that counts.
 
     Returns:
-        query_id, question_id, doc_id, rating (NA unless graded) and state: graded, failed or ungraded; by query and
+        query_id, question_id, doc_id, rating (NA unless graded) and state: graded, failed or
+            ungraded; by query and
         in pool order.
     """
     import pandas as pd
 
     # The question of a direct grader is the query itself.
-    ids = "(SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id FROM queries)"
+    ids = (
+        "(SELECT question_key, question_id FROM questions UNION ALL"
+        " SELECT query_key, query_id FROM queries)"
+    )
     grades = project.table(
-        "SELECT query_id, question_id, passage_id AS doc_id, rating,"
-        " CASE WHEN rating IS NOT NULL THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded' ELSE 'failed' END"
-        f" AS state FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, weightless=True)}) f"
+        "SELECT query_id, question_id, passage_id AS doc_id, rating, CASE WHEN rating IS NOT NULL"
+        " THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded' ELSE 'failed' END AS state"
+        f" FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, weightless=True)}) f"
         " USING (query_key, question_key, passage_key) JOIN queries USING (query_key)"
         f" JOIN passages USING (passage_key) JOIN {ids} USING (question_key)"
         " ORDER BY query_key, position, question_key",
@@ -181,7 +198,8 @@ class Readiness(PairCounts):
 
     Args:
         unlabelled_passages: number of pooled (query, passage) without a label.
-        speaking_passages: number of pooled (query, passage) whose text addresses the grader; see `injection_signs`.
+        speaking_passages: number of pooled (query, passage) whose text addresses the grader; see
+            `injection_signs`.
     """
 
     unlabelled_passages: int
@@ -207,14 +225,19 @@ def label_readiness(project: Project, base: Basis) -> Readiness:
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
-    """Count the pairs that a measure needs: of the whole pool, or of the top ranks if it depends only on them.
+    """Count the pairs that a measure needs: of the whole pool, or of the top ranks if it depends
+    only on them.
 
     Returns:
         The values of four fields of `Leaderboard`: needed, usable, ungraded and imported.
     """
 
     def compute() -> dict[str, Any]:
-        labels, pool, open_pairs = pooled_labels(project, base), pooled_passages(project), ungraded_pairs(project, base)
+        labels, pool, open_pairs = (
+            pooled_labels(project, base),
+            pooled_passages(project),
+            ungraded_pairs(project, base),
+        )
         query_ids = pool["query_id"].to_pylist()
         seen = seen_by(project, measure, query_ids, pool["passage_id"].to_pylist())
         left = np.flatnonzero(seen & (open_pairs > 0))
@@ -222,7 +245,8 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
         for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
             ungraded[query_ids[row]] = ungraded.get(query_ids[row], 0) + n
         imported = project.value(
-            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE subject_key = $grader",
+            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs"
+            " WHERE subject_key = $grader",
             {"grader": base.grader.key},
         )
         return {
@@ -236,8 +260,12 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
     return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
 
 
-def seen_by(project: Project, measure: Measure, queries: list[str], passages: list[str]) -> NDArray[np.bool_]:
-    """Return, for n (query, passage) of the pool, whether a measure needs each: all, or the top ranks of any run."""
+def seen_by(
+    project: Project, measure: Measure, queries: list[str], passages: list[str]
+) -> NDArray[np.bool_]:
+    """Return, for n (query, passage) of the pool, whether a measure needs each: all, or the top
+    ranks of any run.
+    """
     if not measure.only_top:
         return np.ones(len(queries), bool)
     top = project.cached(
@@ -251,7 +279,9 @@ def seen_by(project: Project, measure: Measure, queries: list[str], passages: li
         ),
         cache.COLLECTION,
     )
-    return np.fromiter((pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries))
+    return np.fromiter(
+        (pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries)
+    )
 
 
 def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
@@ -276,7 +306,8 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
     """Return a summary of every passage of the pool under a policy.
 
     Returns:
-        query_key, passage_key, text_key, position, label (NULL without a label), given (a bit for each rating that
+        query_key, passage_key, text_key, position, label (NULL without a label), given (a bit for
+            each rating that
         occurs), rated, failed, needed and overridden (numbers of pairs).
     """
     if base is None:
@@ -284,12 +315,16 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             "SELECT *, NULL::TINYINT AS label, 0 AS given, 0 AS rated, 0 AS failed, 0 AS needed,"
             " false AS overridden FROM pool"
         )
-    pool = project.table("SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position")
+    pool = project.table(
+        "SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position"
+    )
     label = pooled_labels(project, base).labels
     given, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))
     for own, ratings, weights in pooled_ratings(project, base):
         here = ratings != MISSING
-        given[own] = np.bitwise_or.reduce(np.where(here, 1 << ratings.clip(0).astype(np.int32), 0), axis=1)
+        given[own] = np.bitwise_or.reduce(
+            np.where(here, 1 << ratings.clip(0).astype(np.int32), 0), axis=1
+        )
         rated[own] = here.sum(axis=1)
         needed[own] = len(weights)
     columns = {
@@ -297,10 +332,15 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
         "given": pa.array(given),
         "rated": pa.array(rated),
         "failed": pa.array(
-            _counts_in_pool(pool, project.table(_counted_sql(failed_pairs(base, weightless=True)), base.parameters))
+            _counts_in_pool(
+                pool,
+                project.table(_counted_sql(failed_pairs(base, weightless=True)), base.parameters),
+            )
         ),
         "needed": pa.array(needed),
-        "overridden": pa.array(_counts_in_pool(pool, project.table(_counted_sql(_OVERRIDDEN), base.parameters)) > 0)
+        "overridden": pa.array(
+            _counts_in_pool(pool, project.table(_counted_sql(_OVERRIDDEN), base.parameters)) > 0
+        )
         if base.overridden
         else pa.array(np.zeros(len(pool), bool)),
     }
@@ -308,8 +348,9 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
 
 
 _OVERRIDDEN = (
-    "SELECT DISTINCT p.query_key, p.passage_key FROM current_overrides o JOIN pool p ON p.text_key = o.passage_text_key"
-    " JOIN questions USING (query_key) JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
+    "SELECT DISTINCT p.query_key, p.passage_key FROM current_overrides o"
+    " JOIN pool p ON p.text_key = o.passage_text_key JOIN questions USING (query_key)"
+    " JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
     " ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
 )
 

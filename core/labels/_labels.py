@@ -17,7 +17,15 @@ from ..bank import bank_for
 from ..measures import Answers, answers_of
 from ..records import DEFAULT_POOL_DEPTH, Qrels
 from ..store import Project, array_of, by_query, cache, cached
-from ._basis import MISSING, Basis, Ratings, graded_sql, labels_of, overriding_sql, weights_that_count
+from ._basis import (
+    MISSING,
+    Basis,
+    Ratings,
+    graded_sql,
+    labels_of,
+    overriding_sql,
+    weights_that_count,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,30 +35,35 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.int64]
 
 KEPT = 50_000_000
-"""Maximum number of pairs for which matrices are cached; larger matrices are rebuilt for each use."""
+"""Maximum number of pairs for which matrices are cached; larger matrices are rebuilt for each use.
+"""
 
 _KEY = 32
 """Bits of a key. One number combines a query's number (high bits) and a text's key (low bits)."""
 _PLACE = np.uint64(40)
-"""Bits of a position in the matrices. The number of the query is in the bits above. So a sum of two numbers with
-different queries is not a valid position."""
+"""Bits of a position in the matrices. The number of the query is in the bits above. So a sum of two
+numbers with different queries is not a valid position."""
 _NO_QUESTION, _NO_PASSAGE = np.uint64(1 << 62), np.uint64(1 << 61)
-"""Numbers for texts that no query has as a question or passage. A sum with such a number is not a valid position."""
+"""Numbers for texts that no query has as a question or passage. A sum with such a number is not a
+valid position.
+"""
 SPREAD = 64
 """Maximum number of table entries per text for which texts are looked up by position."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of each query's ratings: a row for each text of a question, a column for each text of a passage.
+    """The positions of each query's ratings: a row for each text of a question, a column for each
+    text of a passage.
 
     The last row and the last column of each query are for questions and passages without a text.
 
     Args:
         query_keys: keys of the n queries with questions, ascending.
-        weights, rows: for each query, arrays over its questions: their weights in the bank, and their rows.
-        questions, passages: the texts of questions and of passages, ascending. Each is one number: the number of the
-            query in the high bits, the key of the text in the low bits.
+        weights, rows: for each query, arrays over its questions: their weights in the bank, and
+            their rows.
+        questions, passages: the texts of questions and of passages, ascending. Each is one number:
+            the number of the query in the high bits, the key of the text in the low bits.
     """
 
     query_keys: Numbers
@@ -78,7 +91,9 @@ class Layout:
     @cached_property
     def mark(self) -> bytes:
         """A hash that changes if the position of any pair changes."""
-        return sha256(b"".join(part.tobytes() for part in (self.query_keys, self.questions, self.passages))).digest()
+        return sha256(
+            b"".join(part.tobytes() for part in (self.query_keys, self.questions, self.passages))
+        ).digest()
 
     def numbers(self, query_keys: Numbers) -> Numbers:
         """Return the number of each query; MISSING for a query without questions."""
@@ -93,22 +108,28 @@ class Layout:
         """
         at = _find_positions(self.passages, (numbers << _KEY) + text_keys)
         known = (at != MISSING) & (text_keys != MISSING)
-        return np.where(known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers])
+        return np.where(
+            known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers]
+        )
 
     def places(self) -> tuple[list[_Places], list[_Places]]:
         """Return tables of numbers for the texts of questions, and for the texts of passages.
 
-        The position of a pair is the sum of the two numbers of its texts. A text of n queries has a number in each of
-        the first n tables.
+        The position of a pair is the sum of the two numbers of its texts. A text of n queries has a
+        number in each of the first n tables.
         """
         query, text = self.questions >> _KEY, self.questions & (2**_KEY - 1)
         row = np.arange(len(query)) - self.first_question[query]
         width = np.diff(self.first_passage) + 1
-        asked = (self.starts[query] + row * width[query]).astype(np.uint64) - (query.astype(np.uint64) << _PLACE)
+        asked = (self.starts[query] + row * width[query]).astype(np.uint64) - (
+            query.astype(np.uint64) << _PLACE
+        )
         of = self.passages >> _KEY
         column = np.arange(len(of)) - self.first_passage[of]
         had = column.astype(np.uint64) + (of.astype(np.uint64) << _PLACE)
-        return _place_tables(text, asked, _NO_QUESTION), _place_tables(self.passages & (2**_KEY - 1), had, _NO_PASSAGE)
+        return _place_tables(text, asked, _NO_QUESTION), _place_tables(
+            self.passages & (2**_KEY - 1), had, _NO_PASSAGE
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +140,9 @@ class Matrices:
     flat: Ratings
 
     def ratings(self, number: int) -> Ratings:
-        """Return the ratings of a query: (question texts + 1) x (passage texts + 1), MISSING without a rating."""
+        """Return the ratings of a query: (question texts + 1) x (passage texts + 1), MISSING
+        without a rating.
+        """
         start, end = self.layout.starts[number : number + 2]
         width = self.layout.first_passage[number + 1] - self.layout.first_passage[number] + 1
         return self.flat[start:end].reshape(-1, width)
@@ -127,7 +150,10 @@ class Matrices:
     @cached_property
     def marks(self) -> list[bytes]:
         """A hash for each of the n queries, which changes if a rating of the query changes."""
-        return [sha256(self.flat[start:end].data).digest() for start, end in pairwise(self.layout.starts.tolist())]
+        return [
+            sha256(self.flat[start:end].data).digest()
+            for start, end in pairwise(self.layout.starts.tolist())
+        ]
 
 
 def rating_matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
@@ -139,8 +165,12 @@ def rating_matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     # At least the pool depth, so that labels and most coverage share the same matrices.
     depth = max(depth, DEFAULT_POOL_DEPTH)
     key = (*base.rated, base.version, depth)
-    layout = project.cached(("layout", *key), partial(_make_layout, project, base, depth), cache.ASKED)
-    fill = partial(_with_overrides if base.overridden else _read_grades, project, base, layout, depth)
+    layout = project.cached(
+        ("layout", *key), partial(_make_layout, project, base, depth), cache.ASKED
+    )
+    fill = partial(
+        _with_overrides if base.overridden else _read_grades, project, base, layout, depth
+    )
     if layout.starts[-1] > KEPT:
         return fill()
     return project.cached(("matrices", base.overridden, *key), fill, cache.LABELS)
@@ -165,17 +195,24 @@ def _make_layout(project: Project, base: Basis, depth: int) -> Layout:
         )
     )
     by = _find_positions(query_keys, of)
-    layout = Layout(query_keys, [], [], questions, _sorted_unique(((by << _KEY) + had)[by != MISSING]))
+    layout = Layout(
+        query_keys, [], [], questions, _sorted_unique(((by << _KEY) + had)[by != MISSING])
+    )
     at = _find_positions(questions, (number << _KEY) + text)
     sizes = np.diff(layout.first_question)
     rows = np.where(text != MISSING, at - layout.first_question[number], sizes[number])
     cuts = np.searchsorted(number, np.arange(1, len(query_keys)))
-    return Layout(query_keys, np.split(weight, cuts), np.split(rows, cuts), questions, layout.passages)
+    return Layout(
+        query_keys, np.split(weight, cuts), np.split(rows, cuts), questions, layout.passages
+    )
 
 
 def _read_grades(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
-    """Return the grader's ratings. They have their own cache, because frequent overrides do not change them."""
-    # A saved bank version leaves most layouts unchanged. Only the ratings of the latest layout are kept.
+    """Return the grader's ratings. They have their own cache, because frequent overrides do not
+    change them.
+    """
+    # A saved bank version leaves most layouts unchanged. Only the ratings of the latest layout are
+    # kept.
     key = ("grades", *base.rated, base.version, depth)
     small = layout.starts[-1] <= KEPT
     kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"})) if small else {}
@@ -193,7 +230,9 @@ def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -
     return Matrices(layout, _fill_matrices(project, base, layout, overriding_sql(base), flat))
 
 
-def _fill_matrices(project: Project, base: Basis, layout: Layout, ratings: str, flat: Ratings) -> Ratings:
+def _fill_matrices(
+    project: Project, base: Basis, layout: Layout, ratings: str, flat: Ratings
+) -> Ratings:
     """Write ratings, a subquery of pairs of texts, into matrices."""
     questions, passages = layout.places()
 
@@ -203,9 +242,12 @@ def _fill_matrices(project: Project, base: Basis, layout: Layout, ratings: str, 
             for rows in questions:
                 at = rows.of(question)
                 asked = at != _NO_QUESTION
-                # Usually all questions were asked. Then the copies of the columns, which are slow, can be skipped.
+                # Usually all questions were asked. Then the copies of the columns, which are slow,
+                # can be skipped.
                 every = bool(asked.all())
-                row, had, given = (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
+                row, had, given = (
+                    (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
+                )
                 for columns in passages:
                     place = row + columns.of(had)
                     here = place < len(flat)
@@ -213,7 +255,9 @@ def _fill_matrices(project: Project, base: Basis, layout: Layout, ratings: str, 
         return flat
 
     return project.batches(
-        f"SELECT question_text_key, passage_text_key, rating FROM {ratings}", base.parameters, read_batches
+        f"SELECT question_text_key, passage_text_key, rating FROM {ratings}",
+        base.parameters,
+        read_batches,
     )
 
 
@@ -243,15 +287,20 @@ class _Places:
 
 
 def _place_tables(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> list[_Places]:
-    """Return tables in which each text occurs at most once: as many tables as the most frequent text has queries."""
+    """Return tables in which each text occurs at most once: as many tables as the most frequent
+    text has queries.
+    """
     order = np.argsort(texts, kind="stable")
     texts, numbers = texts[order], numbers[order]
     turn = np.arange(len(texts)) - np.searchsorted(texts, texts)
-    return [_Places(texts[turn == i], numbers[turn == i], none) for i in range(int(turn.max(initial=-1)) + 1)]
+    return [
+        _Places(texts[turn == i], numbers[turn == i], none)
+        for i in range(int(turn.max(initial=-1)) + 1)
+    ]
 
 
 def _find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
-    """Return the positions of `wanted` in `known`, which is ascending; MISSING for absent numbers."""
+    """Return the positions of `wanted` in the ascending `known`; MISSING for absent numbers."""
     if not len(known):
         return np.full(len(wanted), MISSING, np.int64)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -259,7 +308,9 @@ def _find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
 
 
 def _sorted_unique(numbers: Numbers) -> Numbers:
-    """Return sorted unique numbers; unlike `np.unique`, this is fast for the nearly sorted numbers of a table."""
+    """Return sorted unique numbers; unlike `np.unique`, this is fast for the nearly sorted numbers
+    of a table.
+    """
     ascending: Numbers = np.sort(numbers)
     once: Numbers = ascending[np.diff(ascending, prepend=-1) != 0]
     return once
@@ -271,7 +322,9 @@ def _query_begins(numbers: Numbers, queries: int) -> Numbers:
 
 
 def _as_arrays(table: pa.Table) -> list[NDArray[Any]]:
-    """Return the columns of a table without missing values. Keys become integers with room for a shift."""
+    """Return the columns of a table without missing values. Keys become integers with room for a
+    shift.
+    """
     found = [array_of(column) for column in table.columns]
     return [column.astype(np.int64) if column.dtype.kind == "i" else column for column in found]
 
@@ -279,13 +332,14 @@ def _as_arrays(table: pa.Table) -> list[NDArray[Any]]:
 T = TypeVar("T")
 
 Columns = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""For each query with questions, in key order: the positions of its passages in the pool, and their columns in the
-query's matrix."""
+"""For each query with questions, in key order: the positions of its passages in the pool, and their
+columns in the query's matrix."""
 
 
 @dataclass(frozen=True)
 class PooledLabels:
-    """Labels and pair counts of the passages of the pool, by query and in pool order; one array entry per passage.
+    """Labels and pair counts of the passages of the pool, by query and in pool order; one array
+    entry per passage.
 
     Args:
         here: whether the passage's query has questions.
@@ -304,8 +358,10 @@ def list_labels(project: Project, base: Basis) -> pd.DataFrame:
     """Return the label of every pooled passage (exam-plus-plus, equation 2).
 
     Returns:
-        One row per (query, passage) of the pool, in pool order, with query_id, passage_id and label (NA without a
-        usable grade). `needed` is the number of pairs that need a rating; `usable` is the number of these with a
+        One row per (query, passage) of the pool, in pool order, with query_id, passage_id and label
+            (NA without a
+        usable grade). `needed` is the number of pairs that need a rating; `usable` is the number of
+            these with a
         rating. A label with usable < needed is partial.
     """
     import pandas as pd
@@ -330,12 +386,15 @@ def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
 
 
 def pooled_passages(project: Project) -> pa.Table:
-    """Return the pool by query and in pool order: query_key, text_key (-1 for none), query_id, passage_id."""
+    """Return the pool by query and in pool order: query_key, text_key (-1 for none), query_id,
+    passage_id.
+    """
     return project.cached(
         "pool with ids",
         lambda: project.table(
-            "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id FROM pool p"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position"
+            "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id"
+            " FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " ORDER BY query_key, position"
         ),
         cache.COLLECTION,
     )
@@ -343,13 +402,15 @@ def pooled_passages(project: Project) -> pa.Table:
 
 @cached(cache.LABELS)
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
-    """Return the labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
+    """Return labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
     pool, known, policy = pooled_passages(project), rating_matrices(project, base), base.policy
     columns = _pool_columns(project, base, known.layout)
 
     def make(numbers: Sequence[int]) -> dict[int, tuple[Ratings, NDArray[np.int32], int]]:
         found = {}
-        for number, (ratings, given) in zip(numbers, _query_ratings(known, columns, numbers), strict=True):
+        for number, (ratings, given) in zip(
+            numbers, _query_ratings(known, columns, numbers), strict=True
+        ):
             asked = given > 0
             weights = weights_that_count(given[asked], policy.weighted)
             asked_ratings = ratings[:, asked]
@@ -361,7 +422,9 @@ def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     parts = by_query(project, key, dict(enumerate(known.marks)), make, (pool, known.layout))
     size = len(pool)
     found = PooledLabels(
-        np.zeros(size, bool), np.full(size, MISSING, np.int8), *(np.zeros(size, np.int32) for _ in range(2))
+        np.zeros(size, bool),
+        np.full(size, MISSING, np.int8),
+        *(np.zeros(size, np.int32) for _ in range(2)),
     )
     for (own, _), (values, usable, needed) in zip(columns, parts.values(), strict=True):
         found.here[own] = True
@@ -379,19 +442,27 @@ def _pool_columns(project: Project, base: Basis, layout: Layout) -> Columns:
         cuts = np.searchsorted(number[rows], np.arange(len(layout.query_keys) + 1))
         return [(rows[start:end], column[start:end]) for start, end in pairwise(cuts.tolist())]
 
-    return project.cached(("columns of the pool", base.grader.key, base.version), compute, cache.ASKED)
+    return project.cached(
+        ("columns of the pool", base.grader.key, base.version), compute, cache.ASKED
+    )
 
 
-def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.int64], Ratings, NDArray[np.float64]]]:
+def pooled_ratings(
+    project: Project, base: Basis
+) -> Iterator[tuple[NDArray[np.int64], Ratings, NDArray[np.float64]]]:
     """Yield the ratings of the passages of the pool, query by query, in key order.
 
     Returns:
-        For each query with p passages and r questions: positions of the passages in the pool (p), ratings (p x r,
-        questions in key order), and weights in the bank (r). Queries without questions are left out.
+        For each query with p passages and r questions: positions of the passages in the pool (p),
+            ratings (p x r,
+        questions in key order), and weights in the bank (r). Queries without questions are left
+            out.
     """
     known = rating_matrices(project, base)
     columns = _pool_columns(project, base, known.layout)
-    for (own, _), (ratings, weights) in zip(columns, _query_ratings(known, columns, range(len(columns))), strict=True):
+    for (own, _), (ratings, weights) in zip(
+        columns, _query_ratings(known, columns, range(len(columns))), strict=True
+    ):
         yield own, ratings, weights
 
 
@@ -419,11 +490,15 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
             own = values[start:end] != MISSING
             passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
             query_id = pool["query_id"][start].as_py()
-            found[number] = query_id, dict(zip(passages, values[start:end][own].tolist(), strict=True))
+            found[number] = (
+                query_id,
+                dict(zip(passages, values[start:end][own].tolist(), strict=True)),
+            )
         return found
 
     marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
-    # Most passages have the same label in two bank versions, so the key does not include the version.
+    # Most passages have the same label in two bank versions, so the key does not include the
+    # version.
     key = ("qrels", *base.rated, base.policy.label, base.policy.weighted)
     parts = by_query(project, key, marks, make, (pool,)).values()
     return {query_id: labelled for query_id, labelled in parts if labelled}
@@ -436,7 +511,8 @@ def from_answers(
     make: Callable[[Mapping[str, Answers]], Mapping[str, T]],
     made_of: Sequence[object] = (),
 ) -> dict[str, T]:
-    """Return values by query, computed from the questions that each passage answers and cached by `project.by_query`.
+    """Return values by query, computed from the questions that each passage answers and cached by
+    `project.by_query`.
 
     Args:
         key: cache key of these values.
@@ -448,7 +524,11 @@ def from_answers(
     """
     known, pool = rating_matrices(project, base), pooled_passages(project)
     columns = _pool_columns(project, base, known.layout)
-    number_of = {pool["query_id"][int(own[0])].as_py(): number for number, (own, _) in enumerate(columns) if len(own)}
+    number_of = {
+        pool["query_id"][int(own[0])].as_py(): number
+        for number, (own, _) in enumerate(columns)
+        if len(own)
+    }
 
     def find_answers(query_ids: Sequence[str]) -> dict[str, Answers]:
         numbers = [number_of[query_id] for query_id in query_ids]
@@ -458,7 +538,9 @@ def from_answers(
         ):
             passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
             # A question of weight 0 or less is not an intent.
-            if (known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)) is not None:
+            if (
+                known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)
+            ) is not None:
                 answers_by_query[query_id] = known_here
         return answers_by_query
 

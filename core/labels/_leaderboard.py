@@ -15,7 +15,9 @@ from ._basis import Policy, basis, graded_pairs
 from ._coverage import Scores
 
 FEWEST_GRADED = 0.5
-"""The share of graded pairs below which the order of the systems mostly reflects the ungraded pairs."""
+"""The share of graded pairs below which the order of the systems mostly reflects the ungraded
+pairs.
+"""
 
 
 FEWEST_COMPLETE = 3
@@ -23,16 +25,20 @@ FEWEST_COMPLETE = 3
 
 
 def graded_share(usable: int, needed: int) -> str:
-    """Return the graded share of the needed pairs in percent. It is rounded down, so that 100% is complete."""
+    """Return the graded share of the needed pairs in percent. It is rounded down, so that 100% is
+    complete.
+    """
     percent = 100 * usable // needed if needed else 0
     return "under 1%" if usable and not percent else f"{percent}%"
 
 
 def graded_sentence(usable: int, needed: int, measure: str | None = None) -> str:
-    """Return the graded share with its basis, as a sentence without a full stop; empty if nothing is needed.
+    """Return the graded share with its basis, as a sentence without a full stop; empty if nothing
+    is needed.
 
     Args:
-        measure: the measure that needs the pairs; None for all pairs of the pool, which the qrels need.
+        measure: the measure that needs the pairs; None for all pairs of the pool, which the qrels
+            need.
     """
     what = "of all pairs in the pool" if measure is None else f"of the pairs that {measure} needs"
     return f"{graded_share(usable, needed)} {what} are graded" if needed else ""
@@ -59,15 +65,16 @@ class Leaderboard:
         systems: the systems, best first.
         per_query: score by query by run; empty for an imported leaderboard without scores by query.
         query_ids: the queries in the mean.
-        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if no grades are used.
-        ungraded: number of ungraded pairs that the measure needs, by query with such pairs. Failed pairs and passages
-            without text do not count.
+        needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if no
+            grades are used.
+        ungraded: number of ungraded pairs that the measure needs, by query with such pairs. Failed
+            pairs and passages without text do not count.
         imported: whether all grades were imported, so that no job will ever grade these pairs.
-        reference: the gold texts or the pool as a system, for a normalised measure that divides by them; its score is
-            1.
+        reference: the gold texts or the pool as a system, for a normalised measure that divides by
+            them; its score is 1.
         starred: the runs within the standard error of the reference.
-        lengths: words and passages behind a score, by run. They are present for coverage and likeness, and for every
-            measure if the project has generated responses.
+        lengths: words and passages behind a score, by run. They are present for coverage and
+            likeness, and for every measure if the project has generated responses.
     """
 
     measure: str
@@ -86,7 +93,8 @@ class Leaderboard:
 
     @property
     def too_few(self) -> str | None:
-        """Why a correlation with another leaderboard is not meaningful yet, as a sentence; None if it is.
+        """Why a correlation with another leaderboard is not meaningful yet, as a sentence; None if
+        it is.
 
         It is meaningful if a share of at least `FEWEST_GRADED` of the pairs has a rating.
         """
@@ -102,9 +110,13 @@ class Leaderboard:
 
     @property
     def says_ungraded(self) -> str:
-        """A sentence on the queries in the mean that names those with ungraded pairs; empty without such queries."""
+        """A sentence on the queries in the mean that names those with ungraded pairs; empty without
+        such queries.
+        """
         counted = counted_queries(self.query_ids, self.ungraded)
-        return f"{counted.capitalize()} ({first_few(list(self.ungraded))})." if self.ungraded else ""
+        return (
+            f"{counted.capitalize()} ({first_few(list(self.ungraded))})." if self.ungraded else ""
+        )
 
     @property
     def pending(self) -> frozenset[str]:
@@ -118,11 +130,13 @@ class Leaderboard:
 
     @property
     def few_complete(self) -> bool:
-        """Whether fewer than `FEWEST_COMPLETE` queries are complete while others wait for grades."""
+        """Whether fewer than `FEWEST_COMPLETE` queries are complete and others wait for grades."""
         return bool(self.pending) and len(set(self.query_ids) - self.pending) < FEWEST_COMPLETE
 
     def length_correlation(self) -> float | None:
-        """Return Spearman's correlation of score and words; None without lengths, or if it is undefined."""
+        """Return Spearman's correlation of score and words; None without lengths, or if it is
+        undefined.
+        """
         words = {run: length.words for run, length in self.lengths.items() if run in self.scores}
         return correlate_scores(words, self.scores).spearman if words else None
 
@@ -151,11 +165,14 @@ class Leaderboard:
 
 def queries_with_ungraded(query_ids: Collection[str]) -> str:
     """Return the number and first names of queries with ungraded pairs, as part of a sentence."""
-    return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
+    return (
+        f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
+    )
 
 
 def counted_queries(counted: Collection[str], ungraded: Collection[str], elsewhere: int = 0) -> str:
-    """Return over which queries a mean is, as part of a sentence: "over 3 of 54 queries; 51 wait for grades".
+    """Return over which queries a mean is, as part of a sentence: "over 3 of 54 queries; 51 wait
+    for grades".
 
     Args:
         counted: the queries in the mean.
@@ -166,8 +183,15 @@ def counted_queries(counted: Collection[str], ungraded: Collection[str], elsewhe
     included = len(set(ungraded).intersection(counted))
     number = how_many(total, "queries")
     notes = (
-        (included, f", {'all' if included == len(counted) else f'{included:,} of them'} with ungraded pairs"),
-        (waiting and not included, f"; {waiting:,} {'waits' if waiting == 1 else 'wait'} for grades"),
+        (
+            included,
+            f", {'all' if included == len(counted) else f'{included:,} of them'}"
+            " with ungraded pairs",
+        ),
+        (
+            waiting and not included,
+            f"; {waiting:,} {'waits' if waiting == 1 else 'wait'} for grades",
+        ),
         (elsewhere, f"; the official leaderboard lacks {elsewhere:,}"),
     )
     over = f"over {number}" if total == len(counted) else f"over {len(counted):,} of {number}"
@@ -176,11 +200,18 @@ def counted_queries(counted: Collection[str], ungraded: Collection[str], elsewhe
 
 def ungraded_sentence(query_ids: Collection[str], left_out: bool) -> str:
     """Return a sentence that names the queries with ungraded pairs; empty without such queries."""
-    return f"{'Excluded' if left_out else 'Included'}: {queries_with_ungraded(query_ids)}." if query_ids else ""
+    return (
+        f"{'Excluded' if left_out else 'Included'}: {queries_with_ungraded(query_ids)}."
+        if query_ids
+        else ""
+    )
 
 
 def order_systems(
-    per_query: Scores, queries: Sequence[str], policy: Policy, known: Mapping[str, System] | None = None
+    per_query: Scores,
+    queries: Sequence[str],
+    policy: Policy,
+    known: Mapping[str, System] | None = None,
 ) -> list[System]:
     """Return systems by their mean over queries, best first, with standard errors.
 
@@ -198,16 +229,19 @@ def order_systems(
             rows.append((run, score, error, answered))
     rows.sort(key=lambda row: (-row[1], row[0]))
     all_scores = [row[1] for row in rows]
-    return [System(run, score, error, n, 1 + all_scores.index(score)) for run, score, error, n in rows]
+    return [
+        System(run, score, error, n, 1 + all_scores.index(score)) for run, score, error, n in rows
+    ]
 
 
 @dataclass(frozen=True)
 class QueryScore:
-    """A system's score on a query; None if the system skipped the query, or the leaderboard does not have it.
+    """A system's score on a query; None if the system skipped the query, or the leaderboard does
+    not have it.
 
     Args:
-        mean, official_mean: mean score on the query over all systems that answered it: on the leaderboard under study,
-            and on the official leaderboard.
+        mean, official_mean: mean score on the query over all systems that answered it: on the
+            leaderboard under study, and on the official leaderboard.
     """
 
     query_id: str
@@ -224,15 +258,19 @@ class QueryScore:
 
 
 @as_act("see boards")
-def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard | None, run: str) -> list[QueryScore]:
-    """Return the scores of one run by query, with the means over all systems that answered the query.
+def per_query_scores(
+    project: Project, board: Leaderboard, official: Leaderboard | None, run: str
+) -> list[QueryScore]:
+    """Return the scores of one run by query, with the means over all systems that answered the
+    query.
 
     Args:
         board: the leaderboard under study.
         official: the official leaderboard, if any.
 
     Returns:
-        Queries with an official score, greatest loss first; then the other queries, in the order of the project.
+        Queries with an official score, greatest loss first; then the other queries, in the order of
+            the project.
     """
     own_scores = board.per_query.get(run, {})
     official_scores = official.per_query.get(run, {}) if official else {}
@@ -259,7 +297,7 @@ def _mean_of_query(board: Leaderboard, query_id: str) -> float | None:
 
 @dataclass(frozen=True)
 class RankedPassage:
-    """A ranked passage with its label and judgment. `question` is the question that gave the label."""
+    """A ranked passage with its label and judgment. `question` is the one that gave the label."""
 
     rank: int
     passage_id: str
@@ -269,7 +307,9 @@ class RankedPassage:
     question: str | None
 
 
-def inspect_query(project: Project, run: str, query_id: str, policy: Policy, source: str | None) -> list[RankedPassage]:
+def inspect_query(
+    project: Project, run: str, query_id: str, policy: Policy, source: str | None
+) -> list[RankedPassage]:
     """Return the top of a run for one query, with labels and judgments.
 
     Args:
@@ -287,22 +327,21 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             "  WHERE query_id = $query),"
             f" labelled AS (SELECT passage_key, {base.label_sql} AS label,"
             "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"
-            "  FROM pairs GROUP BY passage_key),"
-            f" wording AS (SELECT question_key, text_key FROM bank_at($version))"
-            " SELECT r.rank, passage_id, t.text, label, value,"
+            "  FROM pairs GROUP BY passage_key), wording AS (SELECT question_key, text_key"
+            " FROM bank_at($version)) SELECT r.rank, passage_id, t.text, label, value,"
             "  coalesce(qt.text, asked.question_id) FROM rankings r"
             " JOIN runs ON runs.run_key = r.run_key AND runs.name = $run"
-            " JOIN queries q ON q.query_key = r.query_key AND q.query_id = $query"
-            " JOIN passages p ON p.passage_key = r.passage_key"
-            " LEFT JOIN passage_texts t ON t.text_key = p.text_key"
+            " JOIN queries q ON q.query_key = r.query_key AND q.query_id = $query JOIN passages p"
+            " ON p.passage_key = r.passage_key LEFT JOIN passage_texts t ON t.text_key = p.text_key"
             " LEFT JOIN labelled l ON l.passage_key = r.passage_key"
             " LEFT JOIN wording w ON w.question_key = l.question_key"
             f" LEFT JOIN {readable_texts(project)} qt ON qt.text_key = w.text_key"
             " LEFT JOIN questions asked ON asked.question_key = l.question_key"
-            f" LEFT JOIN (SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')}"
-            " JOIN sources USING (source_key)"
-            "  WHERE name = $source) j ON j.query_key = r.query_key AND j.passage_key = r.passage_key"
-            " WHERE r.rank <= $cutoff ORDER BY r.rank",
-            base.parameters | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},
+            " LEFT JOIN (SELECT query_key, passage_key, value"
+            f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
+            "  WHERE name = $source) j ON j.query_key = r.query_key"
+            " AND j.passage_key = r.passage_key WHERE r.rank <= $cutoff ORDER BY r.rank",
+            base.parameters
+            | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},
         )
     ]

@@ -62,8 +62,11 @@ def score_runs(
     return {run: evaluator(ranking) for run, ranking in runs.items()}
 
 
-def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the scores of all runs on the labels. After a change, only queries with changed labels are scored again.
+def label_scores(
+    project: Project, base: Basis, measures: Sequence[str]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the scores of all runs on the labels. After a change, only queries with changed labels
+    are scored again.
 
     Args:
         measures: standard names of measures of labels.
@@ -78,17 +81,25 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
     answering = group_pairs((query, run) for run, by in runs.items() for query in by)
 
     def score_queries(queries: Sequence[str]) -> dict[str, Array]:
-        some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
-        scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
+        some = {
+            run: {query: by[query] for query in queries if query in by} for run, by in runs.items()
+        }
+        scored = score_runs(
+            some, names, {query: qrels[query] for query in queries}, base.min_rating
+        )
         return {
-            query: np.array([[scored[run][name][query] for name in names] for run in answering.get(query, ())])
+            query: np.array(
+                [[scored[run][name][query] for name in names] for run in answering.get(query, ())]
+            )
             for query in queries
         }
 
     # Labels are not changed once they are made; unchanged labels are the same object.
     marks = {query: _Same(labels) for query, labels in qrels.items()}
     key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, base.min_rating)
-    scores_by_run: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
+    scores_by_run: dict[str, dict[str, dict[str, float]]] = {
+        run: {name: {} for name in names} for run in runs
+    }
     for query, scores in by_query(project, key, marks, score_queries, (runs,)).items():
         for run, of_run in zip(answering.get(query, ()), scores.tolist(), strict=True):
             for name, score in zip(names, of_run, strict=True):
@@ -110,7 +121,9 @@ def judged_scores(
     """
     return project.cached(
         ("judged", source, tuple(measures), min_judgment),
-        lambda: score_runs(ranking_scores(project), measures, source_judgments(project, source), min_judgment),
+        lambda: score_runs(
+            ranking_scores(project), measures, source_judgments(project, source), min_judgment
+        ),
         cache.COLLECTION | cache.JUDGMENTS,
     )
 
@@ -138,7 +151,10 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
 
     def score_answers(answers: Mapping[str, Answers]) -> dict[str, Array]:
         evaluator = make_intent_evaluator(measure, answers)
-        return {query: np.array(evaluator.of(query, list(ranked.get(query, {}).values()))) for query in answers}
+        return {
+            query: np.array(evaluator.of(query, list(ranked.get(query, {}).values())))
+            for query in answers
+        }
 
     parts = from_answers(project, base, measure.name, score_answers, (runs,))
     scores: Scores = {run: {} for run in runs}
@@ -150,8 +166,14 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
 
 @cached(cache.COLLECTION)
 def _top_passages(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
-    """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
-    answered = ((query, run, scores) for run, by in ranking_scores(project).items() for query, scores in by.items())
+    """Return the top passages by query and run. They are cached by depth alone, so all min ratings
+    share them.
+    """
+    answered = (
+        (query, run, scores)
+        for run, by in ranking_scores(project).items()
+        for query, scores in by.items()
+    )
     return nest_triples((query, run, trec_order(scores, depth)) for query, run, scores in answered)
 
 
@@ -162,7 +184,8 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
         measure: a measure of likeness; its cutoff is the number of top passages.
 
     Returns:
-        Score by query by run, and the queries with a gold text. A query that a run skipped is absent from its
+        Score by query by run, and the queries with a gold text. A query that a run skipped is
+            absent from its
         scores.
 
     Raises:
@@ -186,13 +209,18 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
         )
         texts = {key: similarity.prepare(text) for key, text in rows}
         tops = project.rows(
-            "SELECT name, query_id, list(text_key ORDER BY rank) FILTER (text_key IS NOT NULL) FROM rankings"
-            " JOIN passages USING (passage_key) JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " WHERE rank <= ? GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key",
+            "SELECT name, query_id, list(text_key ORDER BY rank) FILTER (text_key IS NOT NULL)"
+            " FROM rankings JOIN passages USING (passage_key) JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) WHERE rank <= ?"
+            " GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key",
             [cutoff],
         )
-        answered = ((run, query, " ".join(map(texts.__getitem__, keys or []))) for run, query, keys in tops)
-        return nest_triples((run, query, score(text, gold[query])) for run, query, text in answered if query in gold)
+        answered = (
+            (run, query, " ".join(map(texts.__getitem__, keys or []))) for run, query, keys in tops
+        )
+        return nest_triples(
+            (run, query, score(text, gold[query])) for run, query, text in answered if query in gold
+        )
 
     return project.cached(measure.name, compute, cache.COLLECTION), list(gold)
 
@@ -207,24 +235,35 @@ def leaderboard(
 ) -> Leaderboard:
     """Order the systems by a measure.
 
-    A query with ungraded pairs that the measure needs is left out of the mean, unless all queries have such pairs.
+    A query with ungraded pairs that the measure needs is left out of the mean, unless all queries
+    have such pairs.
 
     Args:
-        measure: any name that `measures.parse_measure` accepts. If it has no cutoff, the policy's cutoff is used. The
-            measure is ignored for an imported leaderboard, which has its own measure.
-        source: `exam` for labels and coverage from grades, or the name of a source of judgments (`judgments` for the
-            first) or of an imported leaderboard.
+        measure: any name that `measures.parse_measure` accepts. If it has no cutoff, the policy's
+            cutoff is used. The measure is ignored for an imported leaderboard, which has its own
+            measure.
+        source: `exam` for labels and coverage from grades, or the name of a source of judgments
+            (`judgments` for the first) or of an imported leaderboard.
         policy: the scoring settings.
         with_ungraded: whether to include the queries with ungraded pairs.
 
     Raises:
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
-    make = partial(_from_grades if source == "exam" else _from_source, project, measure, source, policy, with_ungraded)
+    make = partial(
+        _from_grades if source == "exam" else _from_source,
+        project,
+        measure,
+        source,
+        policy,
+        with_ungraded,
+    )
     return project.cached(("leaderboard", measure, source, policy, with_ungraded), make)
 
 
-def _from_source(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
+def _from_source(
+    project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool
+) -> Leaderboard:
     source = find_source(project, source)
     imported = dict(imported_leaderboards(project))
     if source in imported:
@@ -239,7 +278,9 @@ def _from_source(project: Project, measure: str, source: str, policy: Policy, wi
     name = wanted.name
     qrels = source_judgments(project, source)
     per_query = _per_query(judged_scores(project, source, [name], policy.min_judgment), name)
-    return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
+    return Leaderboard(
+        name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels)
+    )
 
 
 def _by_labels(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
@@ -263,15 +304,19 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], tuple[Scores,
     "share of gold": _by_coverage,
     "share of pool": _by_coverage,
 }
-"""By basis of a measure, the function that returns its scores from grades, and the queries with anything to score. A
-share is coverage that `normalised_coverage` divides."""
+"""By basis of a measure, the function that returns its scores from grades, and the queries with
+anything to score. A share is coverage that `normalised_coverage` divides."""
 
 
-def _from_grades(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
+def _from_grades(
+    project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool
+) -> Leaderboard:
     """Return the leaderboard of the runs; it includes runs without a score for any query."""
     wanted = parse_measure(measure, policy.cutoff)
     if wanted.basis == "citations":
-        return support_board(project, wanted, policy, citation_grader(project), with_ungraded=with_ungraded)
+        return support_board(
+            project, wanted, policy, citation_grader(project), with_ungraded=with_ungraded
+        )
     pairs: dict[str, Any] = {}
     share_of: Normalised | None = None
     if wanted.takes_grades:
@@ -302,7 +347,8 @@ def _from_grades(project: Project, measure: str, source: str, policy: Policy, wi
     }
     systems = order_systems(per_query, queries, policy)
     board = Leaderboard(wanted.name, source, policy, systems, per_query, queries, **pairs)
-    # Longer texts raise coverage and likeness; with generated responses, length matters for every measure.
+    # Longer texts raise coverage and likeness; with generated responses, length matters for every
+    # measure.
     if not wanted.ranks_passages:
         board = replace(board, lengths=run_lengths(project, wanted.depth))
     elif project.value("SELECT count(*) FROM responses"):
@@ -311,12 +357,17 @@ def _from_grades(project: Project, measure: str, source: str, policy: Policy, wi
         return board
     reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)
     # Within the standard error of the reference (original-exam, table 4).
-    starred = frozenset(system.run for system in systems if bars_overlap(system.score, None, 1.0, reference.std_error))
+    starred = frozenset(
+        system.run
+        for system in systems
+        if bars_overlap(system.score, None, 1.0, reference.std_error)
+    )
     return replace(board, reference=reference, starred=starred)
 
 
 def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) -> Leaderboard:
-    """Return a leaderboard from given labels instead of the policy's labels, for example with failed grades as 0.
+    """Return a leaderboard from given labels instead of the policy's labels, for example with
+    failed grades as 0.
 
     Args:
         measure: a measure of labels.
@@ -328,12 +379,16 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     wanted = parse_measure(measure, policy.cutoff)
     if not wanted.takes_judgments:
         raise InputError(
-            "not-a-label-measure", f"{measure} is not a measure of labels.", "Use a measure such as nDCG@10 or P@10."
+            "not-a-label-measure",
+            f"{measure} is not a measure of labels.",
+            "Use a measure such as nDCG@10 or P@10.",
         )
     name, queries = wanted.name, list(qrels)
     policy = basis(project, policy).policy
     scores = _per_query(score_runs(ranking_scores(project), [name], qrels, policy.min_rating), name)
-    return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
+    return Leaderboard(
+        name, "exam", policy, order_systems(scores, queries, policy), scores, queries
+    )
 
 
 def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:
@@ -342,18 +397,21 @@ def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure:
 
 def _imported_board(project: Project, name: str, measure: str, policy: Policy) -> Leaderboard:
     rows = project.rows(
-        "SELECT run, score, std_error FROM board_scores JOIN boards USING (board_key) WHERE name = ?"
-        " ORDER BY score DESC, run",
+        "SELECT run, score, std_error FROM board_scores JOIN boards USING (board_key)"
+        " WHERE name = ? ORDER BY score DESC, run",
         [name],
     )
     scores = [score for _, score, _ in rows]
     per_query: Scores = nest_triples(
         project.rows(
-            "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
+            "SELECT run, query_id, score FROM board_query_scores"
+            " JOIN boards USING (board_key) WHERE name = ?",
+            [name],
         )
     )
     systems = [
-        System(run, score, error, len(per_query.get(run, {})), 1 + scores.index(score)) for run, score, error in rows
+        System(run, score, error, len(per_query.get(run, {})), 1 + scores.index(score))
+        for run, score, error in rows
     ]
     queries = list(dict.fromkeys(query for by_query in per_query.values() for query in by_query))
     return Leaderboard(measure, name, policy, systems, per_query, queries)

@@ -24,7 +24,14 @@ from ..measures import (
 from ..records import check_runs, find_source, imported_leaderboards, pool_depth, ranking_scores
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Basis, Policy, Skipped, basis, ratings
-from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered_sql, first_answers
+from ._coverage import (
+    RANKED,
+    Scores,
+    coverage_by_rank,
+    coverage_of_union,
+    covered_sql,
+    first_answers,
+)
 from ._leaderboard import Leaderboard, counted_queries, order_systems
 from ._leaderboard_making import leaderboard, score_runs
 
@@ -44,24 +51,29 @@ def leaderboard_per(
     per: Per = "query",
     with_ungraded: bool = False,
 ) -> Leaderboard:
-    """Return a leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
+    """Return a leaderboard whose mean is over queries, over subtopics and then queries, or over
+    topics.
 
-    Each (query, subtopic) is a topic, evaluated only by the questions of this subtopic. For a topic, a run's ranking
-    for the query id `query/subtopic` is used, or else its ranking for the query.
+    Each (query, subtopic) is a topic, evaluated only by the questions of this subtopic. For a
+    topic, a run's ranking for the query id `query/subtopic` is used, or else its ranking for the
+    query.
 
-    Questions without a subtopic are asked for every topic that is a query of the project. If a query has no such
-    topics, these questions form a further topic with the query's id. A query without subtopics is one topic, too. In
-    judgments, subtopics are recognized only by query ids `query/subtopic`.
+    Questions without a subtopic are asked for every topic that is a query of the project. If a
+    query has no such topics, these questions form a further topic with the query's id. A query
+    without subtopics is one topic, too. In judgments, subtopics are recognized only by query ids
+    `query/subtopic`.
 
     Args:
         measure, source, policy, with_ungraded: as for `leaderboard.leaderboard`.
-        per: `query`: one score per query from all its questions. `subtopic`: the mean over a query's subtopics, then
-            over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries). `topic`: the
-            mean over all (query, subtopic) pairs. `union`: coverage of all questions of a query by the top k of all its
-            topics together (exam-plus-plus, equation 1).
+        per: `query`: one score per query from all its questions. `subtopic`: the mean over a
+            query's subtopics, then over queries (exam-plus-plus, section 5.1: CAR Y3 has 721
+            query-subtopics in 131 queries). `topic`: the mean over all (query, subtopic) pairs.
+            `union`: coverage of all questions of a query by the top k of all its topics together
+            (exam-plus-plus, equation 1).
 
     Returns:
-        The leaderboard; for `topic`, its scores are by topic id. An imported leaderboard is unchanged.
+        The leaderboard; for `topic`, its scores are by topic id. An imported leaderboard is
+            unchanged.
 
     Raises:
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
@@ -73,46 +85,64 @@ def leaderboard_per(
     if per == "union" and wanted.basis != "coverage":
         raise InputError(
             "measure-needs-order",
-            f"Cannot compute {measure} with --per union: passages of different subtopics have no common order.",
+            f"Cannot compute {measure} with --per union: passages of different subtopics"
+            " have no common order.",
             "Use EXAM-Cover, or --per query, subtopic or topic.",
         )
-    if per == "query" or (source != "exam" and find_source(project, source) in dict(imported_leaderboards(project))):
+    if per == "query" or (
+        source != "exam" and find_source(project, source) in dict(imported_leaderboards(project))
+    ):
         return plain
     if source == "exam":
         if not wanted.by_query_alone:
             raise InputError(
                 "measure-of-whole-queries",
                 f"Cannot compute {wanted} by subtopic.",
-                "Use EXAM-Cover or a measure of labels. Or use the mean over queries (--per query).",
+                "Use EXAM-Cover or a measure of labels. Or use the mean over"
+                " queries (--per query).",
             )
         if per == "union":
             return _union_board(project, plain, wanted.depth)
         scores, every_topic = _exam_scores(project, wanted, basis(project, policy))
-        topics = {topic: query for topic, query in every_topic.items() if not {topic, query} & plain.left_out}
+        topics = {
+            topic: query
+            for topic, query in every_topic.items()
+            if not {topic, query} & plain.left_out
+        }
     else:
         stands_for = dict(
             project.rows(
-                "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
-                " JOIN queries q ON q.query_key = s.query_key"
+                "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t"
+                " ON t.query_key = s.topic_key JOIN queries q ON q.query_key = s.query_key"
             )
         )
-        scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
+        scores, topics = (
+            plain.per_query,
+            {topic: stands_for.get(topic, topic) for topic in plain.query_ids},
+        )
     scores = {run: scores.get(run, {}) for run in ranking_scores(project)}
     queries = list(topics)
     if per == "subtopic":
-        scores = {run: mean_over_subtopics(by_topic, topics, policy.skipped) for run, by_topic in scores.items()}
+        scores = {
+            run: mean_over_subtopics(by_topic, topics, policy.skipped)
+            for run, by_topic in scores.items()
+        }
         queries = list(dict.fromkeys(topics.values()))
-    return replace(plain, systems=order_systems(scores, queries, policy), per_query=scores, query_ids=queries)
+    return replace(
+        plain, systems=order_systems(scores, queries, policy), per_query=scores, query_ids=queries
+    )
 
 
-def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str], skipped: Skipped) -> dict[str, float]:
+def mean_over_subtopics(
+    by_topic: Mapping[str, float], topics: Mapping[str, str], skipped: Skipped
+) -> dict[str, float]:
     """Return one score per query: the mean over its topics.
 
     Args:
         by_topic: score by topic id; topics that the run skipped are absent.
         topics: query id by topic id.
-        skipped: whether a skipped topic of a query counts 0 or is left out. A query without answered topics has no
-            score.
+        skipped: whether a skipped topic of a query counts 0 or is left out. A query without
+            answered topics has no score.
     """
     values_by_query: dict[str, list[float]] = {}
     sizes: dict[str, int] = {}
@@ -130,19 +160,22 @@ def bank_topics(project: Project, base: Basis) -> Topics:
     """Return the topics of the bank's questions of positive weight."""
     rows = project.rows(
         "SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM "
-        f"{_topic_questions(base)} WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
-        " ORDER BY min(query_key), min(question_key)",
+        f"{_topic_questions(base)} WHERE $grader IS NOT NULL GROUP BY topic_id, query_id"
+        " HAVING max(weight) > 0 ORDER BY min(query_key), min(question_key)",
         base.parameters,
     )
-    # A query with topics asks its questions without a subtopic for these topics, and is not a topic itself.
-    return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
+    # A query with topics asks its questions without a subtopic for these topics, and is not a topic
+    # itself.
+    return {
+        topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)
+    }
 
 
 def _topic_questions(base: Basis) -> str:
     """Return the bank with the topic of each question, as a subquery over $version.
 
-    Its columns are the columns of `bank_for`, topic_id, and the query_id of the topic. For each query that asks a
-    question, the question has one row per topic in which it counts.
+    Its columns are the columns of `bank_for`, topic_id, and the query_id of the topic. For each
+    query that asks a question, the question has one row per topic in which it counts.
     """
     return (
         "(SELECT b.*, unnest(CASE WHEN t.topic_key IS NOT NULL THEN [q.query_id]"
@@ -150,11 +183,13 @@ def _topic_questions(base: Basis) -> str:
         "  ELSE list_prepend(q.query_id, coalesce(own.topic_ids, [])) END) AS topic_id,"
         " coalesce(parent.query_id, q.query_id) AS query_id"
         f" FROM {bank_for(base.grader.spec)} b JOIN queries q ON q.query_key = b.query_key"
-        f" LEFT JOIN bank_at($version) r ON r.question_key = b.question_key"
-        f" LEFT JOIN topics() t ON t.topic_key = b.query_key"
+        " LEFT JOIN bank_at($version) r ON r.question_key = b.question_key"
+        " LEFT JOIN topics() t ON t.topic_key = b.query_key"
         " LEFT JOIN queries parent ON parent.query_key = t.query_key"
-        f" LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids FROM topics() s"
-        "  JOIN queries k ON k.query_key = topic_key GROUP BY s.query_key) own ON own.query_key = b.query_key)"
+        " LEFT JOIN (SELECT s.query_key, list(k.query_id"
+        " ORDER BY topic_key) AS topic_ids FROM topics() s"
+        "  JOIN queries k ON k.query_key = topic_key"
+        " GROUP BY s.query_key) own ON own.query_key = b.query_key)"
     )
 
 
@@ -191,13 +226,17 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
         cutoff: k; the cutoff of the policy is ignored.
     """
     firsts = first_answers(
-        base, RANKED, ("run_key", "query_key", "topic_id"), _topic_questions(base), ("query_key", "topic_id")
+        base,
+        RANKED,
+        ("run_key", "query_key", "topic_id"),
+        _topic_questions(base),
+        ("query_key", "topic_id"),
     )
     rows = project.rows(
-        f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING "
-        "(query_key) GROUP BY name, query_key, query_id, topic_id"
-        # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
-        # the other.
+        f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) GROUP BY name, query_key, query_id, topic_id"
+        # A run may have a ranking for the topic and one for its query. The topic's own ranking
+        # comes last and replaces the other.
         " ORDER BY name, query_id = topic_id, query_key",
         base.parameters | {"cutoff": cutoff},
     )
@@ -208,7 +247,9 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
     union = coverage_of_union(project, basis(project, plain.policy), cutoff)
     query_ids = [query for query in union.query_ids if query not in plain.left_out]
     scores = {
-        run: {query: score for query, score in union.scores.get(run, {}).items() if query in query_ids}
+        run: {
+            query: score for query, score in union.scores.get(run, {}).items() if query in query_ids
+        }
         for run in ranking_scores(project)
     }
     systems = order_systems(scores, query_ids, plain.policy)
@@ -223,10 +264,13 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
 
 
 def _rated_passages(base: Basis) -> str:
-    """Return every rating of a pooled passage once per topic: topic_id, passage_id, question_key, weight, rating."""
+    """Return every rating of a pooled passage once per topic: topic_id, passage_id, question_key,
+    weight, rating.
+    """
     return (
         "SELECT DISTINCT topic_id, passage_id, question_key, weight, rating"
-        f" FROM {ratings(base)} g JOIN {_topic_questions(base)} b ON b.text_key = g.question_text_key"
+        f" FROM {ratings(base)} g JOIN {_topic_questions(base)} b"
+        " ON b.text_key = g.question_text_key"
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = g.passage_text_key"
         " JOIN passages USING (passage_key)"
     )
@@ -245,11 +289,13 @@ def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
 def _topic_intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
     intents: dict[str, dict[str, dict[str, int]]] = {}
     for topic, passage, question, rating in project.rows(
-        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated_passages(base)}) WHERE weight > 0"
-        " ORDER BY ALL",
+        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated_passages(base)})"
+        " WHERE weight > 0 ORDER BY ALL",
         base.parameters,
     ):
-        intents.setdefault(topic, {}).setdefault(passage, {})[question] = int(rating >= base.min_rating)
+        intents.setdefault(topic, {}).setdefault(passage, {})[question] = int(
+            rating >= base.min_rating
+        )
     return intents
 
 
@@ -274,8 +320,9 @@ class CoverCurves:
 
     Args:
         curves: by run, in the order of their import or of the request.
-        pool_depth: number of passages of each run in the pool. A deeper passage is graded only if it is in the pool for
-            another reason, such as another run. So a flat curve there may rise with more grades.
+        pool_depth: number of passages of each run in the pool. A deeper passage is graded only if
+            it is in the pool for another reason, such as another run. So a flat curve there may
+            rise with more grades.
         board: the leaderboard at the greatest depth, over the same queries.
     """
 
@@ -291,7 +338,9 @@ class CoverCurves:
         return f"{counted_queries(self.board.query_ids, self.board.ungraded).capitalize()}."
 
     def order(self, k: int) -> list[str]:
-        """Return the runs by falling coverage at a rank depth, or at the greatest one if that is smaller."""
+        """Return the runs by falling coverage at a rank depth, or at the greatest one if that is
+        smaller.
+        """
         at = min(k, self.max_k) - 1
         return [curve.run for curve in sorted(self.curves, key=lambda curve: -curve.scores[at])]
 
@@ -315,8 +364,9 @@ def cover_curves(
 ) -> CoverCurves:
     """Return EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
 
-    At each k the value equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the queries without
-    ungraded pairs down to `max_k`. Each question is looked up once, at the first rank that answers it.
+    At each k the value equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the
+    queries without ungraded pairs down to `max_k`. Each question is looked up once, at the first
+    rank that answers it.
 
     Args:
         policy: its cutoff is ignored.
@@ -327,7 +377,11 @@ def cover_curves(
         InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
     """
     if not 1 <= max_k <= MAX_K:
-        raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
+        raise InputError(
+            "depth-out-of-range",
+            f"Depth {max_k} is out of range.",
+            f"Use a number from 1 to {MAX_K}.",
+        )
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     board = leaderboard(project, f"{COVER}@{max_k}", policy=policy)
     queries, base = board.query_ids, basis(project, policy)
@@ -336,7 +390,9 @@ def cover_curves(
     for run in names:
         known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
         points = [
-            system_score({query: values[k] for query, values in known.items()}, queries, policy.skipped)
+            system_score(
+                {query: values[k] for query, values in known.items()}, queries, policy.skipped
+            )
             for k in range(max_k)
         ]
         scores = [score for score, _, _ in points if score is not None]
@@ -348,10 +404,11 @@ def cover_curves(
 
 @as_act("see boards")
 def complete_curves(project: Project, policy: Policy, deepest: int) -> CoverCurves:
-    """Return the curves of all runs down to the first of three depths at which enough queries are complete.
+    """Return the curves of all runs down to the first of three depths at which enough queries are
+    complete.
 
-    The depths are `deepest`, the policy's cutoff and 10, if they are smaller. If all have too few complete queries, the
-    curves end at `deepest`. See `Leaderboard.few_complete`.
+    The depths are `deepest`, the policy's cutoff and 10, if they are smaller. If all have too few
+    complete queries, the curves end at `deepest`. See `Leaderboard.few_complete`.
 
     Raises:
         InputError: as `cover_curves`.
@@ -368,7 +425,9 @@ VITAL = 1.0
 
 @dataclass(frozen=True)
 class NuggetBoardRow:
-    """The mean scores of a run over its responses with assignments, and the numbers of responses and nuggets."""
+    """The mean scores of a run over its responses with assignments, and the numbers of responses
+    and nuggets.
+    """
 
     run: str
     queries: int
@@ -380,19 +439,25 @@ class NuggetBoardRow:
 def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
     """Return Nuggetizer's four scores of each run, the best `all` first.
 
-    For each nugget, a response has the highest grade of its ranked passages, or the grade of a passage with the id
-    RUN/QUERY. A nugget without a grade is left out of the response, like an unassigned nugget. Retired nuggets count,
-    because Nuggetizer counts nuggets without a valid importance.
+    For each nugget, a response has the highest grade of its ranked passages, or the grade of a
+    passage with the id RUN/QUERY. A nugget without a grade is left out of the response, like an
+    unassigned nugget. Retired nuggets count, because Nuggetizer counts nuggets without a valid
+    importance.
 
     Args:
-        policy: names the grader. If it does not, the first grader with the scale of assignments is used; without such
-            a grader the result is empty.
+        policy: names the grader. If it does not, the first grader with the scale of assignments is
+            used; without such a grader the result is empty.
 
     Raises:
-        InputError: the grader is unknown, its scale is not the scale of assignments, or it has not graded a response.
+        InputError: the grader is unknown, its scale is not the scale of assignments, or it has not
+            graded a response.
     """
     if policy.grader is None:
-        named = [one.spec.name for one in label_graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]
+        named = [
+            one.spec.name
+            for one in label_graders(project)
+            if one.spec.max_rating == NUGGETS_SUPPORTED
+        ]
         if not named:
             return []
         policy = replace(policy, grader=named[0])
@@ -401,14 +466,21 @@ def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
     if spec.max_rating != NUGGETS_SUPPORTED:
         raise InputError(
             "not-assignments",
-            f"Grader {spec.name} rates from 0 to {spec.max_rating}, not from 0 to {NUGGETS_SUPPORTED}.",
+            f"Grader {spec.name} rates from 0 to {spec.max_rating}, not from 0 to"
+            f" {NUGGETS_SUPPORTED}.",
             "Choose a grader of imported assignments (--grader).",
         )
     responses: dict[str, dict[str, list[tuple[bool, int]]]] = {}
-    for run, query_id, vital, rating in project.rows(_ASSIGNED, {**base.parameters, "vital": VITAL}):
+    for run, query_id, vital, rating in project.rows(
+        _ASSIGNED, {**base.parameters, "vital": VITAL}
+    ):
         responses.setdefault(run, {}).setdefault(query_id, []).append((vital, rating))
     if not responses:
-        raise InputError("no-grades", f"Grader {spec.name} has not graded any responses.", "Choose another --grader.")
+        raise InputError(
+            "no-grades",
+            f"Grader {spec.name} has not graded any responses.",
+            "Choose another --grader.",
+        )
     rows = [
         NuggetBoardRow(
             run,
@@ -428,6 +500,7 @@ _ASSIGNED = (
     "  JOIN passages ON passage_id = name || '/' || query_id)"
     " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
     " JOIN questions USING (query_key) JOIN bank_at($version) r USING (question_key)"
-    " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = p.text_key AND grader_key = $grader"
-    " GROUP BY run_key, name, query_key, query_id, question_key ORDER BY run_key, query_key, question_key"
+    " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = p.text_key"
+    " AND grader_key = $grader GROUP BY run_key, name, query_key, query_id, question_key"
+    " ORDER BY run_key, query_key, question_key"
 )

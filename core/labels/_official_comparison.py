@@ -1,4 +1,4 @@
-"""Comparison of a leaderboard under study with the official one: their queries and their agreement."""
+"""Comparison of a leaderboard under study with the official one: queries and agreement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..measures import Correlation, Ties, bootstrap_intervals, bootstrap_samples, correlate_scores, parse_measure
+from ..measures import (
+    Correlation,
+    Ties,
+    bootstrap_intervals,
+    bootstrap_samples,
+    correlate_scores,
+    parse_measure,
+)
 from ..records import find_source, imported_leaderboards
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Policy
@@ -18,8 +25,9 @@ from ._leaderboard_making import leaderboard
 DEFAULT_MEASURE = "nDCG@10"
 
 QueryChoice = Literal["common", "all", "own"]
-"""The queries over which two leaderboards are averaged. `common`: the queries of both, except queries with ungraded
-pairs. `all`: the queries of both, including these. `own`: each leaderboard has its own queries."""
+"""The queries over which two leaderboards are averaged. `common`: the queries of both, except
+queries with ungraded pairs. `all`: the queries of both, including these. `own`: each leaderboard
+has its own queries."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,10 @@ class Queries:
     """The queries over which two leaderboards are compared.
 
     Args:
-        over: `common` if both are averaged over the same queries; `own` if each has its own queries.
-        board, official: number of queries of each leaderboard; None for an imported leaderboard without queries.
+        over: `common` if both are averaged over the same queries; `own` if each has its own
+            queries.
+        board, official: number of queries of each leaderboard; None for an imported leaderboard
+            without queries.
         common: number of common queries; None if the queries of a leaderboard are unknown.
         ungraded: the queries with ungraded pairs that the measure needs.
         left_out: whether both leaderboards exclude the queries in `ungraded`.
@@ -42,7 +52,9 @@ class Queries:
     left_out: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain values, with the queries that have ungraded pairs if there are any."""
+        """Return the numbers as plain values, with the queries that have ungraded pairs if there
+        are any.
+        """
         counts = asdict(self)
         if not self.ungraded:
             del counts["ungraded"], counts["left_out"]
@@ -50,8 +62,12 @@ class Queries:
 
     @property
     def short(self) -> str:
-        """The numbers for a table: `54` for equal queries, `4 of 5 / 93` if 4 are common, `5 / 93` for own queries."""
-        own, other = ("?" if number is None else str(number) for number in (self.board, self.official))
+        """The numbers for a table: `54` for equal queries, `4 of 5 / 93` if 4 are common, `5 / 93`
+        for own queries.
+        """
+        own, other = (
+            "?" if number is None else str(number) for number in (self.board, self.official)
+        )
         if self.board is not None and self.board == self.official == self.common:
             return own
         return f"{self.common} of {own} / {other}" if self.over == "common" else f"{own} / {other}"
@@ -69,14 +85,18 @@ class Queries:
     @property
     def _numbers(self) -> str:
         if self.common is None:
-            numbers = " and ".join("unknown" if n is None else f"{n:,}" for n in (self.board, self.official))
+            numbers = " and ".join(
+                "unknown" if n is None else f"{n:,}" for n in (self.board, self.official)
+            )
             return f"Queries: {numbers}. Imported leaderboards do not list their queries."
         if self.board == self.official == self.common:
             return f"Queries: {self.common:,}, the same on both leaderboards."
         numbers = f"{self.board:,} and {self.official:,}"
         if self.over == "common":
             return f"Queries: {self.common:,} common (of {numbers})."
-        return f"Queries: {numbers} ({self.common:,} common). Each leaderboard uses its own queries."
+        return (
+            f"Queries: {numbers} ({self.common:,} common). Each leaderboard uses its own queries."
+        )
 
 
 def align_boards(
@@ -87,19 +107,25 @@ def align_boards(
     If they share no query, or the queries of either are unknown, each keeps its own queries.
 
     Args:
-        queries: `common` excludes queries that wait for grades (`Leaderboard.pending`), `all` includes them, and `own`
-            changes nothing.
+        queries: `common` excludes queries that wait for grades (`Leaderboard.pending`), `all`
+            includes them, and `own` changes nothing.
 
     Returns:
-        The leaderboard under study, the official leaderboard, and the queries over which they are now averaged.
+        The leaderboard under study, the official leaderboard, and the queries over which they are
+            now averaged.
     """
     ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
     pending = board.pending | official.pending if queries == "common" else frozenset()
     board, official = (
-        board_over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
+        board_over(each, set(each.query_ids) - pending) if each.per_query else each
+        for each in (board, official)
     )
     own, other = (len(each.query_ids) if each.per_query else None for each in (board, official))
-    common = None if own is None or other is None else set(board.query_ids).intersection(official.query_ids)
+    common = (
+        None
+        if own is None or other is None
+        else set(board.query_ids).intersection(official.query_ids)
+    )
     if not common or queries == "own":
         shared = None if common is None else len(common)
         return board, official, Queries("own", own, other, shared, ungraded, bool(pending))
@@ -110,8 +136,9 @@ def align_boards(
 def board_over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
     """Return a leaderboard averaged over some of its queries.
 
-    A normalised measure is still divided by its reference over all queries. This divisor does not affect the order of
-    the systems. The reference and the stars are left out, because they would change.
+    A normalised measure is still divided by its reference over all queries. This divisor does not
+    affect the order of the systems. The reference and the stars are left out, because they would
+    change.
 
     Args:
         queries: ids of queries; ids that the leaderboard does not have are ignored.
@@ -157,7 +184,9 @@ class Comparison:
 
 
 def official_measure(measure: str, policy: Policy) -> str:
-    """Return the default measure of the official leaderboard: `measure`, or nDCG@10 if judgments do not support it."""
+    """Return the default measure of the official leaderboard: `measure`, or nDCG@10 if judgments do
+    not support it.
+    """
     return measure if parse_measure(measure, policy.cutoff).takes_judgments else DEFAULT_MEASURE
 
 
@@ -170,15 +199,19 @@ def official_board(
     Args:
         against: a source of judgments (`judgments` for the first), or an imported leaderboard.
         measure: measure of the leaderboard under study.
-        against_measure: measure of the official leaderboard; None means `official_measure`. An imported leaderboard
-            keeps its own measure.
+        against_measure: measure of the official leaderboard; None means `official_measure`. An
+            imported leaderboard keeps its own measure.
 
     Raises:
         InputError: the source is unknown, or does not have the measure.
     """
     source = find_source(project, against)
     imported = dict(imported_leaderboards(project))
-    wanted = imported[source] if source in imported else against_measure or official_measure(measure, policy)
+    wanted = (
+        imported[source]
+        if source in imported
+        else against_measure or official_measure(measure, policy)
+    )
     return leaderboard(project, wanted, source, policy, with_ungraded=True)
 
 
@@ -199,7 +232,8 @@ def compare(
     Args:
         measure: the measure of the leaderboard under study.
         against: the official leaderboard: a source of judgments or an imported leaderboard.
-        source: the source of the leaderboard under study: `exam`, judgments or an imported leaderboard.
+        source: the source of the leaderboard under study: `exam`, judgments or an imported
+            leaderboard.
         against_measure: the measure of the official leaderboard; None means `official_measure`.
         ties: `average` ranks, or `random` tie breaking.
         within_error: whether systems whose error bars overlap are tied too; with `random` only.
@@ -223,8 +257,8 @@ def compare_boards(
     seed: int = 0,
     within_error: bool = False,
 ) -> Comparison:
-    """Correlate two leaderboards over their queries; see `compare`, `align_boards` and `correlate_scores` for
-    the arguments.
+    """Correlate two leaderboards over their queries; see `compare`, `align_boards` and
+    `correlate_scores` for the arguments.
     """
     board, official, compared = align_boards(board, official, queries)
     undefined = board.too_few or official.too_few
@@ -232,7 +266,9 @@ def compare_boards(
         undefined = undefined or "Every common query has ungraded pairs."
     if undefined:
         common = len(board.scores.keys() & official.scores)
-        return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, undefined))
+        return Comparison(
+            board, official, compared, Correlation(common, None, None, None, None, ties, undefined)
+        )
     correlation = correlate_scores(
         board.scores,
         official.scores,
@@ -246,12 +282,16 @@ def compare_boards(
 
 
 def kendall_interval(compared: Comparison) -> tuple[float, float] | None:
-    """Return the 95 % interval of Kendall's tau-b over resampled queries; None if it cannot be computed."""
+    """Return the 95 % interval of Kendall's tau-b over resampled queries; None if it cannot be
+    computed.
+    """
     board, official = compared.board, compared.official
     if compared.correlation.undefined or not board.per_query:
         return None
     known = official.per_query or official.scores
-    return bootstrap_intervals(board.per_query, known, ("kendall",), skipped=board.policy.skipped)["kendall"]
+    return bootstrap_intervals(board.per_query, known, ("kendall",), skipped=board.policy.skipped)[
+        "kendall"
+    ]
 
 
 @dataclass(frozen=True)
@@ -262,7 +302,8 @@ class Shift:
         before, after: Spearman's rank correlation; None if undefined.
         low, high: 95 % interval of the shift over resampled queries; None if it cannot be computed.
         says: the result as a sentence.
-        queries: the queries over which the leaderboard after the change and the official leaderboard are compared.
+        queries: the queries over which the leaderboard after the change and the official
+            leaderboard are compared.
     """
 
     before: float | None
@@ -280,22 +321,24 @@ def correlation_shift(
     samples: int = 1000,
     queries: QueryChoice = "common",
 ) -> Shift:
-    """Return the shift in rank correlation with the official leaderboard, and whether it is within noise.
+    """Return the shift in rank correlation with the official leaderboard, and whether it is within
+    noise.
 
-    Both leaderboards are averaged over the same resamples of the queries (paired bootstrap), so the interval is for the
-    difference.
+    Both leaderboards are averaged over the same resamples of the queries (paired bootstrap), so the
+    interval is for the difference.
 
     Args:
         samples: number of resamples.
-        queries: see `align_boards`. The two leaderboards may share different queries with the official leaderboard,
-            because an edit can add or remove a query.
+        queries: see `align_boards`. The two leaderboards may share different queries with the
+            official leaderboard, because an edit can add or remove a query.
     """
     # A query that is left out of one leaderboard is left out of both.
     ungraded = {**before.ungraded, **after.ungraded}
     before, after = (replace(board, ungraded=ungraded) for board in (before, after))
     compared = [compare_boards(board, official, queries) for board in (before, after)]
     if len({each.queries.over for each in compared}) > 1:
-        # One of the two shares no query with the official leaderboard, so each is compared over its own queries.
+        # One of the two shares no query with the official leaderboard, so each is compared over its
+        # own queries.
         compared = [compare_boards(board, official, "own") for board in (before, after)]
     then, now = (each.correlation for each in compared)
 
@@ -306,7 +349,9 @@ def correlation_shift(
         return make_shift(None, None, (now.undefined or then.undefined) or "")
     if compared[0].board.per_query == compared[1].board.per_query:
         return make_shift(0.0, 0.0, "The leaderboards are the same.")
-    among = {query for each in compared for scores in each.board.per_query.values() for query in scores}
+    among = {
+        query for each in compared for scores in each.board.per_query.values() for query in scores
+    }
     skipped = before.policy.skipped
     drawn = [
         bootstrap_samples(
@@ -325,9 +370,14 @@ def correlation_shift(
         return make_shift(None, None, "Too few queries for an interval.")
     low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
     if low == high == 0:
-        says = "Scores change, but the order of the systems does not (in any resample of the queries)."
+        says = (
+            "Scores change, but the order of the systems does not (in any resample of the queries)."
+        )
     elif low <= 0 <= high:
         says = "The change of the correlation is within noise (resampled queries)."
     else:
-        says = f"The correlation {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
+        says = (
+            f"The correlation {'rises' if low > 0 else 'falls'} in nearly all"
+            " resamples of the queries."
+        )
     return make_shift(low, high, says)

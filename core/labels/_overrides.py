@@ -1,4 +1,4 @@
-"""Overrides: a person's rating that replaces the grader's, with a reason; withdrawn, never deleted."""
+"""Overrides: a person's rating replaces the grader's, with a reason; withdrawn, never deleted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Override:
     Args:
         wording: wording of the question at the time of the rating.
         wording_now: wording of the question in the compared bank version, usually the newest.
-        stale: whether these two wordings differ. A stale override counts only for its own wording; under the newest
-            version a person should confirm or withdraw it.
+        stale: whether these two wordings differ. A stale override counts only for its own wording;
+            under the newest version a person should confirm or withdraw it.
         held: whether it belongs to an open double assignment and does not count until adjudication.
     """
 
@@ -40,7 +40,9 @@ class Override:
     held: bool = False
 
 
-def add_override(project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str) -> int:
+def add_override(
+    project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str
+) -> int:
     """Rate a passage for a question in its current wording.
 
     Returns:
@@ -52,7 +54,9 @@ def add_override(project: Project, question_id: str, passage_id: str, rating: in
     return override_all(project, passage_id, {question_id: rating}, reason, author)[0]
 
 
-def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], reason: str, author: str) -> list[int]:
+def override_all(
+    project: Project, passage_id: str, ratings: Mapping[str, int], reason: str, author: str
+) -> list[int]:
     """Rate a passage for several questions with one reason; an error stores no rating.
 
     Args:
@@ -65,9 +69,13 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
         InputError: `ratings` is empty; or as for `add_override`.
     """
     if not ratings:
-        raise InputError("no-rating", "No rating to save.", "Choose a rating for at least one question.")
+        raise InputError(
+            "no-rating", "No rating to save.", "Choose a rating for at least one question."
+        )
     with project.transaction(
-        act="override ratings", queries=lambda: queries_of_questions(project, ratings), author=author
+        act="override ratings",
+        queries=lambda: queries_of_questions(project, ratings),
+        author=author,
     ) as cursor:
         return [
             write_override(project, cursor, question_id, passage_id, rating, reason, author)
@@ -76,34 +84,59 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
 
 
 def write_override(
-    project: Project, cursor: Cursor, question_id: str, passage_id: str, rating: int, reason: str, author: str
+    project: Project,
+    cursor: Cursor,
+    question_id: str,
+    passage_id: str,
+    rating: int,
+    reason: str,
+    author: str,
 ) -> int:
     """Rate a passage as `add_override` does, in the transaction of a larger action."""
     if rating not in RATINGS:
-        raise InputError("rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5.")
+        raise InputError(
+            "rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5."
+        )
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong.")
+        raise InputError(
+            "empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong."
+        )
     asked = cursor.execute(
-        "SELECT question_key, text_key, query_key FROM bank_at(?) JOIN questions USING (question_key)"
-        " WHERE question_id = ?",
+        "SELECT question_key, text_key, query_key FROM bank_at(?)"
+        " JOIN questions USING (question_key) WHERE question_id = ?",
         [latest_version(project), question_id],
     ).fetchone()
     if asked is None:
         raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
-    read = cursor.execute("SELECT passage_key, text_key FROM passages WHERE passage_id = ?", [passage_id]).fetchone()
+    read = cursor.execute(
+        "SELECT passage_key, text_key FROM passages WHERE passage_id = ?", [passage_id]
+    ).fetchone()
     if read is None:
-        raise unknown_name("unknown-passage", "passage", passage_id, (), "Use a passage from the pool.")
+        raise unknown_name(
+            "unknown-passage", "passage", passage_id, (), "Use a passage from the pool."
+        )
     if read[1] is None:
-        raise InputError("no-text", f"Passage '{passage_id}' has no text.", "Import texts: exam import passages.")
+        raise InputError(
+            "no-text", f"Passage '{passage_id}' has no text.", "Import texts: exam import passages."
+        )
     (question, question_text, query), (passage, passage_text) = asked, read
     check_undecided(cursor, author, query, passage, question)
     key = cursor.execute(
-        "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
+        "INSERT INTO overrides"
+        " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
         [question, passage, question_text, passage_text, rating, reason, as_name(author)],
     ).fetchall()[0][0]
-    log_action(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
+    log_action(
+        cursor,
+        author,
+        "override",
+        question=question_id,
+        passage=passage_id,
+        rating=rating,
+        reason=reason,
+    )
     return int(key)
 
 
@@ -134,8 +167,8 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     """Withdraw an override as `withdraw_by_key` does, in the transaction of a larger action."""
     open_rows = cursor.execute(
-        "SELECT o.author, query_key, passage_key, question_key"
-        " FROM held_overrides JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
+        "SELECT o.author, query_key, passage_key, question_key FROM held_overrides"
+        " JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
         [key],
     ).fetchall()
@@ -143,7 +176,8 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
         if open_rows[0][0] != as_name(author):
             raise InputError(
                 "override-of-double-assignment",
-                f"Override {key} is part of a double assignment, so only its author can withdraw it.",
+                f"Override {key} is part of a double assignment, so only its"
+                " author can withdraw it.",
                 "Differences are adjudicated: exam adjudicate list.",
             )
         check_undecided(cursor, *open_rows[0])
@@ -154,7 +188,9 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     ).fetchall()[0][0]
     if not done:
         raise InputError(
-            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
+            "unknown-override",
+            f"Unknown or withdrawn override {key}.",
+            "See the current list: exam overrides list",
         )
     log_action(cursor, author, "withdraw override", override=key)
 
@@ -165,14 +201,23 @@ def confirm_override(project: Project, key: int, author: str) -> None:
     Raises:
         InputError: the override is unknown or not stale.
     """
-    stale_override = next((candidate for candidate in find_overrides(project) if candidate.key == key), None)
+    stale_override = next(
+        (candidate for candidate in find_overrides(project) if candidate.key == key), None
+    )
     if stale_override is None:
         raise InputError(
-            "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
+            "unknown-override",
+            f"Unknown or withdrawn override {key}.",
+            "See the current list: exam overrides list",
         )
     if not stale_override.stale:
-        raise InputError("override-counts-already", f"Override {key} already counts: its question was not reworded.")
-    with project.transaction(act="override ratings", queries=[stale_override.query_id], author=author) as cursor:
+        raise InputError(
+            "override-counts-already",
+            f"Override {key} already counts: its question was not reworded.",
+        )
+    with project.transaction(
+        act="override ratings", queries=[stale_override.query_id], author=author
+    ) as cursor:
         write_override(
             project,
             cursor,
@@ -185,7 +230,9 @@ def confirm_override(project: Project, key: int, author: str) -> None:
         write_withdrawal(cursor, key, author)
 
 
-def find_overrides(project: Project, query_id: str | None = None, version: int | None = None) -> list[Override]:
+def find_overrides(
+    project: Project, query_id: str | None = None, version: int | None = None
+) -> list[Override]:
     """Return the overrides that are not withdrawn, newest first.
 
     Args:
@@ -195,9 +242,10 @@ def find_overrides(project: Project, query_id: str | None = None, version: int |
     return [
         Override(*row)
         for row in project.rows(
-            "SELECT override_key, question_id, query_id, passage_id, rating, reason, author, made_at,"
-            " coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
-            "  CASE WHEN now.text_key IS NULL THEN was.text END, question_id || ' (words not known)'),"
+            "SELECT override_key, question_id, query_id, passage_id, rating, reason, author,"
+            " made_at, coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
+            "  CASE WHEN now.text_key IS NULL THEN was.text END, question_id || '"
+            " (words not known)'),"
             # A question that is newer than the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false),"
             " override_key IN (SELECT override_key FROM held_overrides)"
@@ -206,7 +254,8 @@ def find_overrides(project: Project, query_id: str | None = None, version: int |
             " JOIN passages USING (passage_key) LEFT JOIN bank_at($version) r USING (question_key)"
             f" JOIN {readable_texts(project)} was ON was.text_key = o.question_text_key"
             f" LEFT JOIN {readable_texts(project)} now ON now.text_key = r.text_key"
-            " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query) ORDER BY override_key DESC",
+            " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query)"
+            " ORDER BY override_key DESC",
             {"version": latest_version(project) if version is None else version, "query": query_id},
         )
     ]
@@ -215,5 +264,7 @@ def find_overrides(project: Project, query_id: str | None = None, version: int |
 def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[str]:
     """Return the ids of the queries that questions belong to."""
     wanted = set(question_ids)
-    rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")
+    rows = project.rows(
+        "SELECT question_id, query_id FROM questions JOIN queries USING (query_key)"
+    )
     return {query_id for question_id, query_id in rows if question_id in wanted}

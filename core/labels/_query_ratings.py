@@ -13,12 +13,31 @@ import numpy as np
 
 from ..bank import StoredGrader, answered_by_topic, list_questions
 from ..errors import InputError
-from ..measures import COVER, Array, Flags, Indices, answers_of, make_intent_evaluator, parse_measure, trec_order
+from ..measures import (
+    COVER,
+    Array,
+    Flags,
+    Indices,
+    answers_of,
+    make_intent_evaluator,
+    parse_measure,
+    trec_order,
+)
 from ..records import ranked_keys, ranking_scores
 from ..store import Project, array_of, cache
 from ..text import first_few
 from ..types import SEPARATOR, GraderSpec, Question
-from ._basis import MISSING, Basis, Policy, Ratings, basis, coverage_of, labels_of, ratings as ratings_of, weights_of
+from ._basis import (
+    MISSING,
+    Basis,
+    Policy,
+    Ratings,
+    basis,
+    coverage_of,
+    labels_of,
+    ratings as ratings_of,
+    weights_of,
+)
 from ._grading_progress import grades_table
 from ._leaderboard_making import score_runs
 
@@ -46,22 +65,30 @@ class QueryRatings:
     ratings: Ratings
 
     def of(self, questions: Sequence[Question]) -> Ratings:
-        """Return ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
-        columns = [self.column.get(graded_wording(question, self.spec), -1) for question in questions]
-        wide = np.concatenate([self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1)
+        """Return ratings of questions, p x len(questions); MISSING for texts not loaded."""
+        columns = [
+            self.column.get(graded_wording(question, self.spec), -1) for question in questions
+        ]
+        wide = np.concatenate(
+            [self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1
+        )
         return wide[:, columns]
 
 
 def graded_wording(question: Question, spec: GraderSpec) -> str:
-    """Return the text that a grader gets for a question, which identifies the grade. For a question without a text,
-    return an id that differs from every text."""
+    """Return the text that a grader gets for a question, which identifies the grade. For a question
+    without a text, return an id that differs from every text."""
     return spec.asked_text(question) or SEPARATOR + question.question_id
 
 
 def gradable_questions(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
     """Return the active questions that a grader can grade."""
     spec = grader.spec
-    return [q for q in questions if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))]
+    return [
+        q
+        for q in questions
+        if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))
+    ]
 
 
 def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
@@ -70,7 +97,9 @@ def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]
     return labels_of(known.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
 
 
-def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:
+def load_ratings(
+    project: Project, base: Basis, query_id: str, questions: Sequence[Question]
+) -> QueryRatings:
     """Read all ratings of a query for the texts of some questions.
 
     Args:
@@ -88,8 +117,8 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
     if beyond:
         listed = ", ".join(map(str, beyond))
         passages = pooled + project.rows(
-            f"SELECT passage_key, passage_id, text_key FROM passages WHERE passage_key IN ({listed})"
-            " ORDER BY passage_key"
+            "SELECT passage_key, passage_id, text_key FROM passages"
+            f" WHERE passage_key IN ({listed}) ORDER BY passage_key"
         )
     nothing = QueryRatings(
         base.grader.spec,
@@ -104,9 +133,14 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
 
 
 def ratings_beside(
-    project: Project, base: Basis, query_id: str, saved: Sequence[Question], questions: Sequence[Question]
+    project: Project,
+    base: Basis,
+    query_id: str,
+    saved: Sequence[Question],
+    questions: Sequence[Question],
 ) -> QueryRatings:
-    """Return the ratings of a query: for saved texts from the cache, and for other texts from the database.
+    """Return the ratings of a query: for saved texts from the cache, and for other texts from the
+    database.
 
     While a person edits, each redraw has one new wording and many unchanged wordings.
 
@@ -114,7 +148,9 @@ def ratings_beside(
         saved: the query's questions in the bank.
         questions: the edited questions.
     """
-    wordings = tuple(dict.fromkeys(graded_wording(question, base.grader.spec) for question in saved))
+    wordings = tuple(
+        dict.fromkeys(graded_wording(question, base.grader.spec) for question in saved)
+    )
     known = project.cached(
         ("ratings", *base.rated, base.overridden, query_id, wordings),
         lambda: load_ratings(project, base, query_id, saved),
@@ -123,8 +159,11 @@ def ratings_beside(
     return _more_ratings(project, base, known, questions)
 
 
-def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions: Sequence[Question]) -> QueryRatings:
-    """Return known ratings of a query, extended by the texts of further questions; only new texts are read.
+def _more_ratings(
+    project: Project, base: Basis, known: QueryRatings, questions: Sequence[Question]
+) -> QueryRatings:
+    """Return known ratings of a query, extended by the texts of further questions; only new texts
+    are read.
 
     Args:
         questions: any wordings, saved or not; they may include known wordings.
@@ -134,11 +173,15 @@ def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions:
     if not texts:
         return known
     column = known.column | {text: len(known.column) + i for i, text in enumerate(texts)}
-    ratings = np.concatenate([known.ratings, _ratings_of_texts(project, base, known.text_keys, texts)], axis=1)
+    ratings = np.concatenate(
+        [known.ratings, _ratings_of_texts(project, base, known.text_keys, texts)], axis=1
+    )
     return replace(known, column=column, ratings=ratings)
 
 
-def _ratings_of_texts(project: Project, base: Basis, text_keys: Indices, texts: Sequence[str]) -> Ratings:
+def _ratings_of_texts(
+    project: Project, base: Basis, text_keys: Indices, texts: Sequence[str]
+) -> Ratings:
     """Return ratings by wording, p x len(texts).
 
     Args:
@@ -164,7 +207,8 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: Indices, texts: 
     question, passage, rating = (array_of(graded.column(i)) for i in range(3))
     by_key = np.array(sorted(known))
     column = by_key[np.searchsorted(by_key[:, 0], question), 1]
-    # Several passages may share a text, so ratings are filled in by text and then copied to the passages.
+    # Several passages may share a text, so ratings are filled in by text and then copied to the
+    # passages.
     unique, row_of = np.unique(text_keys, return_inverse=True)
     place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
     here = unique[place] == passage
@@ -174,13 +218,19 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: Indices, texts: 
 
 
 def query_scores(
-    project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
+    project: Project,
+    base: Basis,
+    measure: str,
+    known: QueryRatings,
+    questions: Sequence[Question],
+    ratings: Ratings,
 ) -> dict[str, float] | None:
     """Return the score on a query of every run that answers it, as `leaderboard` defines it.
 
     Args:
         questions: all questions of the query, active or not, saved or not.
-        ratings: p x r, for the p passages of `known` and the r questions that `labels.gradable_questions` returns.
+        ratings: p x r, for the p passages of `known` and the r questions that
+            `labels.gradable_questions` returns.
 
     Returns:
         Score by run; None if the query has nothing to score.
@@ -189,7 +239,11 @@ def query_scores(
         InputError: the measure also depends on gold texts or on the coverage of the pool.
     """
     query_id = known.query_id
-    answered = {run: by_query[query_id] for run, by_query in ranking_scores(project).items() if query_id in by_query}
+    answered = {
+        run: by_query[query_id]
+        for run, by_query in ranking_scores(project).items()
+        if query_id in by_query
+    }
     active = gradable_questions(questions, base.grader)
     weights = weights_of(active, base.policy.weighted)
     wanted = parse_measure(measure, base.policy.cutoff)
@@ -207,12 +261,16 @@ def query_scores(
         tops = project.cached(
             ("tops", query_id, cutoff, len(row_of)),
             lambda: {
-                run: [row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of]
+                run: [
+                    row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of
+                ]
                 for run, scores in answered.items()
             },
             cache.LABELS,
         )
-        found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
+        found = {
+            run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()
+        }
         scores = {run: score for run, score in found.items() if score is not None}
         return scores if (weights > 0).any() else None
     pooled = np.flatnonzero(known.pooled)
@@ -261,9 +319,11 @@ class _Graded:
 
 
 def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -> Any:
-    """Return EXAM-Cover as a measure of ir_measures for any run, from the questions and grades of a project.
+    """Return EXAM-Cover as a measure of ir_measures for any run, from the questions and grades of a
+    project.
 
-    Its value is NaN for a query without questions or with ungraded pairs; means leave such queries out.
+    Its value is NaN for a query without questions or with ungraded pairs; means leave such queries
+    out.
 
     Args:
         settings: fields of `Policy`. They are part of the measure's name.
@@ -293,7 +353,8 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
 
         def runtime_impl(self, qrels: Any, run: Any) -> Iterator[ir_measures.Metric]:
             ranked = {
-                query: dict(zip(part["doc_id"], part["score"], strict=True)) for query, part in run.groupby("query_id")
+                query: dict(zip(part["doc_id"], part["score"], strict=True))
+                for query, part in run.groupby("query_id")
             }
             for query, value in _yield_coverage(
                 project, basis(project, Policy(**self.params)), qrels["query_id"], ranked
@@ -309,8 +370,12 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
 def _yield_coverage(
     project: Project, base: Basis, judged: Iterable[str], ranked: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, float]]:
-    """Yield the coverage of each query that has one; a warning names the queries with ungraded pairs."""
-    graded = project.cached(("graded by query", base.key), lambda: _grades_by_query(project, base), cache.LABELS)
+    """Yield the coverage of each query that has one; a warning names the queries with ungraded
+    pairs.
+    """
+    graded = project.cached(
+        ("graded by query", base.key), lambda: _grades_by_query(project, base), cache.LABELS
+    )
     waiting = []
     for query in dict.fromkeys([*judged, *ranked]):
         known = graded.get(query)
@@ -339,13 +404,17 @@ def _grades_by_query(project: Project, base: Basis) -> dict[str, _Graded]:
     grades = {}
     for query, part in grades_table(project, base).groupby("query_id"):
         ratings, states = (
-            part.pivot(index="doc_id", columns="question_id", values=name) for name in ("rating", "state")
+            part.pivot(index="doc_id", columns="question_id", values=name)
+            for name in ("rating", "state")
         )
         grades[str(query)] = _Graded(
             {passage: row for row, passage in enumerate(ratings.index)},
             ratings.to_numpy(np.int8, na_value=MISSING),
             (states == "ungraded").to_numpy(),
             # The question of a direct grader is the query itself.
-            weights_of([asked.get(name) or Question(name, name, "") for name in ratings.columns], base.policy.weighted),
+            weights_of(
+                [asked.get(name) or Question(name, name, "") for name in ratings.columns],
+                base.policy.weighted,
+            ),
         )
     return grades

@@ -1,4 +1,6 @@
-"""Measures of a ranking, means, correlation, agreement and tests: numbers from numbers, without project or SQL."""
+"""Measures of a ranking, means, correlation, agreement and tests: numbers from numbers, without
+project or SQL.
+"""
 
 import lazy_loader
 

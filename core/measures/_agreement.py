@@ -1,4 +1,6 @@
-"""Agreement of two sources of values for the same things: cross tables, Cohen's kappa, Krippendorff's alpha."""
+"""Agreement of two sources of values for the same things: cross tables, Cohen's kappa,
+Krippendorff's alpha.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class CrossTable:
     Args:
         rows, columns: the values of the left and the right side, each once.
         counts: whole numbers, rows x columns.
-        row_members, column_members: the original values of each row or column, if values were merged.
+        row_members, column_members: the original values of each row or column, if values were
+            merged.
     """
 
     rows: tuple[int, ...]
@@ -96,7 +99,9 @@ def _group_name(group: list[int], scale: list[int]) -> str:
     return f"≤{group[-1]}" if start == 0 and group[0] < 0 else f"{group[0]}–{group[-1]}"
 
 
-def cross_table(left: ArrayLike, right: ArrayLike, rows: Sequence[int], columns: Sequence[int]) -> CrossTable:
+def cross_table(
+    left: ArrayLike, right: ArrayLike, rows: Sequence[int], columns: Sequence[int]
+) -> CrossTable:
     """Count how often each value of one side occurs with each value of the other.
 
     Args:
@@ -120,25 +125,31 @@ def merge_values(
     """Merge values into groups.
 
     Args:
-        row_groups, column_groups: the groups of values, best first, in equal numbers. Groups at the same position
-            correspond. Every value of the table is in exactly one group.
+        row_groups, column_groups: the groups of values, best first, in equal numbers. Groups at the
+            same position correspond. Every value of the table is in exactly one group.
 
     Returns:
         A table whose values are the numbers of the groups; the last group is 0.
     """
     of_rows, of_columns = (
-        np.array([[value in group for value in values] for group in groups], dtype=np.int64).reshape(
-            len(groups), len(values)
-        )
+        np.array(
+            [[value in group for value in values] for group in groups], dtype=np.int64
+        ).reshape(len(groups), len(values))
         for groups, values in ((row_groups, table.rows), (column_groups, table.columns))
     )
     ranks = tuple(range(len(row_groups) - 1, -1, -1))
-    members: list[Members] = [tuple(tuple(group) for group in groups) for groups in (row_groups, column_groups)]
+    members: list[Members] = [
+        tuple(tuple(group) for group in groups) for groups in (row_groups, column_groups)
+    ]
     return CrossTable(ranks, ranks, of_rows @ table.counts @ of_columns.T, *members)
 
 
-def split_at_threshold(values: Sequence[int], threshold: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return two groups for `merge_values`: the values from a threshold upwards, and the values below it."""
+def split_at_threshold(
+    values: Sequence[int], threshold: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return two groups for `merge_values`: the values from a threshold upwards, and the values
+    below it.
+    """
     return tuple(v for v in values if v >= threshold), tuple(v for v in values if v < threshold)
 
 
@@ -161,7 +172,8 @@ def cohen_kappa(table: CrossTable) -> Coefficient:
 
 
 def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coefficient:
-    """Return Cohen's kappa with disagreements weighted by the distance of the two values, or its square.
+    """Return Cohen's kappa with disagreements weighted by the distance of the two values, or its
+    square.
 
     Distances are between the values themselves, so they do not depend on which values occur.
 
@@ -180,24 +192,27 @@ def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coeffic
 
 
 def _square_counts(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the table over the union of both sides' values, and these values, in ascending order."""
+    """Return the table over the union of both sides' values, and these values, ascending."""
     values = np.array(sorted({*table.rows, *table.columns}), dtype=np.int64)
     counts = np.zeros((len(values), len(values)), dtype=np.int64)
-    counts[np.ix_(np.searchsorted(values, table.rows), np.searchsorted(values, table.columns))] = table.counts
+    counts[np.ix_(np.searchsorted(values, table.rows), np.searchsorted(values, table.columns))] = (
+        table.counts
+    )
     return counts, values
 
 
 def match_scales(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return the values of the right side that correspond to each value of the left.
 
-    All values up to 0 correspond to each other. If both scales have the same top, every value above 0 corresponds to
-    itself. Otherwise the longer scale is fitted to the shorter scale, as RUBRIC's program fits ratings to judgments:
+    All values up to 0 correspond to each other. If both scales have the same top, every value above
+    0 corresponds to itself. Otherwise the longer scale is fitted to the shorter scale, as RUBRIC's
+    program fits ratings to judgments:
     - Values from 4/5 of the top of the longer scale correspond to the top of the shorter scale.
     - Other values above 0 correspond to the value one below the top of the shorter scale.
 
-    For example, let ratings be 0 to 5 and judgments 0 to 3. Ratings 5 and 4 match judgment 3, ratings 3 to 1 match
-    judgment 2, and 0 matches 0. No rating matches judgment 1. With judgments 0 and 1, this is the split of
-    exam-plus-plus, table 4.
+    For example, let ratings be 0 to 5 and judgments 0 to 3. Ratings 5 and 4 match judgment 3,
+    ratings 3 to 1 match judgment 2, and 0 matches 0. No rating matches judgment 1. With judgments 0
+    and 1, this is the split of exam-plus-plus, table 4.
 
     Returns:
         The values of `columns` for each value of `rows`; possibly none.
@@ -222,11 +237,12 @@ def _find_counterparts(value: int, scale: Sequence[int], other: Sequence[int]) -
 def per_level(table: CrossTable) -> dict[int, Coefficient]:
     """Return Cohen's kappa of each value of the rows against all other values.
 
-    For each value, both sides become binary. On the left, "yes" is the value. On the right, "yes" is any corresponding
-    value (`match_scales`).
+    For each value, both sides become binary. On the left, "yes" is the value. On the right, "yes"
+    is any corresponding value (`match_scales`).
 
     Returns:
-        Kappa by value of the rows; undefined if the value never occurs or has no corresponding value.
+        Kappa by value of the rows; undefined if the value never occurs or has no corresponding
+            value.
 
     Source: the definition that reproduces the agreement tables of RUBRIC's program.
     """
@@ -240,7 +256,9 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
             kappas[value] = Coefficient(None, "no value of the other side corresponds to it")
         else:
             row, rest = table.counts[at], np.delete(table.counts, at, axis=0).sum(axis=0)
-            against = np.array([[side[yes].sum(), side[~yes].sum()] for side in (row, rest)], dtype=np.int64)
+            against = np.array(
+                [[side[yes].sum(), side[~yes].sum()] for side in (row, rest)], dtype=np.int64
+            )
             kappas[value] = cohen_kappa(CrossTable((1, 0), (1, 0), against))
     return kappas
 
@@ -249,14 +267,19 @@ def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nomina
     """Return Krippendorff's alpha of any number of raters; values can be missing.
 
     Args:
-        values: things x raters; NaN if a rater did not rate. Things with fewer than two values do not count.
-        level: the distance of two values: whether they differ (nominal), how many ratings lie between them (ordinal),
-            or the square of their difference (interval).
+        values: things x raters; NaN if a rater did not rate. Things with fewer than two values do
+            not count.
+        level: the distance of two values: whether they differ (nominal), how many ratings lie
+            between them (ordinal), or the square of their difference (interval).
 
     Source: Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
     """
     categories = np.unique(values[~np.isnan(values)])
-    counts = np.stack([(values == c).sum(axis=1) for c in categories], axis=1) if len(categories) else np.zeros((0, 0))
+    counts = (
+        np.stack([(values == c).sum(axis=1) for c in categories], axis=1)
+        if len(categories)
+        else np.zeros((0, 0))
+    )
     raters = counts.sum(axis=1)
     counts, raters = counts[raters > 1].astype(float), raters[raters > 1]
     if not len(counts):
@@ -272,7 +295,9 @@ def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nomina
     chance = float((np.outer(totals, totals) * distance).sum())
     if chance == 0:
         return Coefficient(None, SAME)
-    return Coefficient(1.0 - float(totals.sum() - 1) * float((coincidences * distance).sum()) / chance)
+    return Coefficient(
+        1.0 - float(totals.sum() - 1) * float((coincidences * distance).sum()) / chance
+    )
 
 
 def alpha_of(table: CrossTable, level: Level = "ordinal") -> Coefficient:

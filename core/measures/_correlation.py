@@ -38,7 +38,8 @@ class Correlation:
 
     Args:
         systems: number of systems that both leaderboards have.
-        spearman, kendall, tau_ap, pearson: the coefficients; None if and only if they are undefined.
+        spearman, kendall, tau_ap, pearson: the coefficients; None if and only if they are
+            undefined.
         ties: how ties were treated.
         undefined: a sentence that says why the correlation is undefined; None if it is defined.
     """
@@ -63,17 +64,19 @@ def correlate_scores(
 ) -> Correlation:
     """Correlate two leaderboards on the systems that both have.
 
-    `average`: Spearman on average ranks, Kendall tau-b, and the exact expectation of tau_AP over all ways to break
-    ties. So tau_AP of a leaderboard with ties and itself is below 1.
+    `average`: Spearman on average ranks, Kendall tau-b, and the exact expectation of tau_AP over
+    all ways to break ties. So tau_AP of a leaderboard with ties and itself is below 1.
 
-    `random`: ties are broken at random on each leaderboard, and every coefficient except Pearson is the mean over
-    the repeats. If standard errors are given, systems with overlapping error bars are tied, too (original-exam,
-    section 4.1.1). Overlap is not transitive. So groups are made from the top, by falling score and then by name. A
-    system joins the present group if its bar overlaps the bar of the group's first system; otherwise it starts the
-    next group. Pearson always uses the scores.
+    `random`: ties are broken at random on each leaderboard, and every coefficient except Pearson is
+    the mean over the repeats. If standard errors are given, systems with overlapping error bars are
+    tied, too (original-exam, section 4.1.1). Overlap is not transitive. So groups are made from the
+    top, by falling score and then by name. A system joins the present group if its bar overlaps the
+    bar of the group's first system; otherwise it starts the next group. Pearson always uses the
+    scores.
 
-    tau_AP (Yilmaz, Aslam, Robertson: A New Rank Correlation Coefficient for Information Retrieval, SIGIR 2008) is
-    not symmetric. With the systems in the order of `a`, tau_AP = 2 / (n - 1) * (sum over ranks i = 2..n of C(i) / (i
+    tau_AP (Yilmaz, Aslam, Robertson: A New Rank Correlation Coefficient for Information Retrieval,
+    SIGIR 2008) is not symmetric. With the systems in the order of `a`, tau_AP = 2 / (n - 1) * (sum
+    over ranks i = 2..n of C(i) / (i
     - 1)) - 1. C(i) counts the systems above rank i that `b` also puts above the system at rank i.
 
     Args:
@@ -82,10 +85,12 @@ def correlate_scores(
         ties: average or random.
         repeats: how often ties are broken at random.
         seed: makes the random order repeatable.
-        std_errors_a, std_errors_b: standard error by system, for random ties only; 0 is used if it is None or absent.
+        std_errors_a, std_errors_b: standard error by system, for random ties only; 0 is used if it
+            is None or absent.
 
     Returns:
-        The coefficients, or why they are undefined: fewer than 3 common systems, or all common systems are tied on a
+        The coefficients, or why they are undefined: fewer than 3 common systems, or all common
+            systems are tied on a
         leaderboard.
 
     Raises:
@@ -98,7 +103,11 @@ def correlate_scores(
             "Use random ties: --ties random.",
         )
     if repeats < 1:
-        raise InputError("samples-out-of-range", f"Number of repeats {repeats} is out of range.", "Use 1 or more.")
+        raise InputError(
+            "samples-out-of-range",
+            f"Number of repeats {repeats} is out of range.",
+            "Use 1 or more.",
+        )
     systems = sorted(a.keys() & b.keys())
     x, y = _checked_scores(a, systems), _checked_scores(b, systems)
     levels_x = _level_systems(systems, x, std_errors_a)
@@ -113,31 +122,37 @@ def correlate_scores(
         shape = (repeats, len(systems))
         rank_x, rank_y = levels_x + rng.random(shape), levels_y + rng.random(shape)
     spearman, kendall, tau_ap = (
-        float(np.mean(rank_correlations(name, rank_x, rank_y))) for name in ("spearman", "kendall", "tau_ap")
+        float(np.mean(rank_correlations(name, rank_x, rank_y)))
+        for name in ("spearman", "kendall", "tau_ap")
     )
     pearson = float(_pearson_rows(x[None], y[None])[0])
     return Correlation(len(systems), spearman, kendall, tau_ap, pearson, ties, None)
 
 
-def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float | None]:
+def correlate_by(
+    names: Sequence[str], a: Mapping[str, float], b: Mapping[str, float]
+) -> dict[str, float | None]:
     """Return chosen coefficients of two leaderboards on the systems that both have.
 
-    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is 2 / n * (sum over
-    systems of correct / gaps) - 1. For each system, `gaps` is the sum of the absolute score differences in `b` to the
-    systems ranked above it in `a`. `correct` is the part of this sum from systems that `b` also ranks above it. Systems
-    tied in `a` are in the order of their names. n is the number of systems with gaps.
+    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is
+    2 / n * (sum over systems of correct / gaps) - 1. For each system, `gaps` is the sum of the
+    absolute score differences in `b` to the systems ranked above it in `a`. `correct` is the part
+    of this sum from systems that `b` also ranks above it. Systems tied in `a` are in the order of
+    their names. n is the number of systems with gaps.
 
-    tauap_b is the mean of two such coefficients, which count systems instead of gaps. The first considers the systems
-    that `b` ranks above a system; those that `a` ranks above it, too, are correct. The second swaps `a` and `b`.
+    tauap_b is the mean of two such coefficients, which count systems instead of gaps. The first
+    considers the systems that `b` ranks above a system; those that `a` ranks above it, too, are
+    correct. The second swaps `a` and `b`.
 
     Args:
-        names: some of spearman, kendall, tau_ap, pearson, tauap_b and tau_gap. NAME@K restricts the coefficient to the
-            K best systems of `b`; ties are broken by name.
+        names: some of spearman, kendall, tau_ap, pearson, tauap_b and tau_gap. NAME@K restricts the
+            coefficient to the K best systems of `b`; ties are broken by name.
         a: score by system of the leaderboard to examine.
         b: score by system of the official leaderboard.
 
     Returns:
-        Coefficient by name; None with fewer than 3 systems, or if all systems are tied on a leaderboard.
+        Coefficient by name; None with fewer than 3 systems, or if all systems are tied on a
+            leaderboard.
 
     Raises:
         InputError: an unknown name, or a score that is not finite.
@@ -147,7 +162,9 @@ def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, f
     for name in names:
         base, at, depth = name.partition("@")
         if base not in _COEFFICIENTS or (at and not re.fullmatch("[1-9][0-9]{0,5}", depth)):
-            raise unknown_name("unknown-correlation", "correlation", name, [*_COEFFICIENTS, "kendall@10"])
+            raise unknown_name(
+                "unknown-correlation", "correlation", name, [*_COEFFICIENTS, "kendall@10"]
+            )
         best = sorted(systems, key=lambda system: -b[system])[: int(depth) if at else None]
         x, y = (_checked_scores(board, sorted(best))[None] for board in (a, b))
         value = float(rank_correlations(base, x, y)[0]) if len(best) >= _NEEDED else np.nan
@@ -171,7 +188,8 @@ def bootstrap_intervals(
         per_query_a, per_query_b, statistics, samples, seed, skipped: as in `bootstrap_samples`.
 
     Returns:
-        (low, high) by statistic, over the samples in which it is defined; None if it is undefined in all samples.
+        (low, high) by statistic, over the samples in which it is defined; None if it is undefined
+            in all samples.
 
     Raises:
         InputError: no samples.
@@ -191,9 +209,10 @@ def bootstrap_samples(
 ) -> dict[str, Array]:
     """Return correlations of two leaderboards (average ties) in many resamples of the queries.
 
-    A resample draws n of the n queries of both leaderboards, with replacement. Each leaderboard is averaged over the
-    drawn queries that it has. So both leaderboards use the same draw. Two calls with the same seed and queries also use
-    the same draws: the difference of their results is a paired bootstrap of a shift in correlation.
+    A resample draws n of the n queries of both leaderboards, with replacement. Each leaderboard is
+    averaged over the drawn queries that it has. So both leaderboards use the same draw. Two calls
+    with the same seed and queries also use the same draws: the difference of their results is a
+    paired bootstrap of a shift in correlation.
 
     Args:
         per_query_a: the leaderboard to examine.
@@ -202,22 +221,29 @@ def bootstrap_samples(
         samples: number of resamples.
         seed: makes them repeatable.
         skipped: whether a query that a system skipped counts 0 or is left out of its mean.
-        among: further queries to draw from. With them, two calls on leaderboards with different queries can use the
-            same draws.
+        among: further queries to draw from. With them, two calls on leaderboards with different
+            queries can use the same draws.
 
     Returns:
-        By statistic, an array of length `samples`, with NaN for samples in which it is undefined. All values are NaN
+        By statistic, an array of length `samples`, with NaN for samples in which it is undefined.
+            All values are NaN
         with fewer than 3 common systems, or with fewer than 2 queries to draw from.
 
     Raises:
         InputError: no samples.
     """
     if samples < 1:
-        raise InputError("samples-out-of-range", f"Number of samples {samples} is out of range.", "Use 1 or more.")
+        raise InputError(
+            "samples-out-of-range",
+            f"Number of samples {samples} is out of range.",
+            "Use 1 or more.",
+        )
     systems = sorted(per_query_a.keys() & per_query_b.keys())
     by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
     boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])
-    queries = sorted({query for board in boards for scores in board.values() for query in scores}.union(among))
+    queries = sorted(
+        {query for board in boards for scores in board.values() for query in scores}.union(among)
+    )
     if len(systems) < _NEEDED or len(queries) < 2:
         return {name: np.full(samples, np.nan) for name in statistics}
     counts = drawn_counts(len(queries), samples, seed)
@@ -234,12 +260,18 @@ def _checked_scores(board: Mapping[str, float], systems: Sequence[str]) -> Array
     scores = np.array([board[system] for system in systems], dtype=np.float64)
     for system, score in zip(systems, scores, strict=True):
         if not np.isfinite(score):
-            raise InputError("score-not-finite", f"Score {score} of {system} is not a finite number.")
+            raise InputError(
+                "score-not-finite", f"Score {score} of {system} is not a finite number."
+            )
     return scores
 
 
-def _level_systems(systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None) -> Array:
-    """Return a level for every system: whole numbers, higher for better systems, equal for tied systems."""
+def _level_systems(
+    systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None
+) -> Array:
+    """Return a level for every system: whole numbers, higher for better systems, equal for tied
+    systems.
+    """
     if errors is None:
         return np.unique(scores, return_inverse=True)[1].astype(np.float64)
     levels = np.zeros(len(systems))
@@ -247,7 +279,9 @@ def _level_systems(systems: Sequence[str], scores: Array, errors: Mapping[str, f
     for i in sorted(range(len(systems)), key=lambda i: (-scores[i], systems[i])):
         if first < 0:
             first = i
-        elif not bars_overlap(scores[first], errors.get(systems[first]), scores[i], errors.get(systems[i])):
+        elif not bars_overlap(
+            scores[first], errors.get(systems[first]), scores[i], errors.get(systems[i])
+        ):
             first, level = i, level - 1
         levels[i] = level
     return levels
@@ -260,7 +294,11 @@ def _why_undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None
     constant = [np.ptp(levels) == 0 for levels in (levels_a, levels_b)]
     if not any(constant):
         return None
-    which = "both leaderboards" if all(constant) else f"the {'first' if constant[0] else 'second'} leaderboard"
+    which = (
+        "both leaderboards"
+        if all(constant)
+        else f"the {'first' if constant[0] else 'second'} leaderboard"
+    )
     return f"All {systems} common systems have the same score on {which}."
 
 
@@ -271,8 +309,8 @@ def _resampled_means(
     counts: Array,
     skipped: Skipped,
 ) -> Array:
-    """Return the mean of every system in every resample, shape (samples, systems); NaN if none of its queries was
-    drawn."""
+    """Return the mean of every system in every resample, shape (samples, systems); NaN if none of
+    its queries was drawn."""
     known = {query for scores in board.values() for query in scores}
     position = {query: i for i, query in enumerate(queries) if query in known}
     scores = np.full((len(queries), len(systems)), np.nan)
@@ -285,7 +323,9 @@ def _resampled_means(
 
 
 def rank_correlations(name: str, x: Array, y: Array) -> Array:
-    """Return a coefficient for each row pair of x and y, both of shape (samples, systems); NaN for a row with NaN."""
+    """Return a coefficient for each row pair of x and y, both of shape (samples, systems); NaN for
+    a row with NaN.
+    """
     coefficients = np.full(len(x), np.nan)
     whole = np.flatnonzero(~np.isnan(x + y).any(axis=1))
     step = max(1, _CHUNK // x.shape[1] ** 2)
@@ -296,17 +336,23 @@ def rank_correlations(name: str, x: Array, y: Array) -> Array:
 
 
 def _pairwise_signs(x: Array) -> Array:
-    """Return, for rows of scores, 1 if the second system is above the first, -1 if below, 0 if tied."""
+    """Return, for rows of scores, 1 if the second system is above the first, -1 if below, 0 if
+    tied.
+    """
     return np.sign(x[:, None, :] - x[:, :, None])
 
 
 def _pearson_rows(x: Array, y: Array) -> Array:
     dx, dy = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    return _clipped_ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
+    return _clipped_ratio(
+        (dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y
+    )
 
 
 def _average_ranks(x: Array) -> Array:
-    """Return, for rows of scores, the rank of each from 0 for the least; tied ones share the average."""
+    """Return, for rows of scores, the rank of each from 0 for the least; tied ones share the
+    average.
+    """
     return np.asarray((x.shape[1] - 1 - _pairwise_signs(x).sum(axis=2)) / 2)
 
 
@@ -321,11 +367,13 @@ def _kendall_rows(x: Array, y: Array) -> Array:
 
 
 def _tau_ap(x: Array, y: Array) -> Array:
-    """Return the expected tau_AP over random orders of tied systems; x is the estimate, y the reference.
+    """Return the expected tau_AP over random orders of tied systems; x is the estimate, y the
+    reference.
 
-    Let a system have m systems above its group of g tied systems. In a random order, j of the other g - 1 tied systems
-    are above it, with probability 1/g for each j = 0..g-1. Then each of them is above it with probability j / (g - 1).
-    A system above counts 1 if y agrees, and 1/2 for a tie in y.
+    Let a system have m systems above its group of g tied systems. In a random order, j of the other
+    g - 1 tied systems are above it, with probability 1/g for each j = 0..g-1. Then each of them is
+    above it with probability j / (g - 1). A system above counts 1 if y agrees, and 1/2 for a tie in
+    y.
     """
     sx = _pairwise_signs(x)
     agrees = (1 + _pairwise_signs(y)) / 2
@@ -356,7 +404,7 @@ def _tau_gap(x: Array, y: Array) -> Array:
 
 
 def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
-    """Return the mean of part / whole over the systems whose whole is above 0, rescaled to -1 to 1."""
+    """Return the mean of part / whole over the systems with whole above 0, rescaled to -1 to 1."""
     wholes = whole.sum(axis=2)
     shares = defined_quotients(part.sum(axis=2), wholes, wholes > 0)
     return np.asarray(2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1)

@@ -29,10 +29,14 @@ class Answers:
 
 
 Intents = Mapping[str, Answers | Mapping[str, Mapping[str, int]]]
-"""By query id: its `Answers`, or passage id -> question id -> 1 if the passage answers the question, else 0."""
+"""By query id: its `Answers`, or passage id -> question id -> 1 if the passage answers the
+question, else 0.
+"""
 
 
-def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: int) -> Answers | None:
+def answers_of(
+    passages: Sequence[str], ratings: NDArray[np.int8], min_rating: int
+) -> Answers | None:
     """Return the questions that passages answer, from their ratings.
 
     Args:
@@ -54,7 +58,10 @@ def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: i
 def _as_answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
     if isinstance(of, Answers):
         return of
-    column = {key: i for i, key in enumerate(sorted({question for row in of.values() for question in row}))}
+    column = {
+        key: i
+        for i, key in enumerate(sorted({question for row in of.values() for question in row}))
+    }
     ratings = np.full((len(of), len(column)), -1, np.int8)
     for at, row in enumerate(of.values()):
         for question, yes in row.items():
@@ -79,7 +86,9 @@ class IntentEvaluator:
     scorers: Mapping[str, Scorer]
 
     def __call__(self, run: RunScores) -> dict[str, float]:
-        """Return the score of a run by query id, over the queries that have intents and passages in the run."""
+        """Return the score of a run by query id, over the queries that have intents and passages in
+        the run.
+        """
         return {
             query: self.scorers[query]([trec_order(scores, self.cutoff)])[0]
             for query, scores in run.items()
@@ -92,7 +101,9 @@ class IntentEvaluator:
 
 
 STOP = 0.5
-"""Probability that an answer ends the search: (2^g - 1) / 2^max, with g = max = 1 for an answered question."""
+"""Probability that an answer ends the search: (2^g - 1) / 2^max, with g = max = 1 for an answered
+question.
+"""
 
 
 def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator:
@@ -103,7 +114,8 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
         intents: which passages answer which questions of a query.
 
     Returns:
-        An evaluator that returns a run's scores by query id, for the queries in both `intents` and the run. The score
+        An evaluator that returns a run's scores by query id, for the queries in both `intents` and
+            the run. The score
         is 0 if no passage answers a question.
     """
     return _MAKERS[measure.family.name](intents, measure.depth)
@@ -112,15 +124,18 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
 def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     """Return an evaluator of expected reciprocal rank, averaged over the questions.
 
-    For one question, the reader stops with probability 1/2 at each passage that answers it. ERR is the sum of 1/r *
-    (1/2)^(c+1) over the ranks r of answering passages; c is the number of answering passages above r.
+    For one question, the reader stops with probability 1/2 at each passage that answers it. ERR is
+    the sum of 1/r * (1/2)^(c+1) over the ranks r of answering passages; c is the number of
+    answering passages above r.
 
-    The intents are the questions that at least one graded passage answers, with equal probability. In the same way,
-    ndeval uses subtopics with a relevant document. The mean is divided by the ERR of a ranking in which every passage
-    answers every question. So the maximum is 1 in any collection.
+    The intents are the questions that at least one graded passage answers, with equal probability.
+    In the same way, ndeval uses subtopics with a relevant document. The mean is divided by the ERR
+    of a ranking in which every passage answers every question. So the maximum is 1 in any
+    collection.
 
-    Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
-    binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.
+    Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance,
+    CIKM 2009, with binary grades. The divisor is the collection-independent normalisation that
+    TREC's Web track reported.
 
     Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
@@ -129,7 +144,8 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     def score_ranking(answering: Sequence[set[str]], top: Sequence[str]) -> float:
         known = [relevant for relevant in answering if relevant]
         total = math.fsum(
-            _err_of_ranks(r for r, passage in enumerate(top, 1) if passage in relevant) for relevant in known
+            _err_of_ranks(r for r, passage in enumerate(top, 1) if passage in relevant)
+            for relevant in known
         )
         return total / (best * len(known)) if known else 0.0
 
@@ -145,15 +161,15 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     """Return an evaluator of binary nDCG of each question, averaged over the questions.
 
     All questions are equally likely intents. A question that no graded passage answers gives 0.
-    Source: Agrawal, Gollapudi, Halverson and Ieong, Diversifying Search Results, WSDM 2009, section 5.1, with the
-    discount 1 / log2(1 + rank).
+    Source: Agrawal, Gollapudi, Halverson and Ieong, Diversifying Search Results, WSDM 2009, section
+    5.1, with the discount 1 / log2(1 + rank).
 
     Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
 
     def score_ranking(answering: Sequence[set[str]], top: Sequence[str]) -> float:
-        # The ideal ranking puts all answering passages first, up to the cutoff; it does not depend on the run's
-        # length.
+        # The ideal ranking puts all answering passages first, up to the cutoff; it does not depend
+        # on the run's length.
         shares = (
             _dcg_of_ranks(rank for rank, passage in enumerate(top, 1) if passage in relevant)
             / _dcg_of_ranks(range(1, min(len(relevant), cutoff) + 1))
@@ -173,12 +189,14 @@ def _dcg_of_ranks(ranks: Iterable[int]) -> float:
 def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> IntentEvaluator:
     """Return an evaluator of alpha_nDCG. The ideal rankings are computed once for many runs.
 
-    A passage at rank i gains (1 - alpha)^c for each question that it answers; c is the number of passages above it that
-    answer the same question. Gains are divided by log2(1 + i), summed over the top ranks, and divided by the same sum
-    for the ideal ranking. Finding the ideal ranking is NP-complete. As in the paper, it is built greedily, from the
-    passages in `intents`. Among passages of equal gain, the greatest id is first, as in NIST's ndeval, so that the
-    results are equal.
-    Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008, section 3.
+    A passage at rank i gains (1 - alpha)^c for each question that it answers; c is the number of
+    passages above it that answer the same question. Gains are divided by log2(1 + i), summed over
+    the top ranks, and divided by the same sum for the ideal ranking. Finding the ideal ranking is
+    NP-complete. As in the paper, it is built greedily, from the passages in `intents`. Among
+    passages of equal gain, the greatest id is first, as in NIST's ndeval, so that the results are
+    equal.
+    Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008,
+    section 3.
 
     Args:
         intents: which passages answer which questions of a query.
@@ -197,7 +215,9 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
         order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
         ideal = _ideal_gain(answers.answered[order], discounts, alpha)
         # The last row is for passages that answer no question.
-        answered = np.concatenate([answers.answered, np.zeros((1, answers.answered.shape[1]), bool)])
+        answered = np.concatenate(
+            [answers.answered, np.zeros((1, answers.answered.shape[1]), bool)]
+        )
 
         def score_rankings(tops: Sequence[Sequence[str]]) -> list[float]:
             if not ideal:
@@ -207,9 +227,12 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
                 rows[at, : len(top)] = [row_of.get(passage, -1) for passage in top]
             gained = answered[rows]
             before = np.cumsum(gained, axis=1) - gained
-            gains = np.where(gained, worths[before], 0.0) / np.array(discounts[: rows.shape[1]])[:, None]
-            # Cumulative sums add from the top down. A sum along an axis would add in an order that depends on the
-            # shape.
+            gains = (
+                np.where(gained, worths[before], 0.0)
+                / np.array(discounts[: rows.shape[1]])[:, None]
+            )
+            # Cumulative sums add from the top down. A sum along an axis would add in an order that
+            # depends on the shape.
             totals = np.cumsum(gains.reshape(len(tops), -1), axis=1)[:, -1]
             return [total / ideal for total in totals.tolist()]
 
@@ -219,7 +242,9 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
 
 
 def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
-    """Return the discounted gain of the greedy ideal ranking. Among passages of equal gain, the first row precedes."""
+    """Return the discounted gain of the greedy ideal ranking. Among passages of equal gain, the
+    first row precedes.
+    """
     matrix = answered.astype(float)
     worth = np.ones(matrix.shape[1])
     total = 0.0
@@ -239,13 +264,19 @@ _MAKERS: Mapping[str, Callable[[Intents, int], IntentEvaluator]] = {
 }
 
 
-def _make_evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
+def _make_evaluator(
+    intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]
+) -> IntentEvaluator:
     """Return an evaluator that prepares a scorer for each query."""
     known = {query: _as_answers(of) for query, of in intents.items()}
-    return IntentEvaluator(cutoff, {query: prepare(answers) for query, answers in known.items() if answers})
+    return IntentEvaluator(
+        cutoff, {query: prepare(answers) for query, answers in known.items() if answers}
+    )
 
 
-def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Callable[[Answers], Scorer]:
+def _one_by_one(
+    score: Callable[[Sequence[set[str]], Sequence[str]], float],
+) -> Callable[[Answers], Scorer]:
     """Convert a function that scores one ranking into an argument of `_make_evaluator`.
 
     Args:
@@ -254,7 +285,8 @@ def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> 
 
     def prepare(answers: Answers) -> Scorer:
         answering = [
-            {answers.passages[row] for row in np.flatnonzero(column).tolist()} for column in answers.answered.T
+            {answers.passages[row] for row in np.flatnonzero(column).tolist()}
+            for column in answers.answered.T
         ]
         return lambda tops: [score(answering, top) for top in tops]
 
@@ -270,8 +302,10 @@ class NuggetScores:
     """Scores from 0 to 1, as castorini/nuggetizer defines them in `metrics.py`.
 
     Args:
-        strict_vital, strict_all: share of the vital nuggets, and of all nuggets, that are fully supported.
-        vital, all: the same, but a partly supported nugget counts half. In `all`, okay and vital nuggets count equally.
+        strict_vital, strict_all: share of the vital nuggets, and of all nuggets, that are fully
+            supported.
+        vital, all: the same, but a partly supported nugget counts half. In `all`, okay and vital
+            nuggets count equally.
     """
 
     strict_vital: float
@@ -292,7 +326,10 @@ def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
     every = [rating for _, rating in assigned]
     vital = [rating for is_vital, rating in assigned if is_vital]
     return NuggetScores(
-        _nugget_share(vital, 0), _nugget_share(every, 0), _nugget_share(vital, 0.5), _nugget_share(every, 0.5)
+        _nugget_share(vital, 0),
+        _nugget_share(every, 0),
+        _nugget_share(vital, 0.5),
+        _nugget_share(every, 0.5),
     )
 
 
@@ -303,7 +340,9 @@ def _nugget_share(ratings: Sequence[int], partial: float) -> float:
 
 def mean_nugget_scores(scores: Sequence[NuggetScores]) -> NuggetScores:
     """Return the mean of each score over the responses of a run."""
-    columns = zip(*((one.strict_vital, one.strict_all, one.vital, one.all) for one in scores), strict=True)
+    columns = zip(
+        *((one.strict_vital, one.strict_all, one.vital, one.all) for one in scores), strict=True
+    )
     return NuggetScores(*map(mean, columns))
 
 
@@ -313,7 +352,8 @@ class Similarity:
 
     Args:
         prepare: a function that is applied once to every passage and every gold text.
-        scorer: returns a function from two prepared texts, the system's and the gold text, to a number from 0 to 1.
+        scorer: returns a function from two prepared texts, the system's and the gold text, to a
+            number from 0 to 1.
     """
 
     prepare: Callable[[str], str]
@@ -321,7 +361,9 @@ class Similarity:
 
 
 def lemmatise(text: str) -> str:
-    """Return the lemmas of a text in lower case, without punctuation and stop words, separated by spaces."""
+    """Return the lemmas of a text in lower case, without punctuation and stop words, separated by
+    spaces.
+    """
     import simplemma
 
     return " ".join(simplemma.lemmatize(word, lang="en").lower() for word in meaningful_words(text))
@@ -343,10 +385,13 @@ def _chrf_scorer() -> Callable[[str, str], float]:
     from sacrebleu.metrics.chrf import CHRF
 
     program = CHRF()
-    return lambda text, gold: float(program.sentence_score(text, [gold]).score) / 100 if text and gold else 0.0
+    return lambda text, gold: (
+        float(program.sentence_score(text, [gold]).score) / 100 if text and gold else 0.0
+    )
 
 
 SIMILARITIES = {"ROUGE-1": Similarity(lemmatise, _rouge_1), "chrF": Similarity(str, _chrf_scorer)}
-"""Similarity by the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of lower-case lemmas,
-without punctuation and stop words. A lemma counts as often as both texts have it (original-exam, section 4.1.2; Lin,
-2004). chrF is the F-score of character n-grams, n = 1 to 6, with twice the weight on recall (Popović, 2015)."""
+"""Similarity by the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of
+lower-case lemmas, without punctuation and stop words. A lemma counts as often as both texts have it
+(original-exam, section 4.1.2; Lin, 2004). chrF is the F-score of character n-grams, n = 1 to 6,
+with twice the weight on recall (Popović, 2015)."""

@@ -16,7 +16,9 @@ Flags: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.int64]
 
 Skipped = Literal["zero", "ignore"]
-"""Treatment of a query that a run did not answer: it counts 0 (the papers), or is left out (trec_eval without -c)."""
+"""Treatment of a query that a run did not answer: it counts 0 (the papers), or is left out
+(trec_eval without -c).
+"""
 
 
 def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, float | None]:
@@ -26,8 +28,10 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
         values: one number per query.
 
     Returns:
-        (mean, standard error). The mean is None without values. The error is None with fewer than two values, because
-        the spread is then unknown. Sums are exact (fsum): the order of the values does not change the mean, so equal
+        (mean, standard error). The mean is None without values. The error is None with fewer than
+            two values, because
+        the spread is then unknown. Sums are exact (fsum): the order of the values does not change
+            the mean, so equal
         systems are tied.
     """
     numbers = list(values)
@@ -42,12 +46,15 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
-    """Return F1 = 2 P R / (P + R), 0 if both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
+    """Return F1 = 2 P R / (P + R), 0 if both are 0. Source: van Rijsbergen, Information Retrieval,
+    1979.
+    """
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
 def wilson_interval(right: int, answered: int) -> tuple[float, float] | None:
-    """Return Wilson's 95 % interval (low, high) of a share, whose width is always above 0; None without answers.
+    """Return Wilson's 95 % interval (low, high) of a share, whose width is always above 0; None
+    without answers.
 
     Source: Wilson, Journal of the American Statistical Association 22, 1927.
     """
@@ -55,7 +62,9 @@ def wilson_interval(right: int, answered: int) -> tuple[float, float] | None:
         return None
     square = NormalDist().inv_cdf(0.975) ** 2
     centre = (right + square / 2) / (answered + square)
-    half = math.sqrt(square * (right * (answered - right) / answered + square / 4)) / (answered + square)
+    half = math.sqrt(square * (right * (answered - right) / answered + square / 4)) / (
+        answered + square
+    )
     # If all answers are right, the bound is exactly 1 in spite of rounding.
     return max(0.0, centre - half) if right else 0.0, centre + half if right < answered else 1.0
 
@@ -115,7 +124,9 @@ class Interval:
     undefined: str | None = None
 
 
-def percentile_interval(value: float | None, samples: Array, undefined: str | None = None) -> Interval:
+def percentile_interval(
+    value: float | None, samples: Array, undefined: str | None = None
+) -> Interval:
     """Return a number with the interval that contains 95 % of its samples, ignoring NaN.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
@@ -135,16 +146,20 @@ def central_percentiles(samples: Array) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def defined_quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> Array:
-    """Return part / whole for arrays of one shape; NaN if not `defined`, by default if `whole` is not above 0."""
+def defined_quotients(
+    part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None
+) -> Array:
+    """Return part / whole for arrays of one shape; NaN if not `defined`, by default if `whole` is
+    not above 0.
+    """
     found = np.full(np.shape(whole), np.nan)
     np.divide(part, whole, out=found, where=whole > 0 if defined is None else defined)
     return found
 
 
 def resampled_means(scores: Array, counts: Array) -> Array:
-    """Return the mean of every run in every resample of the queries, (samples, runs); NaN if none of its queries was
-    drawn.
+    """Return the mean of every run in every resample of the queries, (samples, runs); NaN if none
+    of its queries was drawn.
 
     Args:
         scores: (queries, runs); NaN if a query does not count for a run.
@@ -152,7 +167,8 @@ def resampled_means(scores: Array, counts: Array) -> Array:
     """
     present = ~np.isnan(scores)
     means = defined_quotients(counts @ np.where(present, scores, 0.0), counts @ present)
-    # Equal systems must stay tied, although a matrix product may add their numbers in another order.
+    # Equal systems must stay tied, although a matrix product may add their numbers in another
+    # order.
     return means.round(12)
 
 
@@ -181,10 +197,11 @@ _EQUAL = 1e-9
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
     """Return p values adjusted by Holm's method, which controls the family-wise error rate.
 
-    If values below a level are significant, any false finding among all comparisons has a probability below the level.
-    With the m values in rising order, the i-th becomes max over j <= i of min(1, (m - j + 1) p_j).
-    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6,
-    1979.
+    If values below a level are significant, any false finding among all comparisons has a
+    probability below the level. With the m values in rising order, the i-th becomes max over j <= i
+    of min(1, (m - j + 1) p_j).
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+    Statistics 6, 1979.
 
     Args:
         p_values: between 0 and 1, in any order.
@@ -225,7 +242,8 @@ def t_test(differences: Array) -> Array:
     Source: Student, The Probable Error of a Mean, Biometrika 6, 1908.
 
     Args:
-        differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the query.
+        differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the
+            query.
 
     Returns:
         p values, shape (comparisons,); NaN with fewer than 2 queries or differences without spread.
@@ -243,11 +261,12 @@ def t_test(differences: Array) -> Array:
 
 
 def separable_differences(differences: Array) -> Array:
-    """Return the smallest difference that would be significant in each comparison, by the t test with Holm's method.
+    """Return the smallest difference that would be significant in each comparison, by the t test
+    with Holm's method.
 
-    If r of m comparisons are significant, Holm's method tests the next one at the level ALPHA / (m - r). So the
-    smallest difference is t s / sqrt(n), for the quantile t of that level, and n queries whose differences have the
-    standard deviation s.
+    If r of m comparisons are significant, Holm's method tests the next one at the level
+    ALPHA / (m - r). So the smallest difference is t s / sqrt(n), for the quantile t of that level,
+    and n queries whose differences have the standard deviation s.
 
     Args:
         differences: as for `t_test`.
@@ -268,17 +287,22 @@ def separable_differences(differences: Array) -> Array:
     return separable
 
 
-def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
+def randomisation_test(
+    differences: Array, permutations: int = PERMUTATIONS, seed: int = 0
+) -> Array:
     """Return the p values of two-sided paired randomisation tests of the difference in means.
 
-    Under the null hypothesis, the names of the two systems are exchangeable on every query; an exchange flips the sign
-    of the difference. The p value is the share of sign flips whose absolute sum is at least the observed absolute sum.
-    If the number of all flips, 2^n, is at most `permutations`, all are used. Otherwise `permutations` flips are drawn,
-    the same for all comparisons, and p = (1 + number as extreme) / (1 + number drawn). Source: Smucker, Allan,
-    Carterette: A Comparison of Statistical Significance Tests for Information Retrieval Evaluation, CIKM 2007.
+    Under the null hypothesis, the names of the two systems are exchangeable on every query; an
+    exchange flips the sign of the difference. The p value is the share of sign flips whose absolute
+    sum is at least the observed absolute sum. If the number of all flips, 2^n, is at most
+    `permutations`, all are used. Otherwise `permutations` flips are drawn, the same for all
+    comparisons, and p = (1 + number as extreme) / (1 + number drawn). Source: Smucker, Allan,
+    Carterette: A Comparison of Statistical Significance Tests for Information Retrieval Evaluation,
+    CIKM 2007.
 
     Args:
-        differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the query.
+        differences: score differences, shape (queries, comparisons); NaN if a comparison lacks the
+            query.
         permutations: number of sign flips.
         seed: makes the draw repeatable.
 
@@ -290,7 +314,8 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
     if not comparisons:
         return np.empty(0)
     seen = np.abs(filled.sum(axis=0))
-    # A sum that differs from the observed one only by the order of addition counts as equally extreme.
+    # A sum that differs from the observed one only by the order of addition counts as equally
+    # extreme.
     bar = seen - _EQUAL * np.maximum(np.abs(filled).sum(axis=0), np.finfo(np.float64).tiny)
     exact = queries <= math.log2(permutations)
     total = 2**queries if exact else permutations
@@ -306,21 +331,24 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
         signs = (1 - 2 * bits).astype(np.float64)
         extreme += (np.abs(signs @ filled) >= bar).sum(axis=0)
     p: Array = extreme / total if exact else (1 + extreme) / (1 + total)
-    undefined = ((~np.isnan(differences)).sum(axis=0) < 2) | (np.abs(filled).max(axis=0, initial=0.0) == 0)
+    undefined = ((~np.isnan(differences)).sum(axis=0) < 2) | (
+        np.abs(filled).max(axis=0, initial=0.0) == 0
+    )
     return np.where(undefined, np.nan, p)
 
 
 def mcnemar_tests(differences: Array) -> Array:
-    """Return the p values of two-sided exact McNemar tests: is one of two examinees right more often than the other?
+    """Return the p values of two-sided exact McNemar tests: is one of two examinees right more
+    often than the other?
 
-    Only items that exactly one of them answers right count: b items and c items. p = min(1, 2 · P(X ≤ min(b, c))) for X
-    binomial with b + c trials and probability 1/2.
-    Source: McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions or Percentages,
-    Psychometrika 12, 1947, in its exact form.
+    Only items that exactly one of them answers right count: b items and c items.
+    p = min(1, 2 · P(X ≤ min(b, c))) for X binomial with b + c trials and probability 1/2.
+    Source: McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions or
+    Percentages, Psychometrika 12, 1947, in its exact form.
 
     Args:
-        differences: differences of two results that are 0 or 1, shape (items, comparisons); NaN if a comparison lacks
-            the item.
+        differences: differences of two results that are 0 or 1, shape (items, comparisons); NaN if
+            a comparison lacks the item.
 
     Returns:
         p values, shape (comparisons,); NaN if all items have equal results.
@@ -334,7 +362,7 @@ def mcnemar_tests(differences: Array) -> Array:
 
 
 def _without_spread(differences: Array) -> NDArray[np.bool_]:
-    """Return which comparisons have the same difference on every query, except for binary rounding."""
+    """Return which comparisons have the same difference on all queries, up to binary rounding."""
     high = np.where(np.isnan(differences), -np.inf, differences).max(axis=0, initial=-np.inf)
     low = np.where(np.isnan(differences), np.inf, differences).min(axis=0, initial=np.inf)
     return np.asarray(high - low <= _EQUAL * np.maximum(np.abs(high), np.abs(low)))
@@ -351,8 +379,10 @@ class SealedTest:
 
     Args:
         public, sealed: shape (S,), mean coverage of public and of sealed questions.
-        surplus: shape (S,), mean over queries of public minus sealed coverage, minus that of the median system.
-        adjusted: shape (S,), p values of a surplus by chance, one-sided, corrected by Holm's method.
+        surplus: shape (S,), mean over queries of public minus sealed coverage, minus that of the
+            median system.
+        adjusted: shape (S,), p values of a surplus by chance, one-sided, corrected by Holm's
+            method.
     """
 
     public: Array
@@ -368,11 +398,13 @@ def sealed_test(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> SealedTest:
-    """Test which systems answer public questions better than sealed ones, compared with the median system.
+    """Test which systems answer public questions better than sealed ones, compared with the median
+    system.
 
-    For a system that knows no question, the sealed questions are a random part of all. So the test draws as many other
-    questions of each query and counts how often the surplus is at least as large (randomisation inference; Fisher, The
-    Design of Experiments, 1935). This is exact for any number of questions, for skewed coverages and for equal ones.
+    For a system that knows no question, the sealed questions are a random part of all. So the test
+    draws as many other questions of each query and counts how often the surplus is at least as
+    large (randomisation inference; Fisher, The Design of Experiments, 1935). This is exact for any
+    number of questions, for skewed coverages and for equal ones.
 
     Args:
         answered: for each query, shape (S, n): whether each system answers each of the n questions.
@@ -402,7 +434,9 @@ def sealed_test(
 
 
 REPAIR_ALPHA = 0.08
-"""The chance that any test of a question accepts a wording without an advantage. The first test has the level .049."""
+"""The chance that any test of a question accepts a wording without an advantage. The first test has
+the level .049.
+"""
 HELD_OUT = 40
 """Minimum number of held-out pairs; with fewer, a test would tell nothing."""
 
@@ -413,7 +447,8 @@ class RepairTest:
 
     Args:
         chosen: position of the wording that was best on the first half.
-        pairs, gains, losses: numbers of held-out pairs, and of those that are right only after or only before.
+        pairs, gains, losses: numbers of held-out pairs, and of those that are right only after or
+            only before.
         p: one-sided p value of no improvement.
         level: the level of this test.
         accepted: whether the wording is better.
@@ -429,15 +464,19 @@ class RepairTest:
 
 
 def level_of_test(test: int) -> float:
-    """Return the level of the test with this number, from 1: alpha 6 / (pi test)^2, which adds up to alpha."""
+    """Return the level of the test with this number, from 1: alpha 6 / (pi test)^2, which adds up
+    to alpha.
+    """
     return REPAIR_ALPHA * 6 / (math.pi * test) ** 2
 
 
 def rewording_test(before: Flags, after: Flags, held_out: Flags, level: float) -> RepairTest:
-    """Choose the best of several wordings on one half of the pairs, and test it once on the other half.
+    """Choose the best of several wordings on one half of the pairs, and test it once on the other
+    half.
 
-    The test is the exact one-sided test of McNemar (Psychometrika 12, 1947) on the pairs whose answer changes from
-    wrong to right or back. The choice does not use these pairs, so it does not bias the test.
+    The test is the exact one-sided test of McNemar (Psychometrika 12, 1947) on the pairs whose
+    answer changes from wrong to right or back. The choice does not use these pairs, so it does not
+    bias the test.
 
     Args:
         before: shape (n,), whether the present wording is right about each pair.
@@ -455,35 +494,47 @@ def rewording_test(before: Flags, after: Flags, held_out: Flags, level: float) -
 
 
 NOISE_CONFIDENCE = 0.995
-"""Confidence of the upper bound of the noise. It errs in .5 % of cases, so that the test may err in another .5 %."""
+"""Confidence of the upper bound of the noise. It errs in .5 % of cases, so that the test may err in
+another .5 %.
+"""
 DRIFT_ALARM = float(np.log(200))
-"""Evidence of an alarm, as the logarithm of an e-value. Without a change, its probability is 1 / 200 at most, however
-often the evidence is computed (Ville's inequality)."""
+"""Evidence of an alarm, as the logarithm of an e-value. Without a change, its probability is 1 /
+200 at most, however often the evidence is computed (Ville's inequality)."""
 ALTERNATIVES = 20
-"""Number of change rates, spread evenly between the noise and 1, that the test mixes with equal weights."""
+"""Number of change rates, spread evenly between the noise and 1, that the test mixes with equal
+weights.
+"""
 
 
 def noise_bound(changed: int, asked: int) -> float:
-    """Return the upper bound of the share of ratings that differ when an unchanged model is asked again.
+    """Return the upper bound of the share of ratings that differ when an unchanged model is asked
+    again.
 
     The bound is by Clopper and Pearson (Biometrika 26, 1934), one-sided with `NOISE_CONFIDENCE`.
 
     Args:
-        changed, asked: the pairs that were asked a second time, and those of them whose rating differed.
+        changed, asked: the pairs that were asked a second time, and those of them whose rating
+            differed.
     """
     from scipy.special import betaincinv
 
-    return float(betaincinv(changed + 1, asked - changed, NOISE_CONFIDENCE)) if changed < asked else 1.0
+    return (
+        float(betaincinv(changed + 1, asked - changed, NOISE_CONFIDENCE))
+        if changed < asked
+        else 1.0
+    )
 
 
 def drift_evidence(checks: Sequence[tuple[int, int]], bound: float) -> NDArray[np.float64]:
-    """Return the logarithm of the e-value after each check: the evidence that more ratings change than by noise.
+    """Return the logarithm of the e-value after each check: the evidence that more ratings change
+    than by noise.
 
-    A check asks random pairs again, each once. For a rate p above the bound b, the likelihood ratio of x changes among
-    n pairs is (p / b)^x ((1 - p) / (1 - b))^(n - x). If the true rate is at most b, its expectation is at most 1; by
-    Hoeffding (Journal of the American Statistical Association 58, 1963, theorem 4) also for pairs drawn without
-    replacement. The e-value is the mean over `ALTERNATIVES` rates of the products over checks, a nonnegative
-    supermartingale (Ramdas et al., Statistical Science 38, 2023).
+    A check asks random pairs again, each once. For a rate p above the bound b, the likelihood ratio
+    of x changes among n pairs is (p / b)^x ((1 - p) / (1 - b))^(n - x). If the true rate is at most
+    b, its expectation is at most 1; by Hoeffding (Journal of the American Statistical Association
+    58, 1963, theorem 4) also for pairs drawn without replacement. The e-value is the mean over
+    `ALTERNATIVES` rates of the products over checks, a nonnegative supermartingale (Ramdas et al.,
+    Statistical Science 38, 2023).
 
     Args:
         checks: for each check, the numbers of pairs asked and of changed ratings.
@@ -493,5 +544,7 @@ def drift_evidence(checks: Sequence[tuple[int, int]], bound: float) -> NDArray[n
         return np.zeros(len(checks))
     rates = bound + (1 - bound) * (np.arange(ALTERNATIVES) + 0.5) / ALTERNATIVES
     asked, changed = np.array(checks, float).reshape(-1, 2).T
-    logs = np.outer(changed, np.log(rates / bound)) + np.outer(asked - changed, np.log((1 - rates) / (1 - bound)))
+    logs = np.outer(changed, np.log(rates / bound)) + np.outer(
+        asked - changed, np.log((1 - rates) / (1 - bound))
+    )
     return np.asarray(np.logaddexp.reduce(np.cumsum(logs, axis=0), axis=1) - np.log(ALTERNATIVES))

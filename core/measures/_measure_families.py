@@ -1,6 +1,7 @@
 """Measures as values, and their scores of one run by trec_eval through ir_measures.
 
-Every family of measures is a row in `FAMILIES`. A new family with a known basis needs only a further row.
+Every family of measures is a row in `FAMILIES`. A new family with a known basis needs only a
+further row.
 """
 
 from __future__ import annotations
@@ -21,18 +22,24 @@ from ..errors import InputError
 from ._means_and_tests import harmonic_mean
 
 COVER = "EXAM-Cover"
-SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER = "Support-Recall", "Support-Precision", "Supported-Cover"
+SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER = (
+    "Support-Recall",
+    "Support-Precision",
+    "Supported-Cover",
+)
 MAX_CUTOFF = 100_000
 """The greatest cutoff of a measure that depends on the order of a ranking."""
 DEEPEST = 2**31 - 1
 """The greatest cutoff of a measure that depends only on which passages are above it."""
 DEFAULT_CUTOFF = 20
 
-MeasureBasis = Literal["labels", "intents", "coverage", "share of gold", "share of pool", "likeness", "citations"]
-"""The data that a measure is computed from. `labels`: a value for each passage. `intents`: the questions that each
-passage answers. `coverage`: the weight of covered questions; `share of …`: coverage divided by the coverage of the gold
-texts or of the whole pool. `likeness`: the similarity of texts to gold texts. `citations`: the support of sentences by
-the passages that they cite."""
+MeasureBasis = Literal[
+    "labels", "intents", "coverage", "share of gold", "share of pool", "likeness", "citations"
+]
+"""The data that a measure is computed from. `labels`: a value for each passage. `intents`: the
+questions that each passage answers. `coverage`: the weight of covered questions; `share of …`:
+coverage divided by the coverage of the gold texts or of the whole pool. `likeness`: the similarity
+of texts to gold texts. `citations`: the support of sentences by the passages that they cite."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,14 @@ class Family:
     """Measures that differ only in their cutoff and other parameters.
 
     Args:
-        name: the text before the cutoff in the standard name; `{k}` marks a cutoff that is not at the end.
+        name: the text before the cutoff in the standard name; `{k}` marks a cutoff that is not at
+            the end.
         basis: the data that they are computed from.
         description: their meaning for one query, in one line.
         citation: the source of their definition.
         offered: the cutoffs that screens and commands offer; the cutoff None is the whole ranking.
-        binary: whether they distinguish only relevant and non-relevant passages. Then scores from labels depend on the
-            min rating.
+        binary: whether they distinguish only relevant and non-relevant passages. Then scores from
+            labels depend on the min rating.
     """
 
     name: str
@@ -86,7 +94,9 @@ class Measure:
 
     @property
     def ranks_passages(self) -> bool:
-        """Whether it scores the order of passages, by their values or by the questions that they answer."""
+        """Whether it scores the order of passages, by their values or by the questions that they
+        answer.
+        """
         return self.basis in ("labels", "intents")
 
     @property
@@ -96,12 +106,16 @@ class Measure:
 
     @property
     def takes_judgments(self) -> bool:
-        """Whether it can be computed from judgments, not only from answered questions or gold texts."""
+        """Whether it can be computed from judgments, not only from answered questions or gold
+        texts.
+        """
         return self.basis == "labels"
 
     @property
     def takes_grades(self) -> bool:
-        """Whether it can be computed from grades of passages, unlike similarity to gold texts and citation support."""
+        """Whether it can be computed from grades of passages, unlike similarity to gold texts and
+        citation support.
+        """
         return self.basis not in ("likeness", "citations")
 
     @property
@@ -120,59 +134,178 @@ class Measure:
 _BOOK = "van Rijsbergen: Information Retrieval, 1979"
 _SYSTEMS = "Buckley and Voorhees: Retrieval System Evaluation, 2005"
 
-# Interpolated precision is left out: pytrec_eval's numbers differ from trec_eval's own at some levels of recall.
+# Interpolated precision is left out: pytrec_eval's numbers differ from trec_eval's own at some
+# levels of recall.
 FAMILIES = (
-    Family("AP", "labels", "Mean of the precision at every relevant passage", "Harman: TREC-1, 1992", (None,), True),
-    Family("nDCG", "labels", "Graded gain discounted by log2 of the rank, as a share of the best possible",
-           "Järvelin and Kekäläinen: TOIS 20(4), 2002", (None, 10, 20)),
-    Family("Rprec", "labels", "Precision at the rank that equals the number of relevant passages", _SYSTEMS,
-           (None,), True),
-    Family("RR", "labels", "Reciprocal rank of the first relevant passage", "Kantor and Voorhees: TREC-5, 1996",
-           (None, 10), True),
-    Family("P", "labels", "Share of the top k ranks with a relevant passage", _BOOK, (5, 10, 20), True),
-    Family("R", "labels", "Share of the relevant passages that are in the top k", _BOOK, (10, 20, 100), True),
+    Family(
+        "AP",
+        "labels",
+        "Mean of the precision at every relevant passage",
+        "Harman: TREC-1, 1992",
+        (None,),
+        True,
+    ),
+    Family(
+        "nDCG",
+        "labels",
+        "Graded gain discounted by log2 of the rank, as a share of the best possible",
+        "Järvelin and Kekäläinen: TOIS 20(4), 2002",
+        (None, 10, 20),
+    ),
+    Family(
+        "Rprec",
+        "labels",
+        "Precision at the rank that equals the number of relevant passages",
+        _SYSTEMS,
+        (None,),
+        True,
+    ),
+    Family(
+        "RR",
+        "labels",
+        "Reciprocal rank of the first relevant passage",
+        "Kantor and Voorhees: TREC-5, 1996",
+        (None, 10),
+        True,
+    ),
+    Family(
+        "P", "labels", "Share of the top k ranks with a relevant passage", _BOOK, (5, 10, 20), True
+    ),
+    Family(
+        "R",
+        "labels",
+        "Share of the relevant passages that are in the top k",
+        _BOOK,
+        (10, 20, 100),
+        True,
+    ),
     Family("F1", "labels", "Harmonic mean of P and R at the same rank", _BOOK, (5, 10), True),
-    Family("Bpref", "labels",
-           "How rarely judged non-relevant passages precede relevant ones, ignoring unjudged passages",
-           "Buckley and Voorhees: SIGIR 2004", (None,), True),
-    Family("Judged", "labels", "Share of the top k passages that have a value", "trec_eval: unj", (10,)),
-    Family("infAP", "labels", "AP estimated from a sampled pool (-1: not judged)", "Yilmaz and Aslam: CIKM 2006",
-           binary=True),
-    Family("Success", "labels", "1 if the top k contain a relevant passage, else 0", _SYSTEMS, binary=True),
-    Family("SetP", "labels", "Share of all retrieved passages that are relevant", _BOOK, binary=True),
-    Family("SetR", "labels", "Share of the relevant passages that were retrieved at any rank", _BOOK, binary=True),
+    Family(
+        "Bpref",
+        "labels",
+        "How rarely judged non-relevant passages precede relevant ones, ignoring unjudged passages",
+        "Buckley and Voorhees: SIGIR 2004",
+        (None,),
+        True,
+    ),
+    Family(
+        "Judged", "labels", "Share of the top k passages that have a value", "trec_eval: unj", (10,)
+    ),
+    Family(
+        "infAP",
+        "labels",
+        "AP estimated from a sampled pool (-1: not judged)",
+        "Yilmaz and Aslam: CIKM 2006",
+        binary=True,
+    ),
+    Family(
+        "Success",
+        "labels",
+        "1 if the top k contain a relevant passage, else 0",
+        _SYSTEMS,
+        binary=True,
+    ),
+    Family(
+        "SetP", "labels", "Share of all retrieved passages that are relevant", _BOOK, binary=True
+    ),
+    Family(
+        "SetR",
+        "labels",
+        "Share of the relevant passages that were retrieved at any rank",
+        _BOOK,
+        binary=True,
+    ),
     Family("SetF", "labels", "Weighted harmonic mean of SetP and SetR", _BOOK, binary=True),
     Family("SetAP", "labels", "SetP times SetR", _SYSTEMS, binary=True),
-    Family("alpha_nDCG", "intents",
-           "Gain that shrinks with every repeated answer to the same question, relative to a greedy ideal",
-           "Clarke et al.: SIGIR 2008", (10, 20)),
-    Family("ERR_IA", "intents",
-           "Expected reciprocal rank at which a reader stops, averaged over the questions",
-           "Chapelle et al.: CIKM 2009", (20,)),
-    Family("nDCG_IA", "intents", "nDCG of the passages that answer a question, averaged over the questions",
-           "Agrawal et al.: WSDM 2009", (20,)),
-    Family(COVER, "coverage", "Weight of the questions that the top k passages answer, as a share of all",
-           "Farzi and Dietz: exam-plus-plus, equation 1", (20,)),
-    Family("n-EXAM", "share of gold", "EXAM-Cover divided by the coverage of the gold passages",
-           "Sander and Dietz: original-exam, section 3.1.3", (20,)),
-    Family(f"{COVER}@{{k}}/pool", "share of pool", "EXAM-Cover divided by the coverage of the whole pool",
-           "after original-exam, section 3.1.3", (20,)),
-    Family("ROUGE-1", "likeness", "F1 of the words shared by the top k passages and the gold passage",
-           "Lin: ROUGE, 2004", (20,)),
-    Family("chrF", "likeness", "F-score of the characters shared by the top k passages and the gold passage",
-           "Popović: WMT 2015", (20,)),
-    Family(SUPPORT_RECALL, "citations", "Mean over all sentences of the best weight among their first k citations",
-           "after the support task of TREC RAG 2024", (None,)),
-    Family(SUPPORT_PRECISION, "citations", "Mean weight of the first k citations of each sentence",
-           "after the support task of TREC RAG 2024", (None,)),
-    Family(SUPPORTED_COVER, "citations", "Share of the questions that a sentence with a supporting citation answers",
-           "after exam-plus-plus, equation 1", (None,)),
-)  # fmt: skip
+    Family(
+        "alpha_nDCG",
+        "intents",
+        "Gain that shrinks with every repeated answer to the same question,"
+        " relative to a greedy ideal",
+        "Clarke et al.: SIGIR 2008",
+        (10, 20),
+    ),
+    Family(
+        "ERR_IA",
+        "intents",
+        "Expected reciprocal rank at which a reader stops, averaged over the questions",
+        "Chapelle et al.: CIKM 2009",
+        (20,),
+    ),
+    Family(
+        "nDCG_IA",
+        "intents",
+        "nDCG of the passages that answer a question, averaged over the questions",
+        "Agrawal et al.: WSDM 2009",
+        (20,),
+    ),
+    Family(
+        COVER,
+        "coverage",
+        "Weight of the questions that the top k passages answer, as a share of all",
+        "Farzi and Dietz: exam-plus-plus, equation 1",
+        (20,),
+    ),
+    Family(
+        "n-EXAM",
+        "share of gold",
+        "EXAM-Cover divided by the coverage of the gold passages",
+        "Sander and Dietz: original-exam, section 3.1.3",
+        (20,),
+    ),
+    Family(
+        f"{COVER}@{{k}}/pool",
+        "share of pool",
+        "EXAM-Cover divided by the coverage of the whole pool",
+        "after original-exam, section 3.1.3",
+        (20,),
+    ),
+    Family(
+        "ROUGE-1",
+        "likeness",
+        "F1 of the words shared by the top k passages and the gold passage",
+        "Lin: ROUGE, 2004",
+        (20,),
+    ),
+    Family(
+        "chrF",
+        "likeness",
+        "F-score of the characters shared by the top k passages and the gold passage",
+        "Popović: WMT 2015",
+        (20,),
+    ),
+    Family(
+        SUPPORT_RECALL,
+        "citations",
+        "Mean over all sentences of the best weight among their first k citations",
+        "after the support task of TREC RAG 2024",
+        (None,),
+    ),
+    Family(
+        SUPPORT_PRECISION,
+        "citations",
+        "Mean weight of the first k citations of each sentence",
+        "after the support task of TREC RAG 2024",
+        (None,),
+    ),
+    Family(
+        SUPPORTED_COVER,
+        "citations",
+        "Share of the questions that a sentence with a supporting citation answers",
+        "after exam-plus-plus, equation 1",
+        (None,),
+    ),
+)
 _FAMILIES = {family.name: family for family in FAMILIES}
 
-# Spellings of families that ir_measures does not know, or only with a cutoff; the first is the standard one.
+# Spellings of families that ir_measures does not know, or only with a cutoff; the first is the
+# standard one.
 _SPELLINGS = tuple(
-    (re.compile(pattern.replace("@k", r"(?:@([1-9]\d*))?"), re.IGNORECASE), _FAMILIES[name], deepest)
+    (
+        re.compile(pattern.replace("@k", r"(?:@([1-9]\d*))?"), re.IGNORECASE),
+        _FAMILIES[name],
+        deepest,
+    )
     for pattern, name, deepest in (
         ("(?:EXAM-)?Cover@k", COVER, DEEPEST),
         ("n-EXAM@k", "n-EXAM", DEEPEST),
@@ -184,7 +317,10 @@ _SPELLINGS = tuple(
         ("ERR_IA@k", "ERR_IA", MAX_CUTOFF),
         ("nDCG_IA@k", "nDCG_IA", MAX_CUTOFF),
         ("F1@k", "F1", MAX_CUTOFF),
-        *((f"{name}@k", name, MAX_CUTOFF) for name in (SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER)),
+        *(
+            (f"{name}@k", name, MAX_CUTOFF)
+            for name in (SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER)
+        ),
     )
 )
 
@@ -222,8 +358,8 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
     """Return the measure with a name.
 
     Args:
-        name: a standard name (nDCG@10, EXAM-Cover@20, ROUGE-1@5) or another spelling that ir_measures knows (MAP,
-            Recall@10), with any cutoff.
+        name: a standard name (nDCG@10, EXAM-Cover@20, ROUGE-1@5) or another spelling that
+            ir_measures knows (MAP, Recall@10), with any cutoff.
         cutoff: used if the measure always has a cutoff and the name does not state it.
 
     Returns:
@@ -265,7 +401,8 @@ def trec_measure(name: str) -> Any:
         raise _unknown_measure(name) from reason
     family = _FAMILIES.get(str(measure.NAME))
     parameters: dict[str, Any] = measure.params
-    # Both are computed here: ir_measures' own Judged is another measure, and trec_eval has no cutoff for RR.
+    # Both are computed here: ir_measures' own Judged is another measure, and trec_eval has no
+    # cutoff for RR.
     allowed = _OURS.get(family.name, frozenset()) if family else frozenset()
     ours = "cutoff" in parameters and parameters.keys() <= allowed
     in_range = all(key in _IN_RANGE and _IN_RANGE[key](value) for key, value in parameters.items())
@@ -293,31 +430,36 @@ MeasureScores = dict[str, dict[str, float]]
 
 
 def trec_order(scores: Mapping[str, float], depth: int) -> list[str]:
-    """Return the top of a ranking as trec_eval orders it, regardless of the ranks in the run's file.
+    """Return the top of a ranking as trec_eval orders it, regardless of the ranks in the run's
+    file.
 
     Args:
         scores: retrieval score by passage id.
         depth: maximum number of passages to return.
 
     Returns:
-        Passage ids by falling score, equal scores by falling passage id. Scores are compared in single precision, as in
+        Passage ids by falling score, equal scores by falling passage id. Scores are compared in
+            single precision, as in
         trec_eval (9.0).
     """
     single = np.fromiter(scores.values(), dtype=np.float32, count=len(scores)).tolist()
     return [passage for _, passage in heapq.nlargest(depth, zip(single, scores, strict=True))]
 
 
-def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -> Callable[[RunScores], MeasureScores]:
+def make_evaluator(
+    measures: Sequence[str], qrels: Qrels, min_rating: int = 1
+) -> Callable[[RunScores], MeasureScores]:
     """Read the qrels once, to evaluate many runs on them.
 
     Args:
         measures: measure names, as `parse_measure` accepts them.
         qrels: relevance values. As in trec_eval, a negative value counts as not judged.
-        min_rating: the lowest value that is relevant for binary measures, at least 1. A measure with a level in its
-            name, as in P(rel=2)@5, uses that level.
+        min_rating: the lowest value that is relevant for binary measures, at least 1. A measure
+            with a level in its name, as in P(rel=2)@5, uses that level.
 
     Returns:
-        A function from a run to {standard name: {query id: score}}, for the queries in the qrels with at least one
+        A function from a run to {standard name: {query id: score}}, for the queries in the qrels
+            with at least one
         passage in the run.
 
     Raises:
@@ -364,8 +506,8 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             if scores and query in usable
         }
         by_measure: dict[Any, dict[str, float]] = {}
-        # Each part of `program` calls trec_eval once. `program` itself is slower, because it builds a measure's name
-        # three times per number. It would also add queries that the run skipped.
+        # Each part of `program` calls trec_eval once. `program` itself is slower, because it builds
+        # a measure's name three times per number. It would also add queries that the run skipped.
         for part in program.invokers:
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():
@@ -373,19 +515,25 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         ours = _judged_shares(judged, qrels, answered)
         for name, (precision, recall) in harmonics.items():
             shares, recalls = by_measure[trec[precision]], by_measure[trec[recall]]
-            ours[name] = {query: harmonic_mean(share, recalls[query]) for query, share in shares.items()}
+            ours[name] = {
+                query: harmonic_mean(share, recalls[query]) for query, share in shares.items()
+            }
         for name, cutoff in cut.items():
             whole = by_measure[trec[name]]
-            ours[name] = {query: score if score >= 1 / cutoff else 0.0 for query, score in whole.items()}
+            ours[name] = {
+                query: score if score >= 1 / cutoff else 0.0 for query, score in whole.items()
+            }
         return {name: ours[name] if name in ours else by_measure[trec[name]] for name in names}
 
     return evaluate_run
 
 
 def _without_crash_case(values: Mapping[str, int]) -> dict[str, int]:
-    """Return values without a case that crashes trec_eval: a query with only negative values gets zeros instead.
+    """Return values without a case that crashes trec_eval: a query with only negative values gets
+    zeros instead.
 
-    This does not change scores. Such a query has no relevant passages, so every score is 0 in both cases.
+    This does not change scores. Such a query has no relevant passages, so every score is 0 in both
+    cases.
     """
     lift = max(values.values()) < 0
     return {passage: 0 if lift else int(value) for passage, value in values.items()}
@@ -394,8 +542,8 @@ def _without_crash_case(values: Mapping[str, int]) -> dict[str, int]:
 def _judged_shares(cutoffs: Mapping[str, int], qrels: Qrels, run: RunScores) -> MeasureScores:
     """Return Judged@k, with trec_eval's order and its definition of judged.
 
-    ir_measures' own version breaks ties in the opposite direction and counts negative values. For a ranking shorter
-    than k, the divisor is its length.
+    ir_measures' own version breaks ties in the opposite direction and counts negative values. For a
+    ranking shorter than k, the divisor is its length.
     """
     shares: MeasureScores = {name: {} for name in cutoffs}
     if not cutoffs:

@@ -1,4 +1,6 @@
-"""Choosing one system of several by different evaluations, and the effect of corrections on the choice."""
+"""Choosing one system of several by different evaluations, and the effect of corrections on the
+choice.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,16 @@ from ._means_and_tests import (
 )
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
-"""run -> query id -> score. None means that the query could not be scored; it is left out of the run's mean. A query
-that is absent, but present in another run of the table, was skipped and counts 0."""
+"""run -> query id -> score. None means that the query could not be scored; it is left out of the
+run's mean. A query that is absent, but present in another run of the table, was skipped and counts
+0."""
 
 Over = Literal["common", "own"]
 
 TIED = 1e-12
-"""Means with at most this difference count as equal, because rounding depends on the order of summation."""
+"""Means with at most this difference count as equal, because rounding depends on the order of
+summation.
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,8 @@ class Choice:
         evaluation: name of the evaluation.
         scores: (mean, standard error) by run, best first.
         chosen: the runs with the greatest mean; several if they are tied.
-        chance: by run, the share of resamples in which it is chosen; tied runs share a resample equally.
+        chance: by run, the share of resamples in which it is chosen; tied runs share a resample
+            equally.
         queries: number of queries.
         failed: number of pairs of run and query that could not be scored.
     """
@@ -60,9 +66,11 @@ class Pairing:
     Args:
         same_choice: whether the second evaluation also chooses every run that the first chooses.
         same_chance: share of the resamples in which the choice is the same.
-        kendall, spearman: correlations of the runs' scores, with intervals; undefined with fewer than 3 runs.
-        loss: the cost of choosing by the first evaluation, measured by the second. It is the second's greatest score
-            minus its score for the run that the first chooses (the mean over tied runs).
+        kendall, spearman: correlations of the runs' scores, with intervals; undefined with fewer
+            than 3 runs.
+        loss: the cost of choosing by the first evaluation, measured by the second. It is the
+            second's greatest score minus its score for the run that the first chooses (the mean
+            over tied runs).
     """
 
     one: str
@@ -80,7 +88,8 @@ class Choosing:
 
     Args:
         runs: the runs that every evaluation has.
-        over: `common` for the queries that all evaluations have, or `own` for each evaluation's own queries.
+        over: `common` for the queries that all evaluations have, or `own` for each evaluation's own
+            queries.
         choices: the choice of each evaluation, in the given order.
         pairings: every evaluation with every other evaluation, in both directions.
     """
@@ -97,13 +106,13 @@ def compare_evaluations(
     """Compare evaluations of the same runs: which run each chooses, and how certain that is.
 
     A resample draws queries with replacement; all evaluations see the same draw.
-    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection, "Correlation of
-    Information".
+    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection,
+    "Correlation of Information".
 
     Args:
         tables: table by name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
-        over: `common` for the queries with a score of any run in all evaluations, or `own` for each evaluation's own
-            queries.
+        over: `common` for the queries with a score of any run in all evaluations, or `own` for each
+            evaluation's own queries.
         samples, seed: number of resamples and seed of the bootstrap.
 
     Raises:
@@ -112,41 +121,65 @@ def compare_evaluations(
     runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
     if not runs:
         raise InputError(
-            "no-common-runs", "The evaluations have no run in common.", "Use evaluations of the same runs."
+            "no-common-runs",
+            "The evaluations have no run in common.",
+            "Use evaluations of the same runs.",
         )
     own = {name: {query for run in runs for query in table[run]} for name, table in tables.items()}
     common = set.intersection(*own.values())
     if over == "common" and not common:
         raise InputError(
-            "no-common-queries", "The evaluations have no query in common.", "Compare each over its own queries."
+            "no-common-queries",
+            "The evaluations have no query in common.",
+            "Compare each over its own queries.",
         )
     wanted = {name: common if over == "common" else known for name, known in own.items()}
     queries = sorted(set().union(*wanted.values()))
     counts = drawn_counts(len(queries), samples, seed)
-    drawn = {name: _resample_means(table, runs, queries, wanted[name], counts) for name, table in tables.items()}
+    drawn = {
+        name: _resample_means(table, runs, queries, wanted[name], counts)
+        for name, table in tables.items()
+    }
     # 1 for the runs with the greatest mean of a resample, else 0.
     filled = {name: np.where(np.isnan(means), -np.inf, means) for name, means in drawn.items()}
-    picked = {name: (row >= row.max(axis=1, keepdims=True)).astype(np.float64) for name, row in filled.items()}
-    choices = [_make_choice(name, table, runs, wanted[name], picked[name]) for name, table in tables.items()]
+    picked = {
+        name: (row >= row.max(axis=1, keepdims=True)).astype(np.float64)
+        for name, row in filled.items()
+    }
+    choices = [
+        _make_choice(name, table, runs, wanted[name], picked[name])
+        for name, table in tables.items()
+    ]
     pairings = [
-        _pair_choices(one, other, drawn, picked) for a, b in combinations(choices, 2) for one, other in ((a, b), (b, a))
+        _pair_choices(one, other, drawn, picked)
+        for a, b in combinations(choices, 2)
+        for one, other in ((a, b), (b, a))
     ]
     return Choosing(runs, over, choices, pairings)
 
 
-def _make_choice(name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array) -> Choice:
+def _make_choice(
+    name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array
+) -> Choice:
     values = {run: [table[run].get(query, 0.0) for query in sorted(queries)] for run in runs}
-    found = {run: mean_and_standard_error(score for score in row if score is not None) for run, row in values.items()}
+    found = {
+        run: mean_and_standard_error(score for score in row if score is not None)
+        for run, row in values.items()
+    }
     scores = {run: (mean, error) for run, (mean, error) in found.items() if mean is not None}
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1][0], item[0])))
     best = max((mean for mean, _ in scores.values()), default=0.0)
     chosen = [run for run, (mean, _) in ordered.items() if mean >= best - TIED]
     shares = picked / np.maximum(picked.sum(axis=1, keepdims=True), 1)
     chance = {run: float(share) for run, share in zip(runs, shares.mean(axis=0), strict=True)}
-    return Choice(name, ordered, chosen, chance, len(queries), sum(row.count(None) for row in values.values()))
+    return Choice(
+        name, ordered, chosen, chance, len(queries), sum(row.count(None) for row in values.values())
+    )
 
 
-def _pair_choices(choice: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]) -> Pairing:
+def _pair_choices(
+    choice: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]
+) -> Pairing:
     x, y = drawn[choice.evaluation], drawn[other.evaluation]
     picked_here, picked_there = picked[choice.evaluation], picked[other.evaluation]
     point = correlate_scores(_run_means(choice), _run_means(other))
@@ -157,7 +190,9 @@ def _pair_choices(choice: Choice, other: Choice, drawn: Mapping[str, Array], pic
     loss = best - sum(other.scores[run][0] for run in known) / len(known) if known else None
     greatest = np.where(np.isnan(y), -np.inf, y).max(axis=1)
     losses = np.where(
-        np.isinf(greatest), np.nan, greatest - np.nansum(y * picked_here, axis=1) / picked_here.sum(axis=1)
+        np.isinf(greatest),
+        np.nan,
+        greatest - np.nansum(y * picked_here, axis=1) / picked_here.sum(axis=1),
     )
     return Pairing(
         choice.evaluation,
@@ -177,10 +212,17 @@ def _run_means(choice: Choice) -> dict[str, float]:
 def _resample_means(
     table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
 ) -> Array:
-    """Return the mean of every run in every resample, (samples, runs); NaN if none of its queries was drawn."""
-    scores = [[table[run].get(query, 0.0) if query in known else None for run in runs] for query in queries]
+    """Return the mean of every run in every resample, (samples, runs); NaN if none of its queries
+    was drawn.
+    """
+    scores = [
+        [table[run].get(query, 0.0) if query in known else None for run in runs]
+        for query in queries
+    ]
     # None becomes NaN.
-    return resampled_means(np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts)
+    return resampled_means(
+        np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts
+    )
 
 
 @dataclass(frozen=True)
@@ -205,8 +247,9 @@ class Stake:
     Args:
         at: position of the case in the given list.
         chooses_another: whether any evaluation would choose other runs.
-        closing: the closed share of the gap between the chosen run and the next run, at most 1; below 0 if the gap
-            becomes wider. If several evaluations change, it is the greatest share.
+        closing: the closed share of the gap between the chosen run and the next run, at most 1;
+            below 0 if the gap becomes wider. If several evaluations change, it is the greatest
+            share.
         swaps: number of pairs of runs that would change their order.
     """
 
@@ -219,9 +262,9 @@ class Stake:
 def rank_stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
     """Order cases by the effect of their confirmation on the choice of a system, each case alone.
 
-    Cases that change the choice come first. The other criteria, in this order, are the closed share of the gap to the
-    next system and the number of swapped pairs. Equal cases keep their order. Source: llm-reteval specification,
-    section 8, last sentence.
+    Cases that change the choice come first. The other criteria, in this order, are the closed share
+    of the gap to the next system and the number of swapped pairs. Equal cases keep their order.
+    Source: llm-reteval specification, section 8, last sentence.
 
     Args:
         tables: the evaluations that choose, such as Recall@5 and LLM-retEval@5.
@@ -233,8 +276,13 @@ def rank_stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]
         by_board = group_pairs((entry.evaluation, entry) for entry in corrections)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
         closing = max((entry[1] for entry in moved), default=0.0)
-        unordered.append(Stake(at, any(entry[0] for entry in moved), closing, sum(entry[2] for entry in moved)))
-    return sorted(unordered, key=lambda entry: (not entry.chooses_another, -entry.closing, -entry.swaps, entry.at))
+        unordered.append(
+            Stake(at, any(entry[0] for entry in moved), closing, sum(entry[2] for entry in moved))
+        )
+    return sorted(
+        unordered,
+        key=lambda entry: (not entry.chooses_another, -entry.closing, -entry.swaps, entry.at),
+    )
 
 
 @dataclass(frozen=True)
@@ -251,19 +299,29 @@ class _Board:
     def of(cls, table: Table) -> _Board:
         queries = frozenset(query for row in table.values() for query in row)
         rows = [[row.get(query, 0.0) for query in queries] for row in table.values()]
-        totals = np.array([sum(value for value in row if value is not None) for row in rows], dtype=np.float64)
-        counted = np.array([sum(value is not None for value in row) for row in rows], dtype=np.float64)
+        totals = np.array(
+            [sum(value for value in row if value is not None) for row in rows], dtype=np.float64
+        )
+        counted = np.array(
+            [sum(value is not None for value in row) for row in rows], dtype=np.float64
+        )
         return cls({run: at for at, run in enumerate(table)}, table, queries, totals, counted)
 
     def corrected(self, corrections: Sequence[NewScore]) -> tuple[bool, float, int]:
-        """Return whether other runs are chosen, the share of the gap that closes, and the number of swapped pairs."""
+        """Return whether other runs are chosen, the share of the gap that closes, and the number of
+        swapped pairs.
+        """
         totals, counted = self.totals.copy(), self.counted.copy()
         for correction in corrections:
             at = self.runs[correction.run]
-            before = self.table[correction.run].get(correction.query, 0.0 if correction.query in self.queries else None)
+            before = self.table[correction.run].get(
+                correction.query, 0.0 if correction.query in self.queries else None
+            )
             totals[at] += correction.score - (before or 0.0)
             counted[at] += before is None
-        old, new = (sums / np.maximum(n, 1) for sums, n in ((self.totals, self.counted), (totals, counted)))
+        old, new = (
+            sums / np.maximum(n, 1) for sums, n in ((self.totals, self.counted), (totals, counted))
+        )
         leads, leads_now = (means >= means.max() - TIED for means in (old, new))
         if leads.all():
             return not leads_now.all(), 0.0 if leads_now.all() else 1.0, 0
@@ -274,6 +332,8 @@ class _Board:
 
 
 def order_signs(means: Array) -> Array:
-    """Return the sign of the difference of every two means: 1, 0 or -1; means that differ by `TIED` are equal."""
+    """Return the sign of the difference of every two means: 1, 0 or -1; means that differ by `TIED`
+    are equal.
+    """
     apart = means[:, None] - means[None, :]
     return np.where(np.abs(apart) <= TIED, 0.0, np.sign(apart))

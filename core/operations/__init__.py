@@ -1,4 +1,5 @@
-"""The operations of the product, each with its request and its result. The shell and the API are made from them.
+"""The operations of the product, each with its request and its result. The shell and the API are
+made from them.
 
 A module is loaded when one of its operations is first used, because most modules are slow to load.
 """
@@ -23,7 +24,14 @@ MODULES = {
     "leaderboard": ("leaderboard", "correlate", "file-leaderboard", "nugget-scores", "support"),
     "exams": ("examinees", "irt"),
     "audit": ("audit",),
-    "study": ("coverage-curve", "sample-size", "selection", "unjudged", "significance", "meta-evaluation"),
+    "study": (
+        "coverage-curve",
+        "sample-size",
+        "selection",
+        "unjudged",
+        "significance",
+        "meta-evaluation",
+    ),
     "agreement": ("agreement", "disagreements", "changes"),
     "people": ("overrides", "judgments", "people", "tokens", "activity"),
     "teamwork": ("work", "guidelines", "assignments", "adjudicate"),
@@ -43,17 +51,23 @@ SECTIONS: dict[str, dict[str, str]] = {
         "bank": "List, edit, save, compare and restore versions of the question bank.",
         "grade": "Grade the ungraded pairs.",
         "status": (
-            "Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."
+            "Show the contents of the project, and the billed and estimated cost of jobs that"
+            " called an endpoint."
         ),
         "leaderboard": "Show the leaderboard: systems ordered by a measure, with standard errors.",
         "correlate": "Correlate a leaderboard with the official leaderboard.",
         "export": "Export qrels, leaderboards, figures, other files or the whole project.",
-        "check": "Check a project's integrity: file, keys, values, hashes, revisions, publications.",
+        "check": (
+            "Check a project's integrity: file, keys, values, hashes, revisions, publications."
+        ),
         "serve": "Start the app in the browser.",
     },
     "Collection": {
         "runs": "List runs, and set the model families that they use.",
-        "responses": "List the systems with imported responses, and the length and citations of the responses.",
+        "responses": (
+            "List the systems with imported responses, and the length and"
+            " citations of the responses."
+        ),
         "gold": "Show the gold passages, or use the pooled passages of RUN as gold.",
         "passages": "List pooled passages with WORDS in their text or id.",
         "pool": "Show the pool depth and the number of pooled passages, or set the depth.",
@@ -69,14 +83,18 @@ SECTIONS: dict[str, dict[str, str]] = {
         "plan": "Plan a grading job: count the pairs already graded, failed and to grade.",
         "batch": "List, fetch and cancel the batches of calls that exam grade --batch sent.",
         "jobs": "List the jobs of a kind with their progress and result, newest first.",
-        "failures": "List the pairs that a grader failed to grade, with the reason and the model's answer.",
+        "failures": (
+            "List the pairs that a grader failed to grade, with the reason and the model's answer."
+        ),
         "grade-plan": "Grade a plan on a Ray cluster, without a project.",
         "ingest": "Import answers or grades for a file of exam plan -o.",
     },
     "Judgments and review": {
         "work": "List the queries of an assessor, and set due dates and progress.",
         "guidelines": "Show and set the guidelines for assessors, for the project or one query.",
-        "judgments": "Set, withdraw and list assessors' judgments of how relevant a passage is to a query.",
+        "judgments": (
+            "Set, withdraw and list assessors' judgments of how relevant a passage is to a query."
+        ),
         "overrides": "Set, confirm, withdraw and list overrides.",
         "assignments": "Assign queries to several assessors who judge them blindly.",
         "adjudicate": "Adjudicate passages and questions with judgments of several assessors.",
@@ -87,14 +105,25 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Evaluation studies": {
         "audit": "Correct the grader's leaderboard with judgments of a random sample.",
         "meta-evaluation": "Correlate graders and other sources with the official leaderboard.",
-        "significance": "Show which systems differ significantly from the best system or from a baseline.",
+        "significance": (
+            "Show which systems differ significantly from the best system or from a baseline."
+        ),
         "nugget-scores": "Show Nuggetizer's four scores of each run, from imported assignments.",
         "export figure": "Export a figure for a paper or a slide.",
         "export report": "Export a report as one HTML file, which opens without a network.",
         "coverage-curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
-        "sample-size": "Show the effect of fewer queries, and of fewer questions per query, on the leaderboard.",
-        "selection": "Compare a grader with judgments: relevant passages, and the best system by each measure.",
-        "unjudged": "Show the share of each run with a label or a judgment, and list passages to grade next.",
+        "sample-size": (
+            "Show the effect of fewer queries, and of fewer questions per query,"
+            " on the leaderboard."
+        ),
+        "selection": (
+            "Compare a grader with judgments: relevant passages, and the best"
+            " system by each measure."
+        ),
+        "unjudged": (
+            "Show the share of each run with a label or a judgment, and list"
+            " passages to grade next."
+        ),
         "file-leaderboard": "Show a leaderboard from grades in Parquet files, without a project.",
         "publications": "List the publications, newest first.",
     },
@@ -106,7 +135,9 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Multiple-choice exams": {
         "items": "Generate, check, accept, retire, import and count exam items.",
-        "examinees": "Add, list and run examinees (models or fixed rules), and show the exam leaderboard.",
+        "examinees": (
+            "Add, list and run examinees (models or fixed rules), and show the exam leaderboard."
+        ),
         "irt": "Fit item response models: abilities of examinees, information of items.",
     },
     "People and history": {
@@ -117,17 +148,17 @@ SECTIONS: dict[str, dict[str, str]] = {
         "restore": "Restore a project from BACKUP.",
     },
 }
-"""The sections of the help, the main job first, in the order of work. Each summary is that of the operation or the
-group, so that the help loads no operation."""
+"""The sections of the help, the main job first, in the order of work. Each summary is that of the
+operation or the group, so that the help loads no operation."""
 
 ABOUT_GROUPS = {
     "audit": (
-        "Plan the audit (design), draw a batch (draw), judge it on the Audit screen or elsewhere (export, import), and"
-        " show the audited leaderboard (leaderboard)."
+        "Plan the audit (design), draw a batch (draw), judge it on the Audit screen or elsewhere"
+        " (export, import), and show the audited leaderboard (leaderboard)."
     ),
     "irt": (
-        "The answers come from the project or from FILE, a CSV or TSV table. Its header lists item ids, and each line"
-        " is an examinee. Cells are 1, 0 or empty."
+        "The answers come from the project or from FILE, a CSV or TSV table. Its header lists item"
+        " ids, and each line is an examinee. Cells are 1, 0 or empty."
     ),
     "overrides": "An override replaces the grader's rating.",
 }
@@ -164,8 +195,8 @@ RENAMED = {
     "token make": "tokens add",
     "token withdraw": "tokens revoke",
 }
-"""The present name of each earlier one: of an operation, or of the first word of a group. They work until the next
-version."""
+"""The present name of each earlier one: of an operation, or of the first word of a group. They work
+until the next version."""
 
 
 def every_operation() -> list[Operation]:
@@ -185,7 +216,9 @@ def find_operation(name: str) -> Operation | None:
 
 
 def replace_old_name(words: Sequence[str]) -> list[str]:
-    """The words of a request with the present name of its operation, if they begin with an earlier one."""
+    """The words of a request with the present name of its operation, if they begin with an earlier
+    one.
+    """
     for size in (2, 1):
         if name := RENAMED.get(" ".join(words[:size])):
             return [*name.split(), *words[size:]]

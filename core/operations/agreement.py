@@ -1,4 +1,6 @@
-"""Commands that compare labels: with judgments, with other graders, with people, and before and after a change."""
+"""Commands that compare labels: with judgments, with other graders, with people, and before and
+after a change.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ from ..review import (
 from .policy import PolicyOptions, QueriesOption
 from .registry import Argument, Author, Gathered, Option, Output, Project, at_most_one, operation
 
-one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
+one_right_side = at_most_one(
+    source="--source", against_grader="--against-grader", against_person="--against-person"
+)
 """Refuse more than one side to compare labels with."""
 
 
@@ -58,20 +62,32 @@ one_right_side = at_most_one(source="--source", against_grader="--against-grader
 def agreement(
     project: Project,
     *,
-    source: Annotated[str | None, Option(help="Source of the judgments (default: the first).")] = None,
+    source: Annotated[
+        str | None, Option(help="Source of the judgments (default: the first).")
+    ] = None,
     against_grader: Annotated[
-        str | None, Option(help="Compare with another grader's labels, without overrides.", metavar="NAME")
+        str | None,
+        Option(help="Compare with another grader's labels, without overrides.", metavar="NAME"),
     ] = None,
     against_person: Annotated[
-        str | None, Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME")
+        str | None,
+        Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME"),
     ] = None,
     first_blind: Annotated[
-        bool, Option(help="Use the first blind judgments of --source, an assessor's source such as 'assessor: ann'.")
+        bool,
+        Option(
+            help=(
+                "Use the first blind judgments of --source, an assessor's source such as"
+                " 'assessor: ann'."
+            )
+        ),
     ] = False,
     held_out: Annotated[
         bool, Option(help="Use only the judgments that are held out; see exam judgments hold-out.")
     ] = False,
-    merged: Annotated[bool, Option(help="Use two levels per side, split at --min-rating and --min-judgment.")] = False,
+    merged: Annotated[
+        bool, Option(help="Use two levels per side, split at --min-rating and --min-judgment.")
+    ] = False,
     latex: Annotated[bool, Option(help="Print the table as LaTeX.")] = False,
     as_csv: Annotated[bool, Option("--csv", help="Print the table as CSV.")] = False,
     policy: PolicyOptions,
@@ -85,16 +101,23 @@ def agreement(
         raise InputError(
             "nothing-held-out",
             "No judgments are held out for this comparison.",
-            "Hold out a share, and compare labels with judgments: exam judgments hold-out --share 0.3",
+            "Hold out a share, and compare labels with judgments: exam judgments"
+            " hold-out --share 0.3",
         )
-    comparison = confirmed.held_out if held_out and confirmed and confirmed.held_out else agreement_of(project, *both)
+    comparison = (
+        confirmed.held_out
+        if held_out and confirmed and confirmed.held_out
+        else agreement_of(project, *both)
+    )
     if latex:
         return Output().text(table_latex(comparison, merged))
     if as_csv:
         return Output().text(table_csv(comparison, merged))
     shown = comparison.merged if merged else comparison
     further = {} if confirmed is None else {"tuned": confirmed.tuned, "held_out": held_out}
-    output = Output(shown.as_dict() | further).line(f"{shown.left} (rows) against {shown.right} (columns)")
+    output = Output(shown.as_dict() | further).line(
+        f"{shown.left} (rows) against {shown.right} (columns)"
+    )
     table = shown.table
     kappas = [level.value for level in shown.per_level.values()]
     output.table(
@@ -111,15 +134,23 @@ def agreement(
         ("with quadratic weights", shown.weighted_kappa),
         ("Krippendorff's alpha, ordinal", shown.alpha),
     ):
-        output.line(f"{name}: " + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}"))
+        output.line(
+            f"{name}: "
+            + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}")
+        )
     return output.note(
         f"Pairs with both: {shown.n:,}. Only {shown.left.noun}s: {shown.left_only:,}."
-        f" Only {shown.right}: {shown.right_only:,}." + (f" {confirmed}" if confirmed and not held_out else "")
+        f" Only {shown.right}: {shown.right_only:,}."
+        + (f" {confirmed}" if confirmed and not held_out else "")
     )
 
 
-def policy_sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
-    """Return the two sides of a comparison: the policy's labels with judgments, a grader or a person."""
+def policy_sides(
+    policy: Policy, source: str | None, grader: str | None, person: str | None
+) -> tuple[Side, Side]:
+    """Return the two sides of a comparison: the policy's labels with judgments, a grader or a
+    person.
+    """
     if grader is not None:
         return machine_labels(policy), machine_labels(policy, grader)
     if person is not None:
@@ -134,10 +165,15 @@ WAYS = ("override", "edit", "dispute", "comment")
 def _sides_from_options(
     *,
     policy: PolicyOptions,
-    source: Annotated[str | None, Option(help="Source of the judgments (default: the first).")] = None,
-    against_grader: Annotated[str | None, Option(help="Compare with another grader's labels.", metavar="NAME")] = None,
+    source: Annotated[
+        str | None, Option(help="Source of the judgments (default: the first).")
+    ] = None,
+    against_grader: Annotated[
+        str | None, Option(help="Compare with another grader's labels.", metavar="NAME")
+    ] = None,
     against_person: Annotated[
-        str | None, Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME")
+        str | None,
+        Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME"),
     ] = None,
 ) -> tuple[Side, Side]:
     return policy_sides(policy, source, against_grader, against_person)
@@ -155,11 +191,16 @@ def list_(
     order: Annotated[
         str,
         Option(
-            help="Worst first, one side higher first, or largest effect on leaderboard or kappa first.",
+            help=(
+                "Worst first, one side higher first, or largest effect on"
+                " leaderboard or kappa first."
+            ),
             choices=get_args(Order),
         ),
     ] = "worst",
-    show_settled: Annotated[bool, Option("--settled", help="Also show resolved disagreements.")] = False,
+    show_settled: Annotated[
+        bool, Option("--settled", help="Also show resolved disagreements.")
+    ] = False,
     limit: Annotated[int, Option(help="Number of rows.", least=1)] = 20,
     offset: Annotated[int, Option(help="Number of rows to skip.", least=0)] = 0,
     both: SidesOptions,
@@ -169,9 +210,16 @@ def list_(
     if query_id is not None:
         check_queries(project, [query_id])
     disagreements = list_disagreements(
-        project, left, right, cast(Order, order), None, show_settled,
-        limit=limit, offset=offset, query_id=query_id,
-    )  # fmt: skip
+        project,
+        left,
+        right,
+        cast(Order, order),
+        None,
+        show_settled,
+        limit=limit,
+        offset=offset,
+        query_id=query_id,
+    )
     names = [side_name(project, side) for side in (left, right)]
     rows = [asdict(row) for row in disagreements.rows]
     return (
@@ -194,15 +242,17 @@ def list_(
                     row.pair.question_id,
                     row.pair.left,
                     row.pair.right,
-                    ", ".join(question.question_id for question in (*row.left_from, *row.right_from)),
+                    ", ".join(
+                        question.question_id for question in (*row.left_from, *row.right_from)
+                    ),
                     row.settling.act if row.settling else "",
                 )
                 for row in disagreements.rows
             ],
         )
         .note(
-            f"Shown: {len(disagreements.rows):,} of {disagreements.total:,} disagreements. Resolved and hidden: "
-            f"{disagreements.hidden:,}."
+            f"Shown: {len(disagreements.rows):,} of {disagreements.total:,} disagreements. Resolved"
+            f" and hidden: {disagreements.hidden:,}."
         )
     )
 
@@ -214,10 +264,16 @@ def settle(
     query_id: Annotated[str, Argument(metavar="QUERY")],
     passage_id: Annotated[str, Argument(metavar="PASSAGE")],
     by: Annotated[
-        str, Option(help="override: new rating; edit: planned edit; dispute: wrong judgment; comment.", choices=WAYS)
+        str,
+        Option(
+            help="override: new rating; edit: planned edit; dispute: wrong judgment; comment.",
+            choices=WAYS,
+        ),
     ],
     reason: Annotated[str, Option(help="Reason, or text of the comment.")],
-    question_id: Annotated[str | None, Option("--question", help="Question to override or to reword.")] = None,
+    question_id: Annotated[
+        str | None, Option("--question", help="Question to override or to reword.")
+    ] = None,
     rating: Annotated[int | None, Option(help="Rating of the override, 0 to 5.")] = None,
     author: Author,
     both: SidesOptions,
@@ -229,7 +285,9 @@ def settle(
     if by == "override":
         if question_id is None or rating is None:
             raise InputError(
-                "option-missing", "An override needs a question and a rating.", "Use --question and --rating."
+                "option-missing",
+                "An override needs a question and a rating.",
+                "Use --question and --rating.",
             )
         settle_by_override(project, case, [question_id], rating, reason, author)
     elif by == "edit":
@@ -248,7 +306,9 @@ def reopen(
     query_id: Annotated[str, Argument(metavar="QUERY")],
     passage_id: Annotated[str, Argument(metavar="PASSAGE")],
     reason: Annotated[str, Option(help="Reason.")] = "",
-    question_id: Annotated[str | None, Option("--question", help="Question, with --against-person.")] = None,
+    question_id: Annotated[
+        str | None, Option("--question", help="Question, with --against-person.")
+    ] = None,
     withdraw_override: Annotated[
         bool, Option(help="Also withdraw the override that resolved the disagreement.")
     ] = False,
@@ -302,11 +362,20 @@ def record(
 
 
 def _find_row(
-    project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None
+    project: Project,
+    left: Side,
+    right: Side,
+    query_id: str,
+    passage_id: str,
+    question_id: str | None,
 ) -> Row:
-    """Return the open disagreement on a passage; if a side is a person, on a question for that passage."""
+    """Return the open disagreement on a passage; if a side is a person, on a question for that
+    passage.
+    """
     everything = list_disagreements(project, left, right, query_id=query_id, limit=1)
-    rows = list_disagreements(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
+    rows = list_disagreements(
+        project, left, right, query_id=query_id, limit=max(1, everything.total)
+    ).rows
     matching = [row for row in rows if row.pair.passage_id == passage_id]
     if matching and matching[0].pair.question_id is not None:
         matching = [row for row in matching if row.pair.question_id == question_id]
@@ -334,22 +403,31 @@ def _judged_source(project: Project, left: Side, right: Side) -> str:
 def changes(
     project: Project,
     *,
-    before: Annotated[int | None, Option("--from", help="Bank version before (default: --bank-version).")] = None,
-    after: Annotated[int | None, Option("--to", help="Bank version after (default: --bank-version).")] = None,
+    before: Annotated[
+        int | None, Option("--from", help="Bank version before (default: --bank-version).")
+    ] = None,
+    after: Annotated[
+        int | None, Option("--to", help="Bank version after (default: --bank-version).")
+    ] = None,
     to_grader: Annotated[str | None, Option(help="Grader after, if different.")] = None,
     to_min_rating: Annotated[int | None, Option(help="Min rating after, if different.")] = None,
     to_label: Annotated[
         str | None, Option(help="Label rule after, if different.", metavar="max|support:M|mean")
     ] = None,
     to_weighted: Annotated[
-        bool | None, Option("--to-weighted/--to-unweighted", help="Use of weights after, if different.")
+        bool | None,
+        Option("--to-weighted/--to-unweighted", help="Use of weights after, if different."),
     ] = None,
     to_overrides: Annotated[
-        bool | None, Option("--to-overrides/--to-no-overrides", help="Use of overrides after, if different.")
+        bool | None,
+        Option("--to-overrides/--to-no-overrides", help="Use of overrides after, if different."),
     ] = None,
     measure: Annotated[str, Option(help="Measure that orders the systems.")] = DEFAULT_MEASURE,
     against: Annotated[
-        str | None, Option(help="Judgment source or leaderboard; adds the correlation with it before and after.")
+        str | None,
+        Option(
+            help="Judgment source or leaderboard; adds the correlation with it before and after."
+        ),
     ] = None,
     queries: QueriesOption = "common",
     as_csv: Annotated[bool, Option("--csv", help="Print the changed labels as CSV.")] = False,
@@ -357,7 +435,8 @@ def changes(
 ) -> Output:
     """Compare labels and systems before and after a change.
 
-    The scoring-settings options describe the state before. --to and the --to- options describe the state after.
+    The scoring-settings options describe the state before. --to and the --to- options describe the
+    state after.
     """
     # The default version of a state is that of the policy.
     versions = [policy.bank_version if version is None else version for version in (before, after)]
@@ -372,9 +451,15 @@ def changes(
     named = {name: value for name, value in others.items() if value is not None}
     new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
     if (before is None) != (after is None):
-        raise InputError("option-missing", "--from and --to go together.", "Use both, or another --to- option instead.")
+        raise InputError(
+            "option-missing",
+            "--from and --to go together.",
+            "Use both, or another --to- option instead.",
+        )
     if before is None and not named:
-        raise InputError("same-states", "The two states are the same.", "Use --from and --to, or a --to- option.")
+        raise InputError(
+            "same-states", "The two states are the same.", "Use --from and --to, or a --to- option."
+        )
     compared = state_changes(project, old, new, measure, against, queries)
     if as_csv:
         return Output().text(flips_csv(project, compared))
@@ -392,27 +477,39 @@ def changes(
     output.note(f"Changed labels: {len(compared.flips):,}.{waiting}", compared.no_board)
     output.table(
         ("run", "score before", "score after", "rank before", "rank after"),
-        [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in compared.systems],
+        [
+            (s.run, s.score_before, s.score_after, s.rank_before, s.rank_after)
+            for s in compared.systems
+        ],
     )
     if compared.shift is not None:
         if compared.shift.before is not None and compared.shift.after is not None:
             output.note(
-                f"Spearman with {against}: {compared.shift.before:z.4f} before, {compared.shift.after:z.4f} after."
+                f"Spearman with {against}: {compared.shift.before:z.4f} before,"
+                f" {compared.shift.after:z.4f} after."
             )
         output.note(f"{compared.shift.says} {compared.shift.queries.says}")
     return output
 
 
 def _to_grade(project: Project, compared: StateChanges, measure: str) -> int | None:
-    """Return the number of ungraded pairs that the later bank needs; None if more than the bank differs."""
+    """Return the number of ungraded pairs that the later bank needs; None if more than the bank
+    differs.
+    """
     if compared.differing != ("bank version",) or compared.board_before is None:
         return None
-    edits = version_edits(project, compared.before.bank_version or 0, compared.after.bank_version or 0)
+    edits = version_edits(
+        project, compared.before.bank_version or 0, compared.after.bank_version or 0
+    )
     return changes_between(project, measure, compared.before, edits).to_grade
 
 
 def _as_dict(compared: StateChanges, to_grade: int | None) -> dict[str, Any]:
-    shift = None if compared.shift is None else asdict(compared.shift) | {"queries": compared.shift.queries.as_dict()}
+    shift = (
+        None
+        if compared.shift is None
+        else asdict(compared.shift) | {"queries": compared.shift.queries.as_dict()}
+    )
     return {
         "before": compared.before.as_dict(),
         "after": compared.after.as_dict(),

@@ -1,4 +1,4 @@
-"""Commands about answers that models write from passages: generate and grade them, and LLM-retEval."""
+"""Commands about answers that models write from passages: generation, grading, LLM-retEval."""
 
 from __future__ import annotations
 
@@ -53,7 +53,14 @@ from ..jobs import Extent, Progress, find_jobs
 from ..labels import Policy, usual_min_judgment
 from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
-from ..records import AnswerModel, add_gold_answer, find_answer_model, judging, run_names, withdraw_gold_answer
+from ..records import (
+    AnswerModel,
+    add_gold_answer,
+    find_answer_model,
+    judging,
+    run_names,
+    withdraw_gold_answer,
+)
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
 from .console import (
@@ -65,8 +72,28 @@ from .console import (
     sent_file,
     table_lines,
 )
-from .grader_options import Api, BackEnd, BaseUrl, Dtype, GraderChoice, GraderOptions, ModelName, Patience, may_use_key
-from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, Project, current_author, operation
+from .grader_options import (
+    Api,
+    BackEnd,
+    BaseUrl,
+    Dtype,
+    GraderChoice,
+    GraderOptions,
+    ModelName,
+    Patience,
+    may_use_key,
+)
+from .registry import (
+    MOST_DRAWS,
+    Argument,
+    Author,
+    Gathered,
+    Option,
+    Output,
+    Project,
+    current_author,
+    operation,
+)
 
 
 def _model_options(
@@ -74,15 +101,24 @@ def _model_options(
     model: ModelName = None,
     back_end: BackEnd = None,
     base_url: BaseUrl = None,
-    key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's API key.")] = None,
-    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hugging Face hub.")] = None,
+    key_variable: Annotated[
+        str | None, Option(help="Environment variable with the endpoint's API key.")
+    ] = None,
+    revision: Annotated[
+        str | None, Option(help="Branch, tag or commit of a model on the Hugging Face hub.")
+    ] = None,
     dtype: Dtype = None,
     api: Api = None,
 ) -> dict[str, str]:
     given = {
-        "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
-        "revision": revision, "dtype": dtype, "api": api,
-    }  # fmt: skip
+        "model": model,
+        "back_end": back_end,
+        "base_url": base_url,
+        "key_variable": key_variable,
+        "revision": revision,
+        "dtype": dtype,
+        "api": api,
+    }
     return {name: value for name, value in given.items() if value}
 
 
@@ -94,21 +130,31 @@ def _extent_options(
     *,
     limit: Annotated[int | None, Option(help="Process at most this many answers.", least=1)] = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
-    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    max_cost: Annotated[
+        float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)
+    ] = None,
     concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = 8,
     patience: Patience,
     retry_failed: Annotated[bool, Option(help="Also retry the failed calls.")] = False,
     only_failed: Annotated[bool, Option(help="Retry only the failed calls.")] = False,
 ) -> Extent:
     return Extent(
-        limit=limit, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
-        retry_failed=retry_failed, only_failed=only_failed,
-    )  # fmt: skip
+        limit=limit,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        patience=patience,
+        retry_failed=retry_failed,
+        only_failed=only_failed,
+    )
 
 
 CapsOptions = Annotated[Extent, Gathered(_extent_options)]
 """Options that limit a job."""
-DryRun = Annotated[bool, Option("--dry-run", help="Show the planned calls and their estimated cost; call no model.")]
+DryRun = Annotated[
+    bool,
+    Option("--dry-run", help="Show the planned calls and their estimated cost; call no model."),
+]
 
 Against = Annotated[
     tuple[str, ...],
@@ -123,7 +169,10 @@ GoldJudgment = Annotated[
     int | None,
     Option(
         "--min-judgment",
-        help="Lowest judgment of a gold passage (default: the level of an imported data set, else 1).",
+        help=(
+            "Lowest judgment of a gold passage (default: the level of an"
+            " imported data set, else 1)."
+        ),
         kept=usual_min_judgment,
     ),
 ]
@@ -141,27 +190,45 @@ def _view_options(
     *,
     runs: Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")] = (),
     ks: Annotated[
-        tuple[int, ...], Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1)
+        tuple[int, ...],
+        Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1),
     ] = (),
-    generator: Annotated[str | None, Option(help="Generator of the answers (default: the last added).")] = None,
-    temperature: Annotated[float, Option(help="Temperature of the answers from gold passages.", least=0)] = TEMPERATURE,
+    generator: Annotated[
+        str | None, Option(help="Generator of the answers (default: the last added).")
+    ] = None,
+    temperature: Annotated[
+        float, Option(help="Temperature of the answers from gold passages.", least=0)
+    ] = TEMPERATURE,
     judge: Annotated[
         str,
-        Option(help="Answer check: the method that decides which answers are right.", choices=list(JUDGES)),
+        Option(
+            help="Answer check: the method that decides which answers are right.",
+            choices=list(JUDGES),
+        ),
     ] = "llm",
     judge_model: Annotated[
         str | None, Option(help="Model for --judge llm or graded (default: the last added).")
     ] = None,
-    threshold: Annotated[float | None, Option(help="Lowest answer-check score of a right answer.")] = None,
+    threshold: Annotated[
+        float | None, Option(help="Lowest answer-check score of a right answer.")
+    ] = None,
     same_text: Annotated[bool, Option(help="Count near copies of gold passages as gold.")] = False,
     without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
     against: Against = (),
     min_judgment: GoldJudgment = None,
 ) -> View:
     return View(
-        runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold,
-        _gold_options(against=against, min_judgment=min_judgment), same_text, not without_people,
-    )  # fmt: skip
+        runs or None,
+        tuple(sorted(set(ks))) or KS,
+        generator,
+        temperature,
+        judge,
+        judge_model,
+        threshold,
+        _gold_options(against=against, min_judgment=min_judgment),
+        same_text,
+        not without_people,
+    )
 
 
 ViewOptions = Annotated[View, Gathered(_view_options)]
@@ -186,7 +253,12 @@ def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
         GradingError: the job failed or was cancelled.
     """
     check_ended(final, things)
-    counts = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
+    counts = {
+        "state": final.state,
+        things: final.graded,
+        "failed": final.failed,
+        "seconds": round(final.seconds, 2),
+    }
     output = Output(counts | vars(final.usage) | {"message": final.message} | more)
     summary = f"{how_many(final.graded, things)}, {final.failed:,} failed. {final.message}"
     return output.note(summary.rstrip())
@@ -197,27 +269,46 @@ def generate(
     project: Project,
     *,
     runs: Annotated[
-        tuple[str, ...], Option("--run", help="Answer from this run; may be repeated (default: all).")
+        tuple[str, ...],
+        Option("--run", help="Answer from this run; may be repeated (default: all)."),
     ] = (),
     ks: Annotated[
-        tuple[int, ...], Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1)
+        tuple[int, ...],
+        Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1),
     ] = (),
     sides: Annotated[
         tuple[str, ...],
-        Option("--from", help="Source of the passages; may be repeated (default: both).", choices=["runs", "gold"]),
+        Option(
+            "--from",
+            help="Source of the passages; may be repeated (default: both).",
+            choices=["runs", "gold"],
+        ),
     ] = (),
-    draws: Annotated[int, Option(help="Answers per query from gold passages.", least=1, most=MOST_DRAWS)] = DRAWS,
-    temperature: Annotated[float, Option(help="Temperature of the answers from gold passages.", least=0)] = TEMPERATURE,
+    draws: Annotated[
+        int, Option(help="Answers per query from gold passages.", least=1, most=MOST_DRAWS)
+    ] = DRAWS,
+    temperature: Annotated[
+        float, Option(help="Temperature of the answers from gold passages.", least=0)
+    ] = TEMPERATURE,
     seed: Annotated[
-        int, Option(help="Random seed of the first answer from gold passages; later ones add 1.", least=0)
+        int,
+        Option(
+            help="Random seed of the first answer from gold passages; later ones add 1.", least=0
+        ),
     ] = SEED,
-    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
-    generator: Annotated[str | None, Option(help="Use this earlier generator again, without model options.")] = None,
+    queries: Annotated[
+        tuple[str, ...], Option("--query", help="Only this query; may be repeated.")
+    ] = (),
+    generator: Annotated[
+        str | None, Option(help="Use this earlier generator again, without model options.")
+    ] = None,
     rule: Annotated[
         str | None, Option(help="Answer by this rule, without a model.", choices=list(ANSWER_RULES))
     ] = None,
     prompt: Annotated[str, Option(help="Name of the prompt.")] = GeneratorPlan.prompt,
-    n_tokens: Annotated[int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)] = N_TOKENS,
+    n_tokens: Annotated[
+        int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)
+    ] = N_TOKENS,
     max_tokens: Annotated[
         int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")
     ] = MAX_TOKENS,
@@ -228,7 +319,9 @@ def generate(
             choices=[name.replace(" ", "-") for name in ORDERS],
         ),
     ] = ORDER.replace(" ", "-"),
-    name: Annotated[str | None, Option(help="Name of the generator (default: from the model).")] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the generator (default: from the model).")
+    ] = None,
     gold: GoldOptions,
     settings: ModelOptions,
     caps: CapsOptions,
@@ -237,24 +330,41 @@ def generate(
     """Generate missing answers to queries from passages. Interrupted jobs resume."""
     from_runs, from_gold = "runs" in sides or not sides, "gold" in sides or not sides
     wanted = WantedAnswers(
-        (runs or None) if from_runs else (), tuple(dict.fromkeys(ks)) or KS, from_gold, gold, draws, temperature, seed,
+        (runs or None) if from_runs else (),
+        tuple(dict.fromkeys(ks)) or KS,
+        from_gold,
+        gold,
+        draws,
+        temperature,
+        seed,
         queries or None,
-    )  # fmt: skip
+    )
     with may_use_key(settings):
         plan = GeneratorPlan(
-            settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name,
+            settings,
+            cast(AnswerRule | None, rule),
+            prompt,
+            n_tokens,
+            max_tokens,
+            name,
             cast(PassageOrder, order.replace("-", " ")),
-        )  # fmt: skip
+        )
         ready = _choose_generator(project, generator, plan)
         planned = plan_answers(project, ready, wanted, caps)
         shown = {
-            "needed": planned.needed, "known": planned.known, "shared": planned.shared, "skipped": planned.skipped,
-            "without_text": planned.without_text, "generator": ready.model.name,
-        }  # fmt: skip
+            "needed": planned.needed,
+            "known": planned.known,
+            "shared": planned.shared,
+            "skipped": planned.skipped,
+            "without_text": planned.without_text,
+            "generator": ready.model.name,
+        }
         if dry_run:
             return describe_price("answers", answers_price(project, ready, planned), shown)
         control = Control(report=call_note_printer())
-        final = generate_answers(project, ready, wanted, current_author(), caps, progress_watcher("answers"), control)
+        final = generate_answers(
+            project, ready, wanted, current_author(), caps, progress_watcher("answers"), control
+        )
     if planned.skipped or planned.without_text:
         print_message(
             f"Skipped: {how_many(planned.skipped, 'answers')} without retrieved passages,"
@@ -274,7 +384,9 @@ def _choose_generator(project: Project, name: str | None, plan: GeneratorPlan) -
         return generator_again(project, find_answer_model(project, "generator", name))
     if not plan.settings and plan.rule is None:
         raise InputError(
-            "option-missing", "No generator was chosen.", "Use --model, --rule nearest-sentence or --generator."
+            "option-missing",
+            "No generator was chosen.",
+            "Use --model, --rule nearest-sentence or --generator.",
         )
     return make_generator(project, plan)
 
@@ -284,14 +396,24 @@ def import_(
     project: Project,
     *,
     files: Annotated[tuple[Path, ...], Argument(file="read", exists=True)],
-    name: Annotated[str | None, Option(help="Name of the generator (default: the file name).")] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the generator (default: the file name).")
+    ] = None,
 ) -> Output:
     """Import answers that a model wrote elsewhere.
 
     The format is JSONL with query_id, run (or gold), k, draw and answer.
     """
-    done = import_files(project, "answers", [Source.of(file) for file in files], current_author(), Options(source=name))
-    return Output(asdict(done)).note(", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + ".")
+    done = import_files(
+        project,
+        "answers",
+        [Source.of(file) for file in files],
+        current_author(),
+        Options(source=name),
+    )
+    return Output(asdict(done)).note(
+        ", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + "."
+    )
 
 
 @operation("answers list", act="read the bank", reads=True)
@@ -302,19 +424,45 @@ def list_(
     models = answers.answering_so_far(project)
     listed = [
         {
-            "key": job.key, "role": "generator" if job.kind == "generating" else "judge", "name": job.name,
-            "asked": job.request, "state": job.state, "total": job.total, "written": job.done, "failed": job.failed,
-            "message": job.message, "author": job.author, "started_at": job.started_at, "ended_at": job.ended_at,
-            "calls": job.calls, "cost": job.cost,
+            "key": job.key,
+            "role": "generator" if job.kind == "generating" else "judge",
+            "name": job.name,
+            "asked": job.request,
+            "state": job.state,
+            "total": job.total,
+            "written": job.done,
+            "failed": job.failed,
+            "message": job.message,
+            "author": job.author,
+            "started_at": job.started_at,
+            "ended_at": job.ended_at,
+            "calls": job.calls,
+            "cost": job.cost,
         }
         for job in find_jobs(project, "generating", "comparing")
-    ]  # fmt: skip
+    ]
     output = Output({"models": [asdict(item) for item in models], "jobs": listed}).table(
         ("role", "name", "model", "prompt", "written", "failed"),
-        [(item.role, item.name, item.model or None, item.prompt or None, item.written, item.failed) for item in models],
+        [
+            (
+                item.role,
+                item.name,
+                item.model or None,
+                item.prompt or None,
+                item.written,
+                item.failed,
+            )
+            for item in models
+        ],
     )
     rows = [
-        (str(item["key"]), *(item[name] for name in ("role", "name", "state", "total", "written", "failed", "calls")))
+        (
+            str(item["key"]),
+            *(
+                item[name]
+                for name in ("role", "name", "state", "total", "written", "failed", "calls")
+            ),
+        )
         for item in listed
     ]
     if rows:
@@ -331,17 +479,23 @@ def retrieve(
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
 ) -> str:
     """Create the run NAME: rank the project's passages for every query."""
-    return answers.said_of_run(name, answers.make_run(project, name, retriever, current_author(), depth, print_message))
+    return answers.said_of_run(
+        name, answers.make_run(project, name, retriever, current_author(), depth, print_message)
+    )
 
 
 @operation("answers grade", act="run exams")
 def grade(
     project: Project,
     *,
-    generator: Annotated[str | None, Option(help="Generator of the answers (default: the last added).")] = None,
+    generator: Annotated[
+        str | None, Option(help="Generator of the answers (default: the last added).")
+    ] = None,
     run: Annotated[str, Option(help="Run that the answers were generated from.")],
     k: Annotated[int, Option(help="Passages per answer.", least=1)],
-    name: Annotated[str | None, Option(help="Name of the system (default: from generator, run and k).")] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the system (default: from generator, run and k).")
+    ] = None,
     chosen: GraderOptions,
     patience: Patience,
 ) -> Output:
@@ -349,11 +503,19 @@ def grade(
 
     The answers become responses of a system, so that EXAM-Cover can be compared with LLM-retEval.
     """
-    return _grade_responses(project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience)
+    return _grade_responses(
+        project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience
+    )
 
 
 def _grade_responses(
-    project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice, patience: float
+    project: Project,
+    model: AnswerModel,
+    run: str,
+    k: int,
+    name: str | None,
+    chosen: GraderChoice,
+    patience: float,
 ) -> Output:
     """Turn answers into responses, and grade them."""
     system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
@@ -361,15 +523,20 @@ def _grade_responses(
     request = Request(patience=patience)
     control = make_control(project, grader, request, lambda line: print_message(f"exam: {line}"))
     final = run_job(
-        project, grader, request, current_author(),
-        ProgressLines("pairs").show, control,
-    )  # fmt: skip
+        project,
+        grader,
+        request,
+        current_author(),
+        ProgressLines("pairs").show,
+        control,
+    )
     check_ended(final, "grades")
     graded = {"graded": final.graded, "failed": final.failed}
     done: dict[str, Any] = {"system": system, "grader": grader.spec.name} | graded | counts
     return Output(done).note(
-        f"{done['system']}: {how_many(done['responses'], 'responses')}, {how_many(done['graded'], 'pairs')} graded by"
-        f" {done['grader']}, {done['failed']:,} failed. Next: exam leaderboard --measure EXAM-Cover@20"
+        f"{done['system']}: {how_many(done['responses'], 'responses')},"
+        f" {how_many(done['graded'], 'pairs')} graded by {done['grader']}, {done['failed']:,}"
+        " failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
 
 
@@ -377,32 +544,47 @@ def _grade_responses(
 def rag(
     project: Project,
     *,
-    retriever: Annotated[Retriever, Option("--with", help="Retriever.", choices=RETRIEVERS)] = "bm25",
-    run: Annotated[str | None, Option(help="Name of the run to create or reuse (default: the retriever).")] = None,
+    retriever: Annotated[
+        Retriever, Option("--with", help="Retriever.", choices=RETRIEVERS)
+    ] = "bm25",
+    run: Annotated[
+        str | None, Option(help="Name of the run to create or reuse (default: the retriever).")
+    ] = None,
     k: Annotated[int, Option(help="Passages per answer.", least=1)] = 5,
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
     rule: Annotated[
         str | None, Option(help="Answer by this rule, without a model.", choices=list(ANSWER_RULES))
     ] = None,
-    n_tokens: Annotated[int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)] = 100,
-    max_tokens: Annotated[int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")] = 400,
+    n_tokens: Annotated[
+        int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)
+    ] = 100,
+    max_tokens: Annotated[
+        int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")
+    ] = 400,
     chosen: GraderOptions,
     patience: Patience,
 ) -> Output:
     """Retrieve passages, generate answers and grade them.
 
-    Without --rule, a model answers: set --model, --base-url and the other model options. The same model grades if the
-    method of --grader uses a model. Interrupted commands resume.
+    Without --rule, a model answers: set --model, --base-url and the other model options. The same
+    model grades if the method of --grader uses a model. Interrupted commands resume.
     """
     name = run or retriever
     author = current_author()
-    given: dict[str, Any] = {key: chosen.parameters[key] for key in ("model", "back_end", "base_url", "dtype", "api")
-             if key in chosen.parameters}  # fmt: skip
+    given: dict[str, Any] = {
+        key: chosen.parameters[key]
+        for key in ("model", "back_end", "base_url", "dtype", "api")
+        if key in chosen.parameters
+    }
     if chosen.kind == "embedding":
-        chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
+        chosen.parameters = {
+            key: value for key, value in chosen.parameters.items() if key not in given
+        }
     if name not in run_names(project):
         print_message(
-            answers.said_of_run(name, answers.make_run(project, name, retriever, author, depth, print_message))
+            answers.said_of_run(
+                name, answers.make_run(project, name, retriever, author, depth, print_message)
+            )
         )
     plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
@@ -412,7 +594,13 @@ def rag(
     wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
     control = Control(report=call_note_printer())
     final = generate_answers(
-        project, ready, wanted, author, Extent(patience=patience), progress_watcher("answers"), control
+        project,
+        ready,
+        wanted,
+        author,
+        Extent(patience=patience),
+        progress_watcher("answers"),
+        control,
     )
     check_ended(final, "answers")
     model = find_answer_model(project, "generator", ready.model.fingerprint)
@@ -424,7 +612,9 @@ def reteval(
     project: Project,
     *,
     view: ViewOptions,
-    require_complete: Annotated[bool, Option(help="Fail if an answer or a comparison is missing or failed.")] = False,
+    require_complete: Annotated[
+        bool, Option(help="Fail if an answer or a comparison is missing or failed.")
+    ] = False,
     latex: Annotated[bool, Option(help="Print a LaTeX tabular.")] = False,
 ) -> Output:
     """Compare retrievers by LLM-retEval, Recall, Precision and F1.
@@ -437,7 +627,8 @@ def reteval(
         raise InputError(
             "incomplete-table",
             f"Incomplete table ({_describe_missing(evaluation)}).",
-            "Complete it with exam answers generate and exam reteval compare, or omit --require-complete.",
+            "Complete it with exam answers generate and exam reteval compare, or omit"
+            " --require-complete.",
         )
     if latex:
         return Output().text(answers.reteval_latex(evaluation, failed))
@@ -446,23 +637,39 @@ def reteval(
         ("run", "k", *names, "std error", "queries", "failed", "pending", "A-C", "D-F"),
         [
             (
-                row.run, row.k, *(row_values(row)[name][0] for name in names), row.reteval.error,
-                row.reteval.queries, row.reteval.failed, row.reteval.waiting,
-                failed[row.run, row.k].recall, failed[row.run, row.k].reteval,
+                row.run,
+                row.k,
+                *(row_values(row)[name][0] for name in names),
+                row.reteval.error,
+                row.reteval.queries,
+                row.reteval.failed,
+                row.reteval.waiting,
+                failed[row.run, row.k].recall,
+                failed[row.run, row.k].reteval,
             )
             for row in evaluation.rows
         ],
-    )  # fmt: skip
+    )
     if evaluation.ideal is not None and evaluation.ideal.mean is not None:
-        output.line(f"ideal retriever (answers from the gold passages): {evaluation.ideal.mean:.4f}")
-    judge = evaluation.judge_model.name if evaluation.judge_model else JUDGES[evaluation.view.judge].title
+        output.line(
+            f"ideal retriever (answers from the gold passages): {evaluation.ideal.mean:.4f}"
+        )
+    judge = (
+        evaluation.judge_model.name
+        if evaluation.judge_model
+        else JUDGES[evaluation.view.judge].title
+    )
     confirmed = sum(failure.confirmed for failure in failed.values())
     every = sum(failure.recall + failure.reteval for failure in failed.values())
-    lacking = f"Incomplete table ({_describe_missing(evaluation)}). Missing results are left out, not counted as wrong."
+    lacking = (
+        f"Incomplete table ({_describe_missing(evaluation)}). Missing results are left out, not"
+        " counted as wrong."
+    )
     return output.note(
-        f"{len(evaluation.gold):,} queries with gold passages; answers by {evaluation.generator.name}; answer check: "
-        f"{judge}.",
-        f"Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed: {confirmed:,} of {every:,}.",
+        f"{len(evaluation.gold):,} queries with gold passages; answers by"
+        f" {evaluation.generator.name}; answer check: {judge}.",
+        "Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed:"
+        f" {confirmed:,} of {every:,}.",
         None if evaluation.complete else lacking,
     )
 
@@ -484,9 +691,12 @@ def compare(
     *,
     view: ViewOptions,
     prompt: Annotated[
-        str | None, Option(help="Name of the prompt. Default: the usual prompt of the answer check.")
+        str | None,
+        Option(help="Name of the prompt. Default: the usual prompt of the answer check."),
     ] = None,
-    name: Annotated[str | None, Option(help="Name of the answer check. Default: derived from the model.")] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the answer check. Default: derived from the model.")
+    ] = None,
     human: Annotated[
         str | None,
         Option(
@@ -511,9 +721,13 @@ def compare(
         ready = make_judge(project, JudgePlan(view.judge, settings, prompt, name))
         if dry_run:
             wanted = pairs_to_compare(project, ready, pairs, caps)
-            return describe_price("comparisons", comparing_price(project, ready, wanted), {"judge": ready.model.name})
+            return describe_price(
+                "comparisons", comparing_price(project, ready, wanted), {"judge": ready.model.name}
+            )
         control = Control(report=call_note_printer())
-        final = compare_answers(project, ready, pairs, current_author(), caps, progress_watcher("comparisons"), control)
+        final = compare_answers(
+            project, ready, pairs, current_author(), caps, progress_watcher("comparisons"), control
+        )
     return describe_end("comparisons", final, {"judge": ready.model.name})
 
 
@@ -522,7 +736,9 @@ def cases(
     project: Project,
     *,
     view: ViewOptions,
-    only: Annotated[str | None, Option("--case", help="Only this case.", choices=list(CASES))] = None,
+    only: Annotated[
+        str | None, Option("--case", help="Only this case.", choices=list(CASES))
+    ] = None,
     to_do: Annotated[bool, Option(help="Only unconfirmed cases.")] = False,
 ) -> Output:
     """List disagreements between Recall and LLM-retEval per query, each with a proposed case.
@@ -550,16 +766,27 @@ def cases(
 def _case_record(row: CaseRow) -> dict[str, Any]:
     line = row.line
     return {
-        "query": line.query_id, "run": line.run, "k": line.k, "case": row.case, "proposed": row.proposal.case,
-        "reason": row.proposal.reason, "others": row.proposal.others, "verdicts": asdict(row.verdicts),
-        "answer": line.answer, "draws": row.side.draws, "gold_answers": row.side.query.answers,
-        "confirmed": [asdict(one) for one in row.confirmed], "stake": None if row.stake is None else asdict(row.stake),
-    }  # fmt: skip
+        "query": line.query_id,
+        "run": line.run,
+        "k": line.k,
+        "case": row.case,
+        "proposed": row.proposal.case,
+        "reason": row.proposal.reason,
+        "others": row.proposal.others,
+        "verdicts": asdict(row.verdicts),
+        "answer": line.answer,
+        "draws": row.side.draws,
+        "gold_answers": row.side.query.answers,
+        "confirmed": [asdict(one) for one in row.confirmed],
+        "stake": None if row.stake is None else asdict(row.stake),
+    }
 
 
 def _run_and_depth(view: View) -> tuple[str, int]:
     if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
-        raise InputError("option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K.")
+        raise InputError(
+            "option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K."
+        )
     return view.runs[0], view.ks[0]
 
 
@@ -572,10 +799,13 @@ def confirm(
     case: Annotated[str, Option(help="Case to confirm.", choices=list(CASES))],
     note: Annotated[str, Option(help="Reason.")] = "",
     judge_passage: Annotated[
-        str | None, Option(help="Case A: also judge this passage of the top k as relevant.", metavar="PASSAGE")
+        str | None,
+        Option(help="Case A: also judge this passage of the top k as relevant.", metavar="PASSAGE"),
     ] = None,
     value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = answers.RELEVANT,
-    add_answer: Annotated[bool, Option(help="Case E: also add the answer to the query's right answers.")] = False,
+    add_answer: Annotated[
+        bool, Option(help="Case E: also add the answer to the query's right answers.")
+    ] = False,
     author: Author,
 ) -> str:
     """Confirm a case of QUERY for one run at one depth.
@@ -586,13 +816,18 @@ def confirm(
     evaluation = evaluate_answers(project, view)
     row = answers.case_at(project, evaluation, query, run, k)
     if add_answer and row.line.answer is None:
-        raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
+        raise InputError(
+            "unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer."
+        )
     if judge_passage is not None:
         answers.judge_as_relevant(project, row, judge_passage, author, value)
     if add_answer:
         add_gold_answer(project, query, row.line.answer or "", author)
     answers.confirm_case(project, evaluation, query, run, k, case, author, note)
-    return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[answers.check_case(case)]})."
+    return (
+        f"{query}: case {case} confirmed for {run} at depth {k}"
+        f" ({CASES[answers.check_case(case)]})."
+    )
 
 
 @operation("reteval withdraw", act="confirm cases")
@@ -604,7 +839,9 @@ def withdraw(
     judgment_of: Annotated[
         str | None, Option(help="Also withdraw your judgment of this passage.", metavar="PASSAGE")
     ] = None,
-    answer: Annotated[str | None, Option(help="Also remove this text from the query's right answers.")] = None,
+    answer: Annotated[
+        str | None, Option(help="Also remove this text from the query's right answers.")
+    ] = None,
     author: Author,
 ) -> str:
     """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
@@ -622,18 +859,22 @@ def correlate(
     project: Project,
     *,
     view: ViewOptions,
-    refined: Annotated[bool, Option(help="Also exclude proposed cases A, B and C from the refined set.")] = False,
+    refined: Annotated[
+        bool, Option(help="Also exclude proposed cases A, B and C from the refined set.")
+    ] = False,
     choice: Annotated[bool, Option(help="Show instead which run each evaluation chooses.")] = False,
     beside: Annotated[
         tuple[str, ...],
         Option(
-            help="With --choice: another leaderboard, such as 'NIST: nDCG@10'; may be repeated. Default: "
-            "the first few.",
+            help="With --choice: another leaderboard, such as 'NIST: nDCG@10'; may be repeated."
+            " Default: the first few.",
             metavar="BOARD",
         ),
     ] = (),
 ) -> Output:
-    """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall failures."""
+    """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall
+    failures.
+    """
     evaluation = evaluate_answers(project, view)
     if choice:
         return _describe_choices(project, evaluation, beside)
@@ -642,13 +883,20 @@ def correlate(
         ("run", "k", "spearman", "low", "high", "queries", "refined", "low", "high", "removed"),
         [
             (
-                row.run, row.k, row.every.spearman.value, row.every.spearman.low, row.every.spearman.high,
-                row.every.queries, row.refined.spearman.value, row.refined.spearman.low, row.refined.spearman.high,
+                row.run,
+                row.k,
+                row.every.spearman.value,
+                row.every.spearman.low,
+                row.every.spearman.high,
+                row.every.queries,
+                row.refined.spearman.value,
+                row.refined.spearman.low,
+                row.refined.spearman.high,
                 row.refined.removed,
             )
             for row in rows
         ],
-    )  # fmt: skip
+    )
     whose = "proposed or confirmed" if refined else "confirmed by assessors"
     return output.note(
         f"Refined: without cases A, B and C {whose}.",
@@ -666,35 +914,60 @@ def _describe_choices(project: Project, evaluation: Evaluation, named: tuple[str
     for k, choosing in choosings.items():
         beside = {pair.one: pair for pair in choosing.pairings if pair.other == f"LLM-retEval@{k}"}
         lines = table_lines(
-            ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same choice", "loss"),
+            (
+                "evaluation",
+                "chooses",
+                "chance",
+                "queries",
+                "failed",
+                "kendall",
+                "low",
+                "high",
+                "same choice",
+                "loss",
+            ),
             [
                 (
-                    choice.evaluation, ", ".join(choice.chosen),
+                    choice.evaluation,
+                    ", ".join(choice.chosen),
                     max((choice.chance.get(run, 0.0) for run in choice.chosen), default=None),
-                    choice.queries, choice.failed, *_pairing_cells(beside.get(choice.evaluation)),
+                    choice.queries,
+                    choice.failed,
+                    *_pairing_cells(beside.get(choice.evaluation)),
                 )
                 for choice in choosing.choices
             ],
-        )  # fmt: skip
+        )
         # Unlike tables of an output, these have no empty line between them.
         output.text("".join(lines))
     return output.note("The columns from kendall to loss compare each evaluation with LLM-retEval.")
 
 
-def _choose_runs(project: Project, evaluation: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
-    """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a depth."""
+def _choose_runs(
+    project: Project, evaluation: Evaluation, k: int, named: tuple[str, ...]
+) -> Choosing:
+    """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a
+    depth.
+    """
     offered = boards_to_choose_by(project, k)
     check_known("unknown-board", f"leaderboard at depth {k}:", offered, *named)
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
     tables = answers.choice_tables(evaluation, k)
     waiting = answers.waiting_runs(evaluation, k)
     for name, table in answers.cover_tables(project, evaluation, k).items():
-        if lacks := [run for run in evaluation.view.runs or () if run not in table and run not in waiting]:
-            print_message(f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers grade")
+        if lacks := [
+            run for run in evaluation.view.runs or () if run not in table and run not in waiting
+        ]:
+            print_message(
+                f"{name} is left out: no graded answers of {first_few(lacks)}."
+                " Run: exam answers grade"
+            )
         else:
             tables[name] = table
     for run, count in waiting.items():
-        print_message(f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending.")
+        print_message(
+            f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending."
+        )
     compared = compare_choices(project, boards, Policy(), tables)
     for name, error in compared.left_out.items():
         print_message(f"{name} is left out: {error}")
@@ -704,7 +977,13 @@ def _choose_runs(project: Project, evaluation: Evaluation, k: int, named: tuple[
 def _pairing_cells(pair: Pairing | None) -> tuple[float | None, ...]:
     if pair is None:
         return (None,) * 5
-    return pair.kendall.value, pair.kendall.low, pair.kendall.high, pair.same_chance, pair.loss.value
+    return (
+        pair.kendall.value,
+        pair.kendall.low,
+        pair.kendall.high,
+        pair.same_chance,
+        pair.loss.value,
+    )
 
 
 @operation("reteval agreement", act="read the bank", reads=True)
@@ -719,7 +998,9 @@ def agreement(
             metavar="FILE",
         ),
     ] = None,
-    judges: Annotated[tuple[str, ...], Option("--judge", help="Only this answer check.", choices=list(JUDGES))] = (),
+    judges: Annotated[
+        tuple[str, ...], Option("--judge", help="Only this answer check.", choices=list(JUDGES))
+    ] = (),
     curve: Annotated[bool, Option(help="Show the agreement at each threshold.")] = False,
 ) -> Output:
     """Compare answer checks with assessors: accuracy, kappa, precision and recall."""
@@ -729,39 +1010,76 @@ def agreement(
         return output.table(
             ("answer check", "threshold", "accuracy", "kappa", "precision", "recall"),
             [
-                (row.judge.name, point.threshold, point.accuracy, point.kappa, point.precision, point.recall)
+                (
+                    row.judge.name,
+                    point.threshold,
+                    point.accuracy,
+                    point.kappa,
+                    point.precision,
+                    point.recall,
+                )
                 for row in rows
                 for point in row.curve
             ],
         )
     output.table(
-        ("answer check", "model", "accuracy", "kappa", "low", "high", "precision", "recall", "answers", "failed",
-         "best threshold", "kappa at best threshold"),
+        (
+            "answer check",
+            "model",
+            "accuracy",
+            "kappa",
+            "low",
+            "high",
+            "precision",
+            "recall",
+            "answers",
+            "failed",
+            "best threshold",
+            "kappa at best threshold",
+        ),
         [
             (
-                row.judge.name, row.model, row.against.accuracy.value, row.against.kappa.value, row.against.kappa.low,
-                row.against.kappa.high, row.against.precision.value, row.against.recall.value, row.against.answers,
-                row.against.failed, row.tested.threshold if row.tested else None,
+                row.judge.name,
+                row.model,
+                row.against.accuracy.value,
+                row.against.kappa.value,
+                row.against.kappa.low,
+                row.against.kappa.high,
+                row.against.precision.value,
+                row.against.recall.value,
+                row.against.answers,
+                row.against.failed,
+                row.tested.threshold if row.tested else None,
                 row.tested.tested.kappa.value if row.tested else None,
             )
             for row in rows
         ],
-    )  # fmt: skip
-    waiting = ", ".join(f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in rows if row.waiting)
+    )
+    waiting = ", ".join(
+        f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in rows if row.waiting
+    )
     return output.note(f"Not checked yet: {waiting}" if waiting else None)
 
 
 def _people_checks(project: Project, human: str | None) -> list[PeopleSaid]:
-    """Return people's answer checks, from a source of the project or from a file, which is not stored."""
+    """Return people's answer checks, from a source of the project or from a file, which is not
+    stored.
+    """
     if human is None or human in dict(answers.verdict_sources(project)):
         return people_said(project, human)
     file = sent_file(human)
     if file is None:
         known = [name for name, _ in answers.verdict_sources(project)]
         raise unknown_name(
-            "unknown-source", "source or file", human, known, "To add results: exam import answer-verdicts FILE."
+            "unknown-source",
+            "source or file",
+            human,
+            known,
+            "To add results: exam import answer-verdicts FILE.",
         )
     report = Report()
     verdicts = read_answer_verdicts(Source.of(file), report)
     report.raise_if_refused("Correct the file.")
-    return said_in_file(project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts])
+    return said_in_file(
+        project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts]
+    )

@@ -1,4 +1,6 @@
-"""Commands of the audit: plan it, draw batches, assign or export them, show its results, and end it."""
+"""Commands of the audit: plan it, draw batches, assign or export them, show its results, and end
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from ..measures.audit import VARIANCES, Rate, Variance
 from ..text import how_many
 from .console import deliver_files, warn_of_terms
 from .policy import PolicyOptions
-from .registry import MOST_DRAWS, Argument, Author, Opening, Option, Output, Project, TextOutput, operation
+from .registry import (
+    MOST_DRAWS,
+    Argument,
+    Author,
+    Opening,
+    Option,
+    Output,
+    Project,
+    TextOutput,
+    operation,
+)
 
 AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
 
@@ -26,23 +38,50 @@ def board(
     *,
     name: AuditName = None,
     variance: Annotated[
-        Variance, Option(help="pool: intervals for these queries; queries: for similar queries too.", choices=VARIANCES)
+        Variance,
+        Option(
+            help="pool: intervals for these queries; queries: for similar queries too.",
+            choices=VARIANCES,
+        ),
     ] = "pool",
     file: Annotated[
         Path | None,
-        Option("--from", help="Use the audit file of a bundle instead of a project.", file="read", metavar="FILE"),
+        Option(
+            "--from",
+            help="Use the audit file of a bundle instead of a project.",
+            file="read",
+            metavar="FILE",
+        ),
     ] = None,
 ) -> Output:
     """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
         facts = room.read_facts(read_small(file), str(file))
-        audited, reached = room.board_of(facts, variance), room.outcome_of(facts, room.board_of(facts))
+        audited, reached = (
+            room.board_of(facts, variance),
+            room.outcome_of(facts, room.board_of(facts)),
+        )
     else:
         with opening() as project:
             audit = find_audit(project, name)
-            audited, reached = room.audit_board(project, audit, variance), room.audit_outcome(project, audit)
+            audited, reached = (
+                room.audit_board(project, audit, variance),
+                room.audit_outcome(project, audit),
+            )
     output = Output(asdict(audited)).table(
-        ("rank", "run", audited.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
+        (
+            "rank",
+            "run",
+            audited.measure,
+            "low",
+            "high",
+            "grader",
+            "grader's rank",
+            "bias",
+            "low",
+            "high",
+            "order",
+        ),
         [
             (
                 s.rank,
@@ -61,10 +100,18 @@ def board(
         ],
     )
     output.note(reached.says, reached.conclusion, audited.says)
-    output.note(f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)." * (reached.pairs > 0))
+    output.note(
+        f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)."
+        * (reached.pairs > 0)
+    )
     if audited.labels is not None:
-        rates = ((name, _describe_rate(getattr(audited.labels, name))) for name in ("precision", "recall", "kappa"))
-        output.note("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
+        rates = (
+            (name, _describe_rate(getattr(audited.labels, name)))
+            for name in ("precision", "recall", "kappa")
+        )
+        output.note(
+            "Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + "."
+        )
     if audited.correlation is not None and audited.kendall is not None:
         output.note(
             "Grader's leaderboard against the fully judged one: Pearson "
@@ -87,9 +134,15 @@ def curve(
         Output(asdict(forecast))
         .table(
             ("judgments", "width", "without grader", "uniform, without grader"),
-            [(point.judgments, point.width, point.without_machine, point.uniform) for point in forecast.curve],
+            [
+                (point.judgments, point.width, point.without_machine, point.uniform)
+                for point in forecast.curve
+            ],
         )
-        .note(None if forecast.width is None else f"Current median width: {forecast.width:.4f}.", forecast.says)
+        .note(
+            None if forecast.width is None else f"Current median width: {forecast.width:.4f}.",
+            forecast.says,
+        )
     )
 
 
@@ -107,7 +160,15 @@ def choose_grader(
     return (
         Output(asdict(choice))
         .table(
-            ("grader", "labelled", "correlation", "behind the chosen", "low", "high", "not separated"),
+            (
+                "grader",
+                "labelled",
+                "correlation",
+                "behind the chosen",
+                "low",
+                "high",
+                "not separated",
+            ),
             [
                 (
                     grader.grader,
@@ -131,7 +192,11 @@ def calibrate(
     *,
     name: AuditName = None,
     accept: Annotated[
-        str | None, Option(help="Save the embedding grader with the new cut points under this name.", metavar="NAME")
+        str | None,
+        Option(
+            help="Save the embedding grader with the new cut points under this name.",
+            metavar="NAME",
+        ),
     ] = None,
     author: Author,
 ) -> Output:
@@ -154,24 +219,41 @@ def _calibration_output(calibration: room.Calibration) -> Output:
         ("label", "passages", "judged", "mean judgment", *(f"judged {value}" for value in values)),
         [
             (row.label, row.passages, row.judged, row.mean)
-            + tuple(_describe_rate(row.chances[value]) if value in row.chances else None for value in values)
+            + tuple(
+                _describe_rate(row.chances[value]) if value in row.chances else None
+                for value in values
+            )
             for row in calibration.meanings
         ],
     )
     output.table(
         ("min rating", "precision", "recall", "accuracy", "kappa"),
         [
-            (row.rating,) + tuple(map(_describe_rate, (row.quality.precision, row.quality.recall, row.quality.accuracy,
-                                              row.quality.kappa)))
+            (row.rating,)
+            + tuple(
+                map(
+                    _describe_rate,
+                    (
+                        row.quality.precision,
+                        row.quality.recall,
+                        row.quality.accuracy,
+                        row.quality.kappa,
+                    ),
+                )
+            )
             for row in calibration.min_ratings
         ],
-    )  # fmt: skip
+    )
     if calibration.balanced is not None and calibration.balanced != calibration.min_rating:
         output.note(
-            f"Precision and recall are closest at --min-rating {calibration.balanced} (now {calibration.min_rating})."
+            f"Precision and recall are closest at --min-rating {calibration.balanced} (now"
+            f" {calibration.min_rating})."
         )
     if calibration.new_cuts:
-        proposed = f"Proposed cut points: {_join_cuts(calibration.new_cuts)} (now {_join_cuts(calibration.cuts)})."
+        proposed = (
+            f"Proposed cut points: {_join_cuts(calibration.new_cuts)} (now"
+            f" {_join_cuts(calibration.cuts)})."
+        )
         output.note(f"{proposed} Save them with --accept NAME.")
     elif calibration.why_no_cuts:
         output.note(f"No cut points proposed: {calibration.why_no_cuts}")
@@ -226,53 +308,88 @@ def design(
     project: Project,
     *,
     name: Annotated[str, Argument()],
-    measure: Annotated[str, Option(help="P@k, RBP(p=0.8)@k, or DCG@k for 'mean judgment@k (DCG weights)'.")] = "DCG@10",
+    measure: Annotated[
+        str, Option(help="P@k, RBP(p=0.8)@k, or DCG@k for 'mean judgment@k (DCG weights)'.")
+    ] = "DCG@10",
     aim: Annotated[
         Aim,
         Option(
             "--goal",
-            help="best: find the best system; pair: compare --first with --second; width: every score "
-            "within --half-width; budget: spend --budget judgments.",
+            help="best: find the best system; pair: compare --first with --second; width: every"
+            " score within --half-width; budget: spend --budget judgments.",
             choices=AIMS,
         ),
     ] = "best",
     first: Annotated[str | None, Option(help="First system of --goal pair.", metavar="RUN")] = None,
-    second: Annotated[str | None, Option(help="Second system of --goal pair.", metavar="RUN")] = None,
-    half_width: Annotated[float | None, Option(help="Largest half-width of the intervals, for example 0.02.")] = None,
-    budget: Annotated[int | None, Option(help="Number of judgments that you can afford.", least=1)] = None,
-    runs: Annotated[tuple[str, ...], Option("--run", help="Only this system; may be repeated (default: all).")] = (),
+    second: Annotated[
+        str | None, Option(help="Second system of --goal pair.", metavar="RUN")
+    ] = None,
+    half_width: Annotated[
+        float | None, Option(help="Largest half-width of the intervals, for example 0.02.")
+    ] = None,
+    budget: Annotated[
+        int | None, Option(help="Number of judgments that you can afford.", least=1)
+    ] = None,
+    runs: Annotated[
+        tuple[str, ...], Option("--run", help="Only this system; may be repeated (default: all).")
+    ] = (),
     graders: Annotated[
-        tuple[str, ...], Option("--with-grader", help="Predict from this grader's ratings too; may be repeated.")
+        tuple[str, ...],
+        Option("--with-grader", help="Predict from this grader's ratings too; may be repeated."),
     ] = (),
     source: Annotated[
-        str | None, Option(help="Judgment source; its judgments are reused (default: 'audit: NAME').")
+        str | None,
+        Option(help="Judgment source; its judgments are reused (default: 'audit: NAME')."),
     ] = None,
     highest: Annotated[
-        int | None, Option(help="Highest judgment (default: highest of the source, else 3).", least=1)
+        int | None,
+        Option(help="Highest judgment (default: highest of the source, else 3).", least=1),
     ] = None,
     batch_size: Annotated[int | None, Option(help="Passages per batch.", least=1)] = None,
     looks: Annotated[
-        int | None, Option(help="Number of batches; you may stop after each.", least=1, most=MOST_DRAWS)
+        int | None,
+        Option(help="Number of batches; you may stop after each.", least=1, most=MOST_DRAWS),
     ] = None,
     alpha: Annotated[float, Option(help="Error rate over all batches together.")] = room.ALPHA,
-    seed: Annotated[int | None, Option(help="Seed of the draws (default: random).", least=0)] = None,
+    seed: Annotated[
+        int | None, Option(help="Seed of the draws (default: random).", least=0)
+    ] = None,
     author: Author,
     policy: PolicyOptions,
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = Goal(aim, first, second, half_width, budget)
     made = room.design_audit(
-        project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
-        batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
-    )  # fmt: skip
-    texts = room.count_texts(project, made)
-    output = Output({"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}).note(
-        f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {how_many(len(made.runs), 'systems')},"
-        f" {how_many(len(made.queries), 'queries')}, {how_many(texts.passages, 'passages')}, seed {made.seed}."
+        project,
+        name,
+        measure,
+        goal,
+        policy,
+        runs=runs,
+        graders=graders,
+        source=source,
+        highest=highest,
+        batch_size=batch_size,
+        looks=looks,
+        alpha=alpha,
+        seed=seed,
+        author=author,
     )
-    lacking = f"warning: no text for {how_many(texts.without_text, 'passages')}. Import it: exam import passages FILE"
+    texts = room.count_texts(project, made)
+    output = Output(
+        {"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}
+    ).note(
+        f"Planned '{made.name}': {goal.says}, by {made.measure_title}."
+        f" {how_many(len(made.runs), 'systems')}, {how_many(len(made.queries), 'queries')},"
+        f" {how_many(texts.passages, 'passages')}, seed {made.seed}."
+    )
+    lacking = (
+        f"warning: no text for {how_many(texts.without_text, 'passages')}. Import it: exam"
+        " import passages FILE"
+    )
     return output.note(
-        lacking if texts.without_text else None, f"Next: exam audit draw --audit {shlex.quote(made.name)}"
+        lacking if texts.without_text else None,
+        f"Next: exam audit draw --audit {shlex.quote(made.name)}",
     )
 
 
@@ -283,7 +400,12 @@ def list_audits(
     """List audits."""
     audits = [(audit, room.list_batches(project, audit)) for audit in room.find_audits(project)]
     return Output(
-        {"audits": [audit.as_dict() | {"batches": [b.as_dict() for b in drawn]} for audit, drawn in audits]}
+        {
+            "audits": [
+                audit.as_dict() | {"batches": [b.as_dict() for b in drawn]}
+                for audit, drawn in audits
+            ]
+        }
     ).table(
         ("audit", "measure", "goal", "systems", "batches", "judged", "state"),
         [
@@ -306,14 +428,19 @@ def draw(
     project: Project,
     *,
     name: AuditName = None,
-    size: Annotated[int | None, Option(help="Passages to draw (default: as planned).", least=1)] = None,
-    twice: Annotated[float, Option(help="Share of passages that a second assessor judges too.", least=0, most=1)] = 0.0,
+    size: Annotated[
+        int | None, Option(help="Passages to draw (default: as planned).", least=1)
+    ] = None,
+    twice: Annotated[
+        float, Option(help="Share of passages that a second assessor judges too.", least=0, most=1)
+    ] = 0.0,
     author: Author,
 ) -> Output:
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
     batch = room.draw_batch(project, find_audit(project, name), author, size, twice)
     return Output({"batch": batch.as_dict()}).note(
-        f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of {batch.frame - batch.known:,}."
+        f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of"
+        f" {batch.frame - batch.known:,}."
         f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}.",
         "Judge them on the Audit screen, or export them: exam audit export -o FILE",
     )
@@ -335,19 +462,52 @@ def status(
             "assessors": [vars(assessor) for assessor in people],
         }
     )
-    output.line(f"{audit.name}: {audit.goal.says}, by {audit.measure_title}{' (ended)' if audit.ended else ''}")
+    output.line(
+        f"{audit.name}: {audit.goal.says}, by"
+        f" {audit.measure_title}{' (ended)' if audit.ended else ''}"
+    )
     output.table(
-        ("batch", "drawn", "judged before", "judged", "cannot say", "skipped", "open", "twice", "state"),
+        (
+            "batch",
+            "drawn",
+            "judged before",
+            "judged",
+            "cannot say",
+            "skipped",
+            "open",
+            "twice",
+            "state",
+        ),
         [
-            (b.number, b.drawn, b.known, b.judged, b.cannot_say, b.skipped, b.open, b.judged_twice,
-             "ended" if b.ended else "done" if b.done else "open")
+            (
+                b.number,
+                b.drawn,
+                b.known,
+                b.judged,
+                b.cannot_say,
+                b.skipped,
+                b.open,
+                b.judged_twice,
+                "ended" if b.ended else "done" if b.done else "open",
+            )
             for b in drawn
         ],
-    )  # fmt: skip
+    )
     if people:
         output.table(
-            ("assessor", "current query", "judged", "cannot say", "skipped", "second judgments", "saw labels"),
-            [(p.name, p.query_id, p.judged, p.cannot_say, p.skipped, p.second, p.looked) for p in people],
+            (
+                "assessor",
+                "current query",
+                "judged",
+                "cannot say",
+                "skipped",
+                "second judgments",
+                "saw labels",
+            ),
+            [
+                (p.name, p.query_id, p.judged, p.cannot_say, p.skipped, p.second, p.looked)
+                for p in people
+            ],
         )
     return output
 
@@ -357,14 +517,23 @@ def export(
     project: Project,
     *,
     name: AuditName = None,
-    output: Annotated[str, Option("-o", "--output", help="Output file; - for standard output.", file="write")],
+    output: Annotated[
+        str, Option("-o", "--output", help="Output file; - for standard output.", file="write")
+    ],
     form: Annotated[SheetForm, Option(help="Format of the output.", choices=SHEET_FORMS)] = "tsv",
     assessor: Annotated[
-        str | None, Option(help="Assessor who gets the queries; other assessors do not get them.", metavar="NAME")
+        str | None,
+        Option(
+            help="Assessor who gets the queries; other assessors do not get them.", metavar="NAME"
+        ),
     ] = None,
-    most: Annotated[int | None, Option(help="Approximate number of passages; queries stay whole.", least=1)] = None,
+    most: Annotated[
+        int | None, Option(help="Approximate number of passages; queries stay whole.", least=1)
+    ] = None,
 ) -> str | TextOutput:
-    """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
+    """Export the open passages of a batch to a file. Import the judgments with exam audit
+    import.
+    """
     warn_of_terms(project)
     sheet = room.make_sheet(
         project,
@@ -376,7 +545,10 @@ def export(
     )
     if output == "-":
         return TextOutput().text(sheet.text)
-    return f"Wrote {output}: {how_many(sheet.passages, 'passages')} of {how_many(sheet.queries, 'queries')}."
+    return (
+        f"Wrote {output}: {how_many(sheet.passages, 'passages')} of"
+        f" {how_many(sheet.queries, 'queries')}."
+    )
 
 
 @operation("audit import", act="plan audits")
@@ -402,7 +574,9 @@ def give_back(
     name: AuditName = None,
     author: Author,
 ) -> str:
-    """Release the queries reserved for --author, also those in exported files. Judgments are kept."""
+    """Release the queries reserved for --author, also those in exported files. Judgments are
+    kept.
+    """
     given = room.give_back(project, find_audit(project, name), author)
     return f"Released: {how_many(given, 'queries')}."
 

@@ -27,9 +27,20 @@ from ..errors import InputError, Report, unknown_name
 from ..text import how_many
 from ..types import KINDS, Question
 from .policy import PolicyOptions
-from .registry import Argument, Author, Option, Output, Project, checked_note, exactly_one, operation
+from .registry import (
+    Argument,
+    Author,
+    Option,
+    Output,
+    Project,
+    checked_note,
+    exactly_one,
+    operation,
+)
 
-Note = Annotated[str, Option(help="What changed and why; stored with the version.", parse=checked_note)]
+Note = Annotated[
+    str, Option(help="What changed and why; stored with the version.", parse=checked_note)
+]
 
 
 @operation("bank list", act="read the bank", reads=True)
@@ -45,37 +56,65 @@ def list_(
         saved = banks.list_versions(project)
         return Output({"versions": [asdict(saved_version) for saved_version in saved]}).table(
             ("version", "questions changed", "saved at", "author", "note"),
-            [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved],
+            [
+                (v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note)
+                for v in saved
+            ],
         )
     questions = banks.readable_questions(project, banks.list_questions(project, version, query))
     shown = check_version(project, version)
-    return Output({"version": shown, "questions": [asdict(question) for question in questions]}).table(
+    return Output(
+        {"version": shown, "questions": [asdict(question) for question in questions]}
+    ).table(
         ("question", "kind", "weight", "active", "text"),
-        [(q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in questions],
+        [
+            (
+                q.question_id,
+                q.kind,
+                q.weight,
+                "yes" if q.active else "no",
+                q.text or "(text unknown)",
+            )
+            for q in questions
+        ],
     )
 
 
 @operation("bank edit", act="edit questions")
-@exactly_one("no-question-named", "Name a question, or use --add QUERY.", question_id="a question id", query="--add")
+@exactly_one(
+    "no-question-named",
+    "Name a question, or use --add QUERY.",
+    question_id="a question id",
+    query="--add",
+)
 def edit(
     project: Project,
     *,
     question_id: Annotated[str | None, Argument()] = None,
-    query: Annotated[str | None, Option("--add", help="Add a new question to this query.", metavar="QUERY")] = None,
+    query: Annotated[
+        str | None, Option("--add", help="Add a new question to this query.", metavar="QUERY")
+    ] = None,
     text: Annotated[str | None, Option(help="New wording.")] = None,
     weight: Annotated[
-        float | None, Option(help="Weight from -1,000,000 to 1,000,000; 0: ignored; negative: content to avoid.")
+        float | None,
+        Option(help="Weight from -1,000,000 to 1,000,000; 0: ignored; negative: content to avoid."),
     ] = None,
     kind: Annotated[str | None, Option(help="Kind of question.", choices=list(KINDS))] = None,
-    subtopic_id: Annotated[str | None, Option("--subtopic", help="Id of the subtopic; empty to clear it.")] = None,
+    subtopic_id: Annotated[
+        str | None, Option("--subtopic", help="Id of the subtopic; empty to clear it.")
+    ] = None,
     answer_key: Annotated[str | None, Option(help="Answer key; empty to clear it.")] = None,
-    active: Annotated[bool | None, Option("--active/--retired", help="Restore or retire the question.")] = None,
+    active: Annotated[
+        bool | None, Option("--active/--retired", help="Restore or retire the question.")
+    ] = None,
     note: Note,
     author: Author,
 ) -> Output:
     """Edit or add one question, and save the bank as a new version."""
     before = (
-        new_question(query) if query is not None else _find_question(banks.list_questions(project), str(question_id))
+        new_question(query)
+        if query is not None
+        else _find_question(banks.list_questions(project), str(question_id))
     )
     given = {
         "text": text,
@@ -87,7 +126,9 @@ def edit(
     }
     fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     # Empty text clears the subtopic and the answer key. An empty wording is refused.
-    fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
+    fields |= {
+        name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields
+    }
     after = replace(before, **fields)  # type: ignore[arg-type]
     version = banks.save_version(project, [after], note, author)
     return _saved_output(version, latest_version(project), question=after.question_id)
@@ -98,7 +139,9 @@ def repair(
     project: Project,
     *,
     question_id: Annotated[str, Argument(metavar="QUESTION")],
-    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")] = (),
+    wordings: Annotated[
+        tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")
+    ] = (),
     proposed: Annotated[bool, Option(help="Also test the open proposals of new wordings.")] = False,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     policy: PolicyOptions,
@@ -106,25 +149,32 @@ def repair(
 ) -> Output:
     """Test new wordings of QUESTION, and draft the best one if its ratings are right more often.
 
-    The grader rates the wordings first. Half of the passages with an override or a judgment choose the wording, and the
-    other half test it. Each further test of a question has a stricter level.
+    The grader rates the wordings first. Half of the passages with an override or a judgment choose
+    the wording, and the other half test it. Each further test of a question has a stricter level.
     """
     known = banks.proposed_wordings(project, question_id, author) if proposed else []
-    found = review.repair_question(project, question_id, [*wordings, *known], policy, source, author)
-    return Output(found.as_dict()).note(found.says, "Save it: exam bank save" if found.test.accepted else None)
+    found = review.repair_question(
+        project, question_id, [*wordings, *known], policy, source, author
+    )
+    return Output(found.as_dict()).note(
+        found.says, "Save it: exam bank save" if found.test.accepted else None
+    )
 
 
 @operation("bank seal", act="organize")
 def seal(
     project: Project,
     *,
-    per_query: Annotated[int, Option(help="Sealed questions per query.", least=2)] = banks.SEALED_PER_QUERY,
+    per_query: Annotated[
+        int, Option(help="Sealed questions per query.", least=2)
+    ] = banks.SEALED_PER_QUERY,
     seed: Annotated[int | None, Option(help="Seed of the draw (default: random).", least=0)] = None,
     author: Author,
 ) -> Output:
     """Seal random questions of each query: hide their text from everyone but their authors.
 
-    exam bank sealed then shows which systems answer the public questions better. Graders still read sealed questions.
+    exam bank sealed then shows which systems answer the public questions better. Graders still read
+    sealed questions.
     """
     drawn = banks.seal_questions(project, author, per_query, seed)
     return Output({"sealed": drawn}).note(
@@ -148,18 +198,31 @@ def sealed(
     *,
     policy: PolicyOptions,
 ) -> Output:
-    """Show which systems answer public questions better than sealed ones, compared with the median system."""
+    """Show which systems answer public questions better than sealed ones, compared with the median
+    system.
+    """
     coverage = study.sealed_coverage(project, policy)
     return (
         Output(coverage.as_dict())
         .table(
             ("run", "public", "sealed", "surplus", "p", "significant"),
             [
-                (system.run, system.public, system.sealed, system.surplus, system.p, "yes" if system.flagged else "no")
+                (
+                    system.run,
+                    system.public,
+                    system.sealed,
+                    system.surplus,
+                    system.p,
+                    "yes" if system.flagged else "no",
+                )
                 for system in coverage.systems
             ],
         )
-        .note(coverage.says, coverage.explains, f"Queries with sealed questions: {coverage.queries:,}.")
+        .note(
+            coverage.says,
+            coverage.explains,
+            f"Queries with sealed questions: {coverage.queries:,}.",
+        )
     )
 
 
@@ -168,7 +231,9 @@ def split(
     project: Project,
     *,
     question_id: Annotated[str, Argument(metavar="QUESTION")],
-    texts: Annotated[tuple[str, ...], Option("--into", help="Wording of a new question; give it twice or more.")],
+    texts: Annotated[
+        tuple[str, ...], Option("--into", help="Wording of a new question; give it twice or more.")
+    ],
     note: Note,
     author: Author,
 ) -> Output:
@@ -176,10 +241,16 @@ def split(
 
     The new questions share the weight equally. The old question is retired.
     """
-    changed = editing.split_question(_find_question(banks.list_questions(project), question_id), texts)
+    changed = editing.split_question(
+        _find_question(banks.list_questions(project), question_id), texts
+    )
     version = banks.save_version(project, changed, note, author)
-    output = _saved_output(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
-    return output.note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
+    output = _saved_output(
+        version, latest_version(project), questions=[q.question_id for q in changed[1:]]
+    )
+    return output.note(
+        f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}."
+    )
 
 
 @operation("bank merge", act="edit questions")
@@ -193,7 +264,9 @@ def merge(
 ) -> Output:
     """Replace several questions of a query by one, and save the bank as a new version."""
     known = banks.list_questions(project)
-    changed = merge_questions([_find_question(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
+    changed = merge_questions(
+        [_find_question(known, question_id) for question_id in dict.fromkeys(question_ids)], text
+    )
     version = banks.save_version(project, changed, note, author)
     return _saved_output(version, latest_version(project), question=changed[0].question_id)
 
@@ -207,7 +280,9 @@ def _find_question(questions: list[Question], question_id: str) -> Question:
 
 def _saved_output(version: int | None, newest: int, **more: object) -> Output:
     return Output({"version": newest, "saved": version is not None, **more}).note(
-        f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}."
+        f"Saved bank version {version}."
+        if version
+        else f"Nothing to save: no change since version {newest}."
     )
 
 
@@ -221,8 +296,9 @@ def save(
 ) -> Output:
     """Save the questions of FILE, or your unsaved changes, as a new bank version.
 
-    Questions that are not in FILE stay unchanged. You are recorded as the author of the wordings in FILE. To import the
-    bank of existing grades, use exam import bank FILE. Without FILE, the changes of exam bank drafts are saved.
+    Questions that are not in FILE stay unchanged. You are recorded as the author of the wordings in
+    FILE. To import the bank of existing grades, use exam import bank FILE. Without FILE, the
+    changes of exam bank drafts are saved.
     """
     if file is None:
         return _saved_output(save_drafts(project, author, note), latest_version(project))
@@ -233,7 +309,9 @@ def save(
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
-    return _saved_output(banks.save_version(project, questions, note, author), latest_version(project))
+    return _saved_output(
+        banks.save_version(project, questions, note, author), latest_version(project)
+    )
 
 
 @operation("bank diff", act="read the bank", reads=True)
@@ -241,14 +319,21 @@ def diff(
     project: Project,
     *,
     before: Annotated[int, Option("--from", help="Earlier version.")],
-    after: Annotated[int | None, Option("--to", help="Later version (default: the newest).")] = None,
+    after: Annotated[
+        int | None, Option("--to", help="Later version (default: the newest).")
+    ] = None,
 ) -> Output:
     """Compare two bank versions question by question."""
     differences = bank_difference(
-        *(banks.readable_questions(project, banks.list_questions(project, version)) for version in (before, after))
+        *(
+            banks.readable_questions(project, banks.list_questions(project, version))
+            for version in (before, after)
+        )
     )
     changed = [{"before": asdict(old), "after": asdict(new)} for old, new in differences.changed]
-    added, removed = ([asdict(question) for question in part] for part in (differences.added, differences.removed))
+    added, removed = (
+        [asdict(question) for question in part] for part in (differences.added, differences.removed)
+    )
     output = Output({"added": added, "changed": changed, "removed": removed})
     for sign, part in (("+", differences.added), ("-", differences.removed)):
         for question in part:
@@ -259,9 +344,13 @@ def diff(
 
 
 def _mark_changes(old: Question, new: Question) -> str:
-    """Return the wording with removed text in [-…-] and added text in {+…+}, then the other differences."""
+    """Return the wording with removed text in [-…-] and added text in {+…+}, then the other
+    differences.
+    """
     marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
-    text = "".join(marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or ""))
+    text = "".join(
+        marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or "")
+    )
     fields = ("kind", "weight", "active", "subtopic_id", "answer_key", "note")
     others = [
         f"{name.replace('_id', '')} {getattr(old, name)} -> {getattr(new, name)}"
@@ -276,7 +365,9 @@ def restore(
     project: Project,
     *,
     version: Annotated[int, Option(help="Version to restore.")],
-    questions: Annotated[tuple[str, ...], Option("--question", help="Only this question; may be repeated.")] = (),
+    questions: Annotated[
+        tuple[str, ...], Option("--question", help="Only this question; may be repeated.")
+    ] = (),
     note: Note,
     author: Author,
 ) -> Output:
@@ -296,7 +387,12 @@ def list_drafts(
     """List unsaved changes. Save them with exam bank save --author NAME."""
     saved = {question.question_id: question for question in banks.list_questions(project)}
     changes = [
-        (author, shown, kinds_of_change(saved.get(question_id), draft.question), question_id in crossed)
+        (
+            author,
+            shown,
+            kinds_of_change(saved.get(question_id), draft.question),
+            question_id in crossed,
+        )
         for author in draft_authors(project)
         if who in (None, author)
         for crossed in [{conflict.mine.question_id for conflict in list_conflicts(project, author)}]
@@ -309,17 +405,24 @@ def list_drafts(
     ]
     return Output({"drafts": records}).table(
         ("author", "question", "change", "conflict", "text"),
-        [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in changes],
+        [
+            (by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text)
+            for by, q, done, crossed in changes
+        ],
     )
 
 
 @operation("bank discard", act="edit questions")
-@exactly_one("option-missing", "Name questions, or use --all.", question_ids="QUESTION", everything="--all")
+@exactly_one(
+    "option-missing", "Name questions, or use --all.", question_ids="QUESTION", everything="--all"
+)
 def discard(
     project: Project,
     *,
     question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")] = (),
-    everything: Annotated[bool, Option("--all", help="Discard all unsaved changes of this person.")] = False,
+    everything: Annotated[
+        bool, Option("--all", help="Discard all unsaved changes of this person.")
+    ] = False,
     author: Author,
 ) -> str:
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
@@ -336,7 +439,10 @@ def settle(
     question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")],
     keep: Annotated[
         Literal["mine", "theirs"],
-        Option(help="mine: your unsaved wording; theirs: the saved wording.", choices=["mine", "theirs"]),
+        Option(
+            help="mine: your unsaved wording; theirs: the saved wording.",
+            choices=["mine", "theirs"],
+        ),
     ],
     author: Author,
 ) -> str:
@@ -345,9 +451,14 @@ def settle(
     _check_drafted(question_ids, crossed, f"{author} has no conflict in")
     for question_id in question_ids:
         banks.settle_conflict(project, author, question_id, keep)
-    return f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining changes: exam bank save"
+    return (
+        f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining"
+        " changes: exam bank save"
+    )
 
 
 def _check_drafted(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
     if unknown := [question_id for question_id in question_ids if question_id not in known]:
-        raise InputError("unknown-draft", f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")
+        raise InputError(
+            "unknown-draft", f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts."
+        )

@@ -1,4 +1,6 @@
-"""Commands about a collection: its runs, responses, gold passages and pooled passages, and cached vectors."""
+"""Commands about a collection: its runs, responses, gold passages and pooled passages, and cached
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,20 @@ def pool(
     project: Project,
     *,
     depth: Annotated[
-        int | None, Option(help="Set the pool depth (passages per run and query) and rebuild the pool.", least=1)
+        int | None,
+        Option(
+            help="Set the pool depth (passages per run and query) and rebuild the pool.", least=1
+        ),
     ] = None,
 ) -> Output:
     """Show the pool depth and the number of pooled passages, or set the depth."""
     if depth is not None:
         with project.transaction() as cursor:
             set_pool_depth(cursor, depth, current_author())
-    found = {"depth": project.read(pool_depth), "passages": project_counts(project)["pooled passages"]}
+    found = {
+        "depth": project.read(pool_depth),
+        "passages": project_counts(project)["pooled passages"],
+    }
     return Output(found).table(("what", "count"), list(found.items()))
 
 
@@ -74,10 +82,13 @@ def vectors(
     output = Output({"dropped": dropped, "vectors": [asdict(row) for row in cached]})
     if drop:
         return output.note(
-            f"Deleted the vectors of {how_many(dropped, 'texts')}. The file reuses their space as it grows."
+            f"Deleted the vectors of {how_many(dropped, 'texts')}. The file reuses"
+            " their space as it grows."
         )
     if not cached:
-        return output.note("No cached vectors. The embedding grader has not graded in this project yet.")
+        return output.note(
+            "No cached vectors. The embedding grader has not graded in this project yet."
+        )
     return output.table(
         ("kind", "texts", "size", "encoder"),
         [(row.role, row.texts, f"{row.size / 1e6:.1f} MB", row.encoder) for row in cached],
@@ -96,7 +107,8 @@ def list_runs(
     ]
     words = {run: ", ".join(families) or "no model" for run, families in stated.items()}
     return Output({"runs": rows}).table(
-        ("run", "queries", "passages", "model families"), [(*size, words.get(size[0])) for size in sizes]
+        ("run", "queries", "passages", "model families"),
+        [(*size, words.get(size[0])) for size in sizes],
     )
 
 
@@ -107,25 +119,34 @@ def families(
     *,
     names: Annotated[tuple[str, ...], Argument(metavar="[RUN]...")] = (),
     families: Annotated[
-        tuple[str, ...], Option("--family", help="A model family, such as gpt or llama; may be repeated.")
+        tuple[str, ...],
+        Option("--family", help="A model family, such as gpt or llama; may be repeated."),
     ] = (),
     none: Annotated[bool, Option(help="No language model is used.")] = False,
-    questions: Annotated[bool, Option(help="Set the families of the questions in the bank.")] = False,
+    questions: Annotated[
+        bool, Option(help="Set the families of the questions in the bank.")
+    ] = False,
     grader: Annotated[str | None, Option(help="Set the families of this grader.")] = None,
     author: Author,
 ) -> TextOutput:
     """Set the model families of RUNs, of the questions, or of a grader."""
     if not (names or questions or grader):
         raise InputError(
-            "option-missing", "No runs, questions or grader given.", "Name runs, or use --questions or --grader NAME."
+            "option-missing",
+            "No runs, questions or grader given.",
+            "Name runs, or use --questions or --grader NAME.",
         )
     for name in names:
         state_families(project, "run", name, families, author)
     if questions:
         state_families(project, "questions", "", families, author)
     if grader is not None:
-        state_families(project, "grader", find_grader(project, grader).spec.fingerprint, families, author)
-    return TextOutput().note(*(f"warning: {warning}" for warning in find_circularity(project).warnings))
+        state_families(
+            project, "grader", find_grader(project, grader).spec.fingerprint, families, author
+        )
+    return TextOutput().note(
+        *(f"warning: {warning}" for warning in find_circularity(project).warnings)
+    )
 
 
 @operation("responses", act="read the bank", reads=True)
@@ -135,8 +156,18 @@ def responses(
     """List the systems with imported responses, and the length and citations of the responses."""
     systems = response_runs(project)
     return Output({"runs": [vars(run) for run in systems]}).table(
-        ("run", "responses", "words per response", "passages", "sentences", "sentences with citations"),
-        [(r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited) for r in systems],
+        (
+            "run",
+            "responses",
+            "words per response",
+            "passages",
+            "sentences",
+            "sentences with citations",
+        ),
+        [
+            (r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited)
+            for r in systems
+        ],
     )
 
 
@@ -156,7 +187,12 @@ def gold(
         mark_gold(project, run, current_author())
     name, texts = gold_name(project), gold_texts(project)
     lengths = {query_id: count_words(text) for query_id, text in texts.items()}
-    output = Output({"gold": name, "queries": [{"query": query_id, "words": n} for query_id, n in lengths.items()]})
+    output = Output(
+        {
+            "gold": name,
+            "queries": [{"query": query_id, "words": n} for query_id, n in lengths.items()],
+        }
+    )
     if name is None:
         return output.note("No gold passages yet.")
     return output.note(f"Gold passages: {name}.").table(("query", "words"), list(lengths.items()))
@@ -167,7 +203,9 @@ def _number_or_none(text: str) -> int | Literal["none"]:
     if text == NONE:
         return NONE
     if not text.lstrip("-").isdecimal() or abs(int(text)) > LARGEST:
-        raise InputError("invalid-value", f"Invalid value '{one_line(text, 40)}'.", "Use a whole number or none.")
+        raise InputError(
+            "invalid-value", f"Invalid value '{one_line(text, 40)}'.", "Use a whole number or none."
+        )
     return int(text)
 
 
@@ -179,40 +217,65 @@ def passages(
     query_id: Annotated[str | None, Option("--query", help="Only passages of this query.")] = None,
     has_label: Annotated[
         int | Literal["none"] | None,
-        Option("--label-is", help="Only passages with this label.", parse=_number_or_none, metavar="LABEL|none"),
+        Option(
+            "--label-is",
+            help="Only passages with this label.",
+            parse=_number_or_none,
+            metavar="LABEL|none",
+        ),
     ] = None,
     rating: Annotated[
-        int | None, Option(help="Only passages with this rating for any active question.", least=0, most=5)
+        int | None,
+        Option(help="Only passages with this rating for any active question.", least=0, most=5),
     ] = None,
     source: Annotated[
         str | None,
-        Option(help="Judgment source to show; --judgment and --flagged use it too (default: the first source)."),
+        Option(
+            help=(
+                "Judgment source to show; --judgment and --flagged use it too"
+                " (default: the first source)."
+            )
+        ),
     ] = None,
     judgment: Annotated[
         int | Literal["none"] | None,
-        Option(help="Only passages with this judgment.", parse=_number_or_none, metavar="VALUE|none"),
+        Option(
+            help="Only passages with this judgment.", parse=_number_or_none, metavar="VALUE|none"
+        ),
     ] = None,
-    flagged: Annotated[bool, Option(help="Only passages whose label and judgment disagree on relevance.")] = False,
+    flagged: Annotated[
+        bool, Option(help="Only passages whose label and judgment disagree on relevance.")
+    ] = False,
     unjudged_by: Annotated[
         str | None, Option(help="Only passages that this source has not judged.", metavar="SOURCE")
     ] = None,
     assigned_to: Annotated[
-        str | None, Option(help="Only passages assigned to this person in a double assignment.", metavar="NAME")
+        str | None,
+        Option(
+            help="Only passages assigned to this person in a double assignment.", metavar="NAME"
+        ),
     ] = None,
     run: Annotated[str | None, Option(help="Only top passages of this run.")] = None,
     depth: Annotated[int, Option(help="Number of top passages of the run.", least=1)] = 10,
     state: Annotated[
-        State | None, Option(help="Only passages with this grading state of their pairs.", choices=get_args(State))
+        State | None,
+        Option(
+            help="Only passages with this grading state of their pairs.", choices=get_args(State)
+        ),
     ] = None,
     overridden: Annotated[bool, Option(help="Only passages with an override.")] = False,
-    speaking: Annotated[bool, Option(help="Only passages with instructions to the grader in their text.")] = False,
+    speaking: Annotated[
+        bool, Option(help="Only passages with instructions to the grader in their text.")
+    ] = False,
     limit: Annotated[int, Option(help="Passages per page.", least=1)] = 20,
     page: Annotated[int, Option(help="Page number.", least=1)] = 1,
     policy: PolicyOptions,
 ) -> Output:
     """List pooled passages with WORDS in their text or id. Options narrow the list."""
     if query_id is not None and query_id not in pooled_queries(project):
-        raise InputError("no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status.")
+        raise InputError(
+            "no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status."
+        )
     check_known("unknown-run", "run", run_names(project), run)
     if judgment is not None or flagged or source is not None:
         source = find_source(project, source or "judgments")
@@ -221,18 +284,44 @@ def passages(
     if unjudged_by is not None:
         unjudged_by = find_source(project, unjudged_by)
     filters = Filters(
-        query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
-        assigned_to, speaking,
-    )  # fmt: skip
+        query_id,
+        words,
+        has_label,
+        rating,
+        source,
+        judgment,
+        run,
+        depth,
+        state,
+        flagged,
+        overridden,
+        unjudged_by,
+        assigned_to,
+        speaking,
+    )
     result = search_passages(project, policy, filters, limit, page)
     output = Output(
-        {"total": result.total, "page": result.page, "passages": [asdict(row) for row in result.rows]}
+        {
+            "total": result.total,
+            "page": result.page,
+            "passages": [asdict(row) for row in result.rows],
+        }
     ).table(
         ("query", "passage", "label", "judgment", "failed", "ungraded", "text"),
         [
-            (row.query_id, row.passage_id, row.label, row.judgment, row.failed, row.ungraded, row.excerpt)
+            (
+                row.query_id,
+                row.passage_id,
+                row.label,
+                row.judgment,
+                row.failed,
+                row.ungraded,
+                row.excerpt,
+            )
             for row in result.rows
         ],
     )
     judged = "" if source is None else f" Source of the judgments: {source}."
-    return output.note(f"Page {result.page}: {len(result.rows):,} of {result.total:,} passages.{judged}")
+    return output.note(
+        f"Page {result.page}: {len(result.rows):,} of {result.total:,} passages.{judged}"
+    )

@@ -1,6 +1,7 @@
 """Printing, progress, files and stopping of operations, at a shell and in a server.
 
-At a shell an operation prints to the process and works on its files. In a server each request has a `Guest`.
+At a shell an operation prints to the process and works on its files. In a server each request has a
+`Guest`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Guest:
         files: files that were sent, by their names in the request.
         background: whether a grading job continues after the operation has ended.
         stopping: set if the operation has to end.
-        stopped_by: the cause as a sentence; empty if the person stopped it, for example with Ctrl+C.
+        stopped_by: the cause as a sentence; empty if the person stopped it, for example with
+            Ctrl+C.
         say: receives the printed output.
         terminal: whether the person sees it on a terminal.
     """
@@ -71,22 +73,25 @@ class Guest:
         """End the operation at this point if it has to end.
 
         Raises:
-            KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the command, if that was
-                another person.
+            KeyboardInterrupt: as Ctrl+C would in a process of its own; it says who stopped the
+                command, if that was another person.
         """
         if self.stopping.is_set():
             self.stopping.clear()
             raise KeyboardInterrupt(self.stopped_by)
 
     def place(self, name: str, written: bool) -> Path:
-        """Return the path of a file of the request. The file is missing if it was not sent or is not written yet."""
+        """Return the path of a file of the request. The file is missing if it was not sent or is
+        not written yet.
+        """
         if not written and name in self.files:
             return self.files[name]
         known, kind = (self.outputs, "written") if written else (self.absent, "absent")
         if name not in known:
             folder = self.folder / f"{kind}-{len(known)}"
             folder.mkdir()
-            # The ending shows the kind of file. Systems limit the length of names, and the engine limits characters.
+            # The ending shows the kind of file. Systems limit the length of names, and the engine
+            # limits characters.
             plain = re.sub(r"[^\w. -]", "-", Path(name).name)[-LONGEST_NAME:]
             known[name] = folder / (plain if plain not in ("", "..") else "file")
         return known[name]
@@ -124,7 +129,9 @@ def pause_seconds(seconds: float) -> None:
 
 
 def path_beside(written: str, ending: str) -> str:
-    """Return the path of a further file next to a written one, with the same name and another ending."""
+    """Return the path of a further file next to a written one, with the same name and another
+    ending.
+    """
     if (host := current_guest()) is None:
         return str(Path(written).with_suffix(ending))
     (named,) = (Path(name) for name, path in host.outputs.items() if str(path) == written)
@@ -136,14 +143,16 @@ GZIP = b"\x1f\x8b"
 
 
 def deliver_files(files: Mapping[str, bytes]) -> None:
-    """Write files, all or none, and wait until they are in their places, also at a shell that asked a server.
+    """Write files, all or none, and wait until they are in their places, also at a shell that asked
+    a server.
 
     Args:
-        files: contents by path. `-` is standard output, which is written at the end of the command. A path that ends
-            in .gz is compressed.
+        files: contents by path. `-` is standard output, which is written at the end of the command.
+            A path that ends in .gz is compressed.
 
     Raises:
-        InputError, ProjectError, KeyboardInterrupt: they are not in place, so the export must not be recorded.
+        InputError, ProjectError, KeyboardInterrupt: they are not in place, so the export must not
+            be recorded.
     """
     with ExitStack() as places:
         for name, content in files.items():
@@ -174,7 +183,9 @@ def read_text_file(file: Path) -> str:
 
 
 def sent_file(name: str) -> Path | None:
-    """Return the file that an ambiguous value names; None if it does not exist, or was not sent to the server."""
+    """Return the file that an ambiguous value names; None if it does not exist, or was not sent to
+    the server.
+    """
     if (host := current_guest()) is not None and Path(name) not in host.files.values():
         return None
     path = Path(name)
@@ -191,7 +202,8 @@ def refuse_in_server() -> None:
         raise InputError(
             "needs-a-shell",
             "This command needs local files.",
-            "Run it in a shell on the computer that has the files, while no app has the project open.",
+            "Run it in a shell on the computer that has the files, while no app"
+            " has the project open.",
         )
 
 
@@ -226,7 +238,10 @@ def warn_of_terms(project: Project) -> None:
     from ..records import terms_of
 
     for terms in terms_of(project):
-        print_message(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
+        print_message(
+            "warning: the export has texts of a data set. Check its terms before you"
+            f" share them. {terms}"
+        )
 
 
 def print_json(value: Any) -> None:
@@ -235,7 +250,7 @@ def print_json(value: Any) -> None:
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a table: numbers to the right, text to the left, `-` for missing values."""
+    """Yield the lines of a table: numbers right, text left, `-` for missing values."""
     cells = [[_cell_text(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
@@ -314,7 +329,9 @@ class ProgressLines:
         if not rate:
             return line
         speed = f"{rate:,.0f} per second" if rate >= 1 else f"{60 * rate:,.1f} per minute"
-        return f"{line}, {speed}" + ("" if over else f", {_describe_duration((total - done) / rate)} left")
+        return f"{line}, {speed}" + (
+            "" if over else f", {_describe_duration((total - done) / rate)} left"
+        )
 
 
 def _describe_duration(seconds: float) -> str:
@@ -334,7 +351,7 @@ def progress_watcher(things: str) -> Callable[[str, Progress], None]:
 
 
 def price_words(tag: PriceTag, batch: bool = False) -> str:
-    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
+    """Return the words of a price tag after a number of pairs; empty if no model is called."""
     if not tag.calls:
         return ""
     money = tag.batch_cost if batch else tag.cost
@@ -346,8 +363,8 @@ def price_words(tag: PriceTag, batch: bool = False) -> str:
     thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
     again = f" ({tag.sentinels:,} repeated pairs included)" if tag.sentinels else ""
     return (
-        f". Estimated: {tag.calls:,} calls{again}, {about}{tag.input_tokens:,} input tokens{cached} and"
-        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
+        f". Estimated: {tag.calls:,} calls{again}, {about}{tag.input_tokens:,} input tokens{cached}"
+        f" and {tag.output_tokens:,} output tokens{thinking}{cost}"
     )
 
 
@@ -362,7 +379,9 @@ def check_ended(final: Progress, things: str) -> None:
 
 
 def call_note_printer() -> Callable[[str], None]:
-    """Return a function that prints a job's notes on its calls; at a shell the log, which repeats them, is silenced."""
+    """Return a function that prints a job's notes on its calls; at a shell the log, which repeats
+    them, is silenced.
+    """
     if current_guest() is None:
         logging.getLogger("exam.grading").addHandler(logging.NullHandler())
     return lambda line: print_message(f"exam: {line}")

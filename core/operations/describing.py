@@ -24,7 +24,8 @@ Given = Mapping[str, Any]
 
 
 class Option:
-    """The description of an operation's parameter, as an annotation: `Annotated[int, Option("--k", help="…")]`.
+    """The description of an operation's parameter, as an annotation: `Annotated[int, Option("--k",
+    help="…")]`.
 
     Args:
         names: at a shell; without names, `--` and the name of the parameter.
@@ -34,7 +35,8 @@ class Option:
         least, most: bounds of a number.
         parse: makes the value from a checked one; raises InputError.
         default: makes the default when the operation is run, if it depends on who runs it.
-        kept: returns the default that a project stores, if the registry opens one for the operation.
+        kept: returns the default that a project stores, if the registry opens one for the
+            operation.
         variable: environment variable with the default.
         file: whether the value names a file, and how the operation uses it.
         exists: whether it has to be an existing file, not a folder.
@@ -60,7 +62,13 @@ class Option:
         stdin: bool = False,
     ) -> None:
         self.names, self.help, self.metavar, self.choices = names, help, metavar, choices
-        self.least, self.most, self.parse, self.default, self.kept = least, most, parse, default, kept
+        self.least, self.most, self.parse, self.default, self.kept = (
+            least,
+            most,
+            parse,
+            default,
+            kept,
+        )
         self.variable, self.file, self.exists, self.stdin = variable, file, exists, stdin
 
 
@@ -105,7 +113,11 @@ class Parameter:
     @property
     def shown(self) -> str:
         """The parameter's name in error messages."""
-        return (self.option.metavar or self.name.upper()) if self.option.positional else max(self.flags, key=len)
+        return (
+            (self.option.metavar or self.name.upper())
+            if self.option.positional
+            else max(self.flags, key=len)
+        )
 
     def value_of(self, given: Given) -> Any:
         """Return the value of a request, else the default.
@@ -116,7 +128,9 @@ class Parameter:
         value = given.get(self.name)
         if value is None or (self.many and not value):
             if self.required:
-                raise InputError("parameter-missing", f"Missing value: {self.shown}.", "Add it to the request.")
+                raise InputError(
+                    "parameter-missing", f"Missing value: {self.shown}.", "Add it to the request."
+                )
             value = self.option.default() if self.option.default else self.default
         elif self.many:
             value = tuple(value)
@@ -125,7 +139,9 @@ class Parameter:
         return value if self.option.parse is None or value is None else self.option.parse(value)
 
     def _placed(self, name: Any) -> Any:
-        """Return the name of a file; in a server, the path of the sent file or of the file to write."""
+        """Return the name of a file; in a server, the path of the sent file or of the file to
+        write.
+        """
         host, use = current_guest(), self.option.file
         if host is None or (use == "write" and str(name) == "-"):
             return name
@@ -133,7 +149,11 @@ class Parameter:
             return name
         path = host.place(str(name), use == "write")
         if self.option.exists and not path.is_file():
-            raise InputError("file-not-sent", f"The request has no file named '{name}'.", "Send the file in a form.")
+            raise InputError(
+                "file-not-sent",
+                f"The request has no file named '{name}'.",
+                "Send the file in a form.",
+            )
         return self.kind(path)
 
     @property

@@ -1,4 +1,6 @@
-"""Commands that draft questions, answer keys and exam items with a model, and review the drafts and items."""
+"""Commands that draft questions, answer keys and exam items with a model, and review the drafts and
+items.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from .. import bank, review
-from ..bank import STATES, Scheme, State, edit_proposal, find_repeats, save_drafts, set_categories, set_item
+from ..bank import (
+    STATES,
+    Scheme,
+    State,
+    edit_proposal,
+    find_repeats,
+    save_drafts,
+    set_categories,
+    set_item,
+)
 from ..errors import GradingError, InputError
 from ..exams import (
     EXAM,
@@ -37,7 +48,16 @@ from ..exams import (
 from ..exchange import Options, import_files
 from ..formats import Source
 from ..graders import Control
-from ..grading import KINDS, MOST, Drafter, Kind, Report, draft_answer_key, draft_proposals, make_drafter
+from ..grading import (
+    KINDS,
+    MOST,
+    Drafter,
+    Kind,
+    Report,
+    draft_answer_key,
+    draft_proposals,
+    make_drafter,
+)
 from ..jobs import Caps, job_control
 from ..tables import disarm_cell
 from ..text import how_many, one_line
@@ -65,41 +85,66 @@ def _model_options(
     back_end: BackEnd = None,
     base_url: BaseUrl = None,
     key_variable: Annotated[
-        str | None, Option(help="Environment variable with the endpoint's API key (default: by the address).")
+        str | None,
+        Option(help="Environment variable with the endpoint's API key (default: by the address)."),
     ] = None,
 ) -> dict[str, str]:
-    given = {"model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable}
+    given = {
+        "model": model,
+        "back_end": back_end,
+        "base_url": base_url,
+        "key_variable": key_variable,
+    }
     return {name: value for name, value in given.items() if value}
 
 
 ModelOptions = Annotated[dict[str, str], Gathered(_model_options)]
 """The settings of the drafting model."""
-PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")]
+PromptOption = Annotated[
+    str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")
+]
 
 
 @operation("generate", act="write with models")
-@exactly_one("options-exclude-each-other", "Use --query QUERY or --all.", queries="--query", every="--all")
+@exactly_one(
+    "options-exclude-each-other", "Use --query QUERY or --all.", queries="--query", every="--all"
+)
 def generate(
     project: Project,
     *,
-    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
+    queries: Annotated[
+        tuple[str, ...], Option("--query", help="Only this query; may be repeated.")
+    ] = (),
     every: Annotated[bool, Option("--all", help="All queries.")] = False,
     kind: Annotated[str, Option(help="Kind of question.", choices=KINDS)] = "question",
-    number: Annotated[int, Option("-n", help="Largest number of proposals per query or subtopic.")] = 10,
+    number: Annotated[
+        int, Option("-n", help="Largest number of proposals per query or subtopic.")
+    ] = 10,
     settings: ModelOptions,
     prompt: PromptOption = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
-    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    max_cost: Annotated[
+        float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)
+    ] = None,
     patience: Patience,
 ) -> Output:
     """Draft questions with a model. They are proposals until you accept them."""
     with may_use_key(settings):
         drafter = make_drafter(settings)
-        control = begin_drafting(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        control = begin_drafting(
+            project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
+        )
         report = draft_proposals(
-            project, drafter, None if every else queries, current_author(), cast(Kind, kind), prompt, number, control,
+            project,
+            drafter,
+            None if every else queries,
+            current_author(),
+            cast(Kind, kind),
+            prompt,
+            number,
+            control,
             progress_watcher("requests answered"),
-        )  # fmt: skip
+        )
         return _describe_proposals(project, report)
 
 
@@ -109,22 +154,35 @@ def begin_drafting(project: Project, drafter: Drafter, caps: Caps) -> Control:
 
 
 def _describe_proposals(project: Project, report: Report) -> Output:
-    """Return the new proposals, and the requests that gave none. The operation fails if no request gave a proposal."""
+    """Return the new proposals, and the requests that gave none. The operation fails if no request
+    gave a proposal.
+    """
     proposals = bank.list_proposals(project, keys=report.keys)
     output = Output({"proposals": [asdict(proposal) for proposal in proposals], **asdict(report)})
     output.table(
-        ("proposal", "query", "text"), [(str(proposal.key), proposal.query_id, proposal.text) for proposal in proposals]
+        ("proposal", "query", "text"),
+        [(str(proposal.key), proposal.query_id, proposal.text) for proposal in proposals],
     )
     output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
     came = f"{how_many(len(proposals), 'proposals')} from {how_many(report.asked, 'requests')}."
     output.note(f"{came} {_describe_rest(report)}See exam proposals list.")
-    nothing = GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
+    nothing = GradingError(
+        "nothing-usable", "The model drafted no usable questions.", "Try another model or prompt."
+    )
     return output.failing(None if proposals else nothing)
 
 
 def _describe_rest(report: Report) -> str:
-    said = f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. " if report.left_out else ""
-    return said + (f"Not made (limit reached): {how_many(report.stopped, 'requests')}. " if report.stopped else "")
+    said = (
+        f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. "
+        if report.left_out
+        else ""
+    )
+    return said + (
+        f"Not made (limit reached): {how_many(report.stopped, 'requests')}. "
+        if report.stopped
+        else ""
+    )
 
 
 @operation("proposals list", act="read the bank", reads=True)
@@ -133,7 +191,9 @@ def list_(
     *,
     query: Annotated[str | None, Option(help="Only this query.")] = None,
     state: Annotated[str, Option(help="Only this state.", choices=[*STATES, "all"])] = "open",
-    near: Annotated[bool, Option(help="Also mark near-duplicates that the embedding model finds.")] = False,
+    near: Annotated[
+        bool, Option(help="Also mark near-duplicates that the embedding model finds.")
+    ] = False,
 ) -> Output:
     """List proposals with their origin and the questions that they repeat."""
     hidden = bank.queries_awaiting_own(project, current_author())
@@ -145,7 +205,8 @@ def list_(
         for key, mark in find_repeats(project, current_author(), query_id, near).items()
     }
     value = [
-        asdict(proposal) | {"repeats": asdict(repeats[proposal.key]) if proposal.key in repeats else None}
+        asdict(proposal)
+        | {"repeats": asdict(repeats[proposal.key]) if proposal.key in repeats else None}
         for proposal in proposals
     ]
     return Output({"proposals": value}).table(
@@ -169,10 +230,14 @@ def list_(
 def assessors_first(
     project: Project,
     *,
-    on: Annotated[bool, Option("--on/--off", help="Hide or show suggestions before an own question.")],
+    on: Annotated[
+        bool, Option("--on/--off", help="Hide or show suggestions before an own question.")
+    ],
     author: Author,
 ) -> str:
-    """Hide the proposals of a query from a person until they have written a question of their own."""
+    """Hide the proposals of a query from a person until they have written a question of their
+    own.
+    """
     bank.set_assessors_first(project, on, author)
     return f"Assessors first is {'on' if on else 'off'}."
 
@@ -183,14 +248,19 @@ def accept(
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
     note: Annotated[
-        str | None, Option(help="Save all your unsaved changes at once, with this note.", parse=checked_note)
+        str | None,
+        Option(help="Save all your unsaved changes at once, with this note.", parse=checked_note),
     ] = None,
 ) -> Output:
     """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
     author = current_author()
     made = bank.accept_proposals(project, keys, author)
     version = save_drafts(project, author, note) if note is not None else None
-    next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
+    next_step = (
+        "To save: exam bank save --note NOTE"
+        if version is None
+        else f"Saved bank version {version}."
+    )
     return Output({"questions": [asdict(question) for question in made], "version": version}).note(
         f"Accepted {how_many(len(made), 'questions')}. {next_step}"
     )
@@ -244,7 +314,9 @@ def answer_key(
     with may_use_key(settings):
         drafter = make_drafter(settings)
         control = begin_drafting(project, drafter, Caps(patience=patience))
-        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
+        report = draft_answer_key(
+            project, drafter, question, passage, current_author(), prompt, control
+        )
     return _describe_proposals(project, report)
 
 
@@ -253,22 +325,28 @@ def rewordings(
     project: Project,
     *,
     question: Annotated[str, Argument(metavar="QUESTION")],
-    number: Annotated[int, Option("-n", help="Largest number of wordings.", least=1, most=MOST)] = review.WORDINGS,
+    number: Annotated[
+        int, Option("-n", help="Largest number of wordings.", least=1, most=MOST)
+    ] = review.WORDINGS,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     settings: ModelOptions,
     prompt: PromptOption = None,
     patience: Patience,
     policy: PolicyOptions,
 ) -> Output:
-    """Draft new wordings of QUESTION with a model, from passages with wrong ratings. Test them with exam bank repair.
+    """Draft new wordings of QUESTION with a model, from passages with wrong ratings. Test them with
+    exam bank repair.
 
-    A rating is wrong if it contradicts an override or a judgment. The model reads only passages of the first half.
+    A rating is wrong if it contradicts an override or a judgment. The model reads only passages of
+    the first half.
     """
     author = current_author()
     with may_use_key(settings):
         drafter = make_drafter(settings)
         control = begin_drafting(project, drafter, Caps(patience=patience))
-        report = review.suggest_rewordings(project, drafter, question, policy, source, author, number, prompt, control)
+        report = review.suggest_rewordings(
+            project, drafter, question, policy, source, author, number, prompt, control
+        )
     return _describe_proposals(project, report)
 
 
@@ -276,53 +354,87 @@ ItemsOf = Literal["all", "proposals", "bank"]
 
 ExamId = Annotated[str | None, Option("--exam", help="Only items of this query. Default: all.")]
 
-_BOUNDS = ("extra_gram", "extra_embedding", "intra_jaccard", "intra_embedding", "intra_rouge", "near")
+_BOUNDS = (
+    "extra_gram",
+    "extra_embedding",
+    "intra_jaccard",
+    "intra_embedding",
+    "intra_rouge",
+    "near",
+)
 
 
 def _filter_options(
     *,
     share: Annotated[
         float | None,
-        Option(help="Largest share of items that each default threshold flags. Default: 0.05.", least=0, most=1),
+        Option(
+            help="Largest share of items that each default threshold flags. Default: 0.05.",
+            least=0,
+            most=1,
+        ),
     ] = None,
     self_contained: Annotated[
         bool | None,
         Option(
             "--self-contained/--any-reference",
-            help="Flag or allow questions that refer to a paper, a study or the documentation. Default: flag.",
+            help=(
+                "Flag or allow questions that refer to a paper, a study or the"
+                " documentation. Default: flag."
+            ),
         ),
     ] = None,
     extra_gram: Annotated[
         float | None,
         Option(
-            help="Flag items with a wrong choice that is closer to the source than the key is, by this n-gram margin."
+            help=(
+                "Flag items with a wrong choice that is closer to the source than the key is, by"
+                " this n-gram margin."
+            )
         ),
     ] = None,
     extra_embedding: Annotated[
         float | None,
         Option(
-            help="Flag items with a wrong choice that is closer to the source than the key is, by this cosine margin."
+            help=(
+                "Flag items with a wrong choice that is closer to the source than the key is, by"
+                " this cosine margin."
+            )
         ),
     ] = None,
     intra_jaccard: Annotated[
-        float | None, Option(help="Flag items at or above this Jaccard similarity of the key and a wrong choice.")
+        float | None,
+        Option(
+            help="Flag items at or above this Jaccard similarity of the key and a wrong choice."
+        ),
     ] = None,
     intra_embedding: Annotated[
-        float | None, Option(help="Flag items at or above this cosine of the key and a wrong choice.")
+        float | None,
+        Option(help="Flag items at or above this cosine of the key and a wrong choice."),
     ] = None,
     intra_rouge: Annotated[
         float | None,
-        Option(help="Flag items at or above this ROUGE-L of the key and a wrong choice. Default: not checked."),
+        Option(
+            help=(
+                "Flag items at or above this ROUGE-L of the key and a wrong choice."
+                " Default: not checked."
+            )
+        ),
     ] = None,
     near: Annotated[
-        float | None, Option(help="Flag items at or above this cosine to another item as near-duplicates.")
+        float | None,
+        Option(help="Flag items at or above this cosine to another item as near-duplicates."),
     ] = None,
 ) -> Callable[..., Thresholds]:
     bounds = {
-        "extra_gram": extra_gram, "extra_embedding": extra_embedding, "intra_jaccard": intra_jaccard,
-        "intra_embedding": intra_embedding, "intra_rouge": intra_rouge, "near": near,
+        "extra_gram": extra_gram,
+        "extra_embedding": extra_embedding,
+        "intra_jaccard": intra_jaccard,
+        "intra_embedding": intra_embedding,
+        "intra_rouge": intra_rouge,
+        "near": near,
         "self_contained": self_contained,
-    }  # fmt: skip
+    }
     given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
 
     def choose_thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
@@ -346,13 +458,14 @@ def check(
 ) -> Output:
     """Check items with filters: print values and broken rules as TSV.
 
-    Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5% of the items. With
-    --of bank, the default thresholds are those recorded by exam items accept --passing, if any.
+    Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5% of
+    the items. With --of bank, the default thresholds are those recorded by exam items accept
+    --passing, if any.
     """
     checked, at = checked_items(project, query_id, of, thresholds)
-    output = Output({"thresholds": asdict(at), "items": [asdict(result) for result in checked]}).line(
-        "\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question"))
-    )
+    output = Output(
+        {"thresholds": asdict(at), "items": [asdict(result) for result in checked]}
+    ).line("\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question")))
     for result in checked:
         rules = ", ".join(dict.fromkeys(hit.rule for hit in result.hits))
         cells = [
@@ -365,10 +478,14 @@ def check(
         ]
         output.line("\t".join(_cell_text(cell) for cell in cells))
     limits = ", ".join(
-        f"{name.replace('_', ' ')} {bound:g}" for name in _BOUNDS if (bound := getattr(at, name)) is not None
+        f"{name.replace('_', ' ')} {bound:g}"
+        for name in _BOUNDS
+        if (bound := getattr(at, name)) is not None
     )
     fall = sum(bool(result.hits) for result in checked)
-    return output.note(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {limits or 'none'}.")
+    return output.note(
+        f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {limits or 'none'}."
+    )
 
 
 @operation("items statistics", act="read the bank", reads=lambda given: not given["filters"])
@@ -376,16 +493,24 @@ def exam_statistics(
     project: Project,
     *,
     query_id: ExamId = None,
-    filters: Annotated[bool, Option("--filters/--no-filters", help="Also count items by broken rule.")] = True,
+    filters: Annotated[
+        bool, Option("--filters/--no-filters", help="Also count items by broken rule.")
+    ] = True,
     thresholds: FilterOptions,
 ) -> Output:
-    """Show statistics of an exam: origin of items, scores reached by guessing, question types and topics."""
+    """Show statistics of an exam: origin of items, scores reached by guessing, question types and
+    topics.
+    """
     items = exam_items(project, query_id)
     checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
     figures = summarize_items(items, making_of(project, query_id), checked)
     made = figures.making
     rows: list[tuple[str, Any]] = [] if made is None else [*made.table]
-    rows += [("items", figures.items), ("without a key", figures.without_key), ("retired", figures.retired)]
+    rows += [
+        ("items", figures.items),
+        ("without a key", figures.without_key),
+        ("retired", figures.retired),
+    ]
     rows += [(f"  {rule}", count) for rule, count in (figures.filtered or {}).items()]
     rows += [] if figures.kept is None else [("break no rule", figures.kept)]
     rows += [
@@ -395,11 +520,15 @@ def exam_statistics(
     ]
     rows += [(f"  {word}", count) for word, count in figures.question_types.items()]
     rows += [(f"topic: {topic or 'none'}", count) for topic, count in figures.topics.items()]
-    return Output(asdict(figures)).table(("statistic", "value"), [(name, _number_text(value)) for name, value in rows])
+    return Output(asdict(figures)).table(
+        ("statistic", "value"), [(name, _number_text(value)) for name, value in rows]
+    )
 
 
 @operation(
-    "items categories", act="run exams", reads=lambda given: given["keywords"] is None and (not given["usual_keywords"])
+    "items categories",
+    act="run exams",
+    reads=lambda given: given["keywords"] is None and (not given["usual_keywords"]),
 )
 def item_categories(
     project: Project,
@@ -408,9 +537,15 @@ def item_categories(
     whole_word: Annotated[bool, Option(help="Match question words as whole words only.")] = False,
     keywords: Annotated[
         Path | None,
-        Option(help="Set the project's words of Bloom's levels from this YAML file.", file="read", metavar="FILE"),
+        Option(
+            help="Set the project's words of Bloom's levels from this YAML file.",
+            file="read",
+            metavar="FILE",
+        ),
     ] = None,
-    usual_keywords: Annotated[bool, Option(help="Restore the built-in words of Bloom's levels.")] = False,
+    usual_keywords: Annotated[
+        bool, Option(help="Restore the built-in words of Bloom's levels.")
+    ] = False,
 ) -> Output:
     """Count active items by Bloom level and question type. An item may have several."""
     if keywords is not None or usual_keywords:
@@ -461,7 +596,10 @@ SHOWN = 80
 
 SaveNote = Annotated[
     str | None,
-    Option(help="Save the question bank now, with this note and all your unsaved changes.", parse=checked_note),
+    Option(
+        help="Save the question bank now, with this note and all your unsaved changes.",
+        parse=checked_note,
+    ),
 ]
 
 
@@ -472,18 +610,31 @@ def generate_exam_items(
     query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
     domain: Annotated[str, Option(help="Subject of the passages, for the prompt.")] = Wanted.domain,
     run: Annotated[
-        str | None, Option("--chunks", help="Only passages of this run; their query becomes the topic.", metavar="RUN")
+        str | None,
+        Option(
+            "--chunks",
+            help="Only passages of this run; their query becomes the topic.",
+            metavar="RUN",
+        ),
     ] = None,
-    limit: Annotated[int | None, Option(help="Number of passages, drawn at random. Default: all.", least=1)] = None,
+    limit: Annotated[
+        int | None, Option(help="Number of passages, drawn at random. Default: all.", least=1)
+    ] = None,
     seed: Annotated[int, Option(help="Random seed of the passages and the order of choices.")] = 0,
     topic: Annotated[str | None, Option(help="Topic of all new items.")] = None,
-    again: Annotated[bool, Option(help="Retry passages for which the model wrote no usable item.")] = False,
+    again: Annotated[
+        bool, Option(help="Retry passages for which the model wrote no usable item.")
+    ] = False,
     settings: ModelOptions,
     prompt: PromptOption = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
-    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    max_cost: Annotated[
+        float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)
+    ] = None,
     patience: Patience,
-    dry_run: Annotated[bool, Option(help="Show the estimated calls, tokens and cost; call no model.")] = False,
+    dry_run: Annotated[
+        bool, Option(help="Show the estimated calls, tokens and cost; call no model.")
+    ] = False,
 ) -> Output:
     """Generate one item per passage with a model. They are proposals until you accept them.
 
@@ -494,16 +645,24 @@ def generate_exam_items(
         drafter = make_drafter(settings)
         if dry_run:
             tag = generation_price(project, drafter, wanted)
-            return Output(asdict(tag)).note(f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}.")
-        control = begin_drafting(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
-        report = generate_items(project, drafter, current_author(), wanted, control, progress_watcher("passages"))
+            return Output(asdict(tag)).note(
+                f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}."
+            )
+        control = begin_drafting(
+            project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
+        )
+        report = generate_items(
+            project, drafter, current_author(), wanted, control, progress_watcher("passages")
+        )
     rest = f" Limit reached; {how_many(report.stopped, 'passages')} left." if report.stopped else ""
     output = Output(asdict(report)).note(
         *(f"exam: no item from {failure}" for failure in report.failed[:20]),
         f"{how_many(len(report.keys), 'items')} from {how_many(report.asked, 'passages')}.{rest}",
         "To check them: exam items check",
     )
-    nothing = GradingError("nothing-usable", "The model wrote no usable item.", "Try another model or prompt.")
+    nothing = GradingError(
+        "nothing-usable", "The model wrote no usable item.", "Try another model or prompt."
+    )
     return output.failing(None if report.keys else nothing)
 
 
@@ -513,14 +672,21 @@ def list_items(
     project: Project,
     *,
     query_id: ExamId = None,
-    version: Annotated[int | None, Option("--bank-version", help="Bank version. Default: the newest.")] = None,
-    proposed: Annotated[bool, Option(help="List open proposals instead of items in the question bank.")] = False,
+    version: Annotated[
+        int | None, Option("--bank-version", help="Bank version. Default: the newest.")
+    ] = None,
+    proposed: Annotated[
+        bool, Option(help="List open proposals instead of items in the question bank.")
+    ] = False,
 ) -> Output:
     """List items with key, topic and source."""
-    items = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+    items = (
+        proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+    )
     by = categorize_items(project, items)
     value = [
-        asdict(item) | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
+        asdict(item)
+        | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
         for item in items
     ]
     return Output({"items": value}).table(
@@ -541,9 +707,11 @@ def list_items(
 
 @operation("items accept", act="edit questions")
 @exactly_one(
-    "options-exclude-each-other", "Use --passing, or numbers from exam items list --proposed.",
-    keys="PROPOSAL", passing="--passing",
-)  # fmt: skip
+    "options-exclude-each-other",
+    "Use --passing, or numbers from exam items list --proposed.",
+    keys="PROPOSAL",
+    passing="--passing",
+)
 def accept_items(
     project: Project,
     *,
@@ -589,7 +757,9 @@ def import_(
     *,
     file: Annotated[Path, Argument(file="read")],
     query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
-    preview: Annotated[bool, Option(help="Show the effects of the import; change nothing.")] = False,
+    preview: Annotated[
+        bool, Option(help="Show the effects of the import; change nothing.")
+    ] = False,
 ) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
     options = Options(source=None if query_id == EXAM else query_id)
@@ -608,25 +778,39 @@ def set_(
     item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
     topic: Annotated[str | None, Option(help="Topic; empty to remove it.")] = None,
     passage: Annotated[
-        str | None, Option("--source", help="Source passage of the items; empty to remove it.", metavar="PASSAGE")
+        str | None,
+        Option(
+            "--source", help="Source passage of the items; empty to remove it.", metavar="PASSAGE"
+        ),
     ] = None,
     levels: Annotated[
-        tuple[str, ...], Option("--bloom", help="Level of Bloom's taxonomy, or auto; may be repeated.")
+        tuple[str, ...],
+        Option("--bloom", help="Level of Bloom's taxonomy, or auto; may be repeated."),
     ] = (),
-    types: Annotated[tuple[str, ...], Option("--type", help="Question type, or auto; may be repeated.")] = (),
+    types: Annotated[
+        tuple[str, ...], Option("--type", help="Question type, or auto; may be repeated.")
+    ] = (),
 ) -> str:
     """Set the topic, source or categories of items. The activity log keeps the old values.
 
     The category auto restores the computed categories.
     """
     if topic is None and passage is None and not levels and not types:
-        raise InputError("option-missing", "No value was named.", "Use --topic, --source, --bloom or --type.")
+        raise InputError(
+            "option-missing", "No value was named.", "Use --topic, --source, --bloom or --type."
+        )
     author = current_author()
     if topic is not None or passage is not None:
         set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
     for scheme, named in (("bloom", levels), ("question type", types)):
         if named:
-            set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
+            set_categories(
+                project,
+                item_ids,
+                cast(Scheme, scheme),
+                None if named == ("auto",) else named,
+                author,
+            )
     return f"Changed: {how_many(len(set(item_ids)), 'items')}."
 
 

@@ -82,46 +82,75 @@ OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this que
 def add(
     project: Project,
     *,
-    name: Annotated[str | None, Option(help="Name of the examinee. Default: derived from its settings.")] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the examinee. Default: derived from its settings.")
+    ] = None,
     by: Annotated[
         str | None,
-        Option(help="Method of choosing an answer; rules use no model.", choices=["likelihood", "letter", *RULES]),
+        Option(
+            help="Method of choosing an answer; rules use no model.",
+            choices=["likelihood", "letter", *RULES],
+        ),
     ] = None,
     model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
     back_end: Annotated[
-        str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+        str | None,
+        Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS),
     ] = None,
     base_url: Annotated[
-        str | None, Option(help="Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1.")
+        str | None,
+        Option(help="Address of an OpenAI-compatible endpoint, such as http://localhost:8000/v1."),
     ] = None,
-    key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's key.")] = None,
-    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the hub.")] = None,
-    dtype: Annotated[str | None, Option(help="Number format of a model on this computer.", choices=DTYPES)] = None,
+    key_variable: Annotated[
+        str | None, Option(help="Environment variable with the endpoint's key.")
+    ] = None,
+    revision: Annotated[
+        str | None, Option(help="Branch, tag or commit of a model on the hub.")
+    ] = None,
+    dtype: Annotated[
+        str | None, Option(help="Number format of a model on this computer.", choices=DTYPES)
+    ] = None,
     normalise: Annotated[
         str | None,
         Option(
-            help=f"Unit for the length of a choice. Its likelihood is divided by that length. Default: {NORMALISE}.",
+            help=(
+                "Unit for the length of a choice. Its likelihood is divided by that length."
+                f" Default: {NORMALISE}."
+            ),
             choices=NORMALISATIONS,
         ),
     ] = None,
-    retrieval: Annotated[str, Option(help="Context: closed-book, oracle, or a retrieval.")] = CLOSED_BOOK,
+    retrieval: Annotated[
+        str, Option(help="Context: closed-book, oracle, or a retrieval.")
+    ] = CLOSED_BOOK,
     k: Annotated[int, Option(help="Passages from the retrieval.", least=1)] = 1,
     icl: Annotated[int, Option(help="Worked examples before the question.", least=0)] = 0,
     seed: Annotated[int, Option(help="Random seed of worked examples and of chance.", least=0)] = 0,
     factors: Annotated[
         tuple[str, ...],
-        Option("--factor", help="Level of another component, for exam irt; may be repeated.", metavar="NAME=LEVEL"),
+        Option(
+            "--factor",
+            help="Level of another component, for exam irt; may be repeated.",
+            metavar="NAME=LEVEL",
+        ),
     ] = (),
 ) -> Output:
     """Add an examinee. An existing examinee stays unchanged."""
     settings = {
-        "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
-        "revision": revision, "dtype": dtype, "normalise": normalise,
-    }  # fmt: skip
+        "model": model,
+        "back_end": back_end,
+        "base_url": base_url,
+        "key_variable": key_variable,
+        "revision": revision,
+        "dtype": dtype,
+        "normalise": normalise,
+    }
     given = {setting: value for setting, value in settings.items() if value is not None}
     levels = dict(map(_parse_component, factors))
     with may_use_key(given):
-        student = add_student(project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author())
+        student = add_student(
+            project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author()
+        )
     return Output(asdict(student)).note(f"Examinee: {student.name}")
 
 
@@ -139,10 +168,14 @@ def list_(
     query_id: OnlyQuery = None,
 ) -> Output:
     """List examinees and their progress in the exam."""
-    progress = [(student, examinee_standing(project, student, query_id)) for student in every_student(project)]
+    progress = [
+        (student, examinee_standing(project, student, query_id))
+        for student in every_student(project)
+    ]
     value = {
         "students": [
-            asdict(examinee) | {"standing": asdict(far) | {"missing": far.missing}} for examinee, far in progress
+            asdict(examinee) | {"standing": asdict(far) | {"missing": far.missing}}
+            for examinee, far in progress
         ],
         "retrievals": [asdict(examinee) for examinee in list_retrievals(project)],
     }
@@ -162,30 +195,50 @@ def list_(
 
 
 @operation("examinees retrieve", act="run exams")
-@exactly_one("option-missing", f"Use --run FILE, or --with {', '.join(RETRIEVERS)}.", run="--run", retriever="--with")
+@exactly_one(
+    "option-missing",
+    f"Use --run FILE, or --with {', '.join(RETRIEVERS)}.",
+    run="--run",
+    retriever="--with",
+)
 def retrieve(
     project: Project,
     *,
     name: Annotated[str, Argument()],
     retriever: Annotated[
-        Retriever | None, Option("--with", help="Retriever that ranks the project's passages.", choices=RETRIEVERS)
+        Retriever | None,
+        Option("--with", help="Retriever that ranks the project's passages.", choices=RETRIEVERS),
     ] = None,
-    run: Annotated[Path | None, Option(help="TREC run with item ids as query ids.", file="read", exists=True)] = None,
+    run: Annotated[
+        Path | None, Option(help="TREC run with item ids as query ids.", file="read", exists=True)
+    ] = None,
     depth: Annotated[int, Option(help="Passages to keep per item.", least=1)] = DEPTH,
-    rerank: Annotated[str | None, Option(help="Cross-encoder that re-ranks the first 100.", metavar="MODEL")] = None,
+    rerank: Annotated[
+        str | None, Option(help="Cross-encoder that re-ranks the first 100.", metavar="MODEL")
+    ] = None,
     query_id: OnlyQuery = None,
 ) -> str:
     """Add a retrieval: passages for each item that examinees can get as context.
 
-    The passages come from a TREC run with item ids as query ids (--run), or from a retriever (--with).
+    The passages come from a TREC run with item ids as query ids (--run), or from a retriever
+    (--with).
     """
     if run is not None and rerank is not None:
-        raise InputError("option-missing", "--rerank does not work with --run.", "Use --rerank with --with.")
+        raise InputError(
+            "option-missing", "--rerank does not work with --run.", "Use --rerank with --with."
+        )
     if run is not None:
         items = import_retrieval(project, name, Source.of(run), current_author())
     else:
         items = make_retrieval(
-            project, name, retriever or "bm25", current_author(), depth, query_id, print_message, rerank
+            project,
+            name,
+            retriever or "bm25",
+            current_author(),
+            depth,
+            query_id,
+            print_message,
+            rerank,
         )
     return f"Retrieval {name}: passages for {how_many(items, 'items')}."
 
@@ -194,31 +247,49 @@ def retrieve(
 def sit(
     project: Project,
     *,
-    names: Annotated[tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")] = (),
+    names: Annotated[
+        tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")
+    ] = (),
     query_id: OnlyQuery = None,
     bank_version: Annotated[int | None, Option(help="Bank version. Default: the newest.")] = None,
-    limit: Annotated[int | None, Option(help="Maximum number of answers, over all examinees.", least=1)] = None,
+    limit: Annotated[
+        int | None, Option(help="Maximum number of answers, over all examinees.", least=1)
+    ] = None,
     max_cost: Annotated[float | None, Option(help="Cost limit.", least=0)] = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
     concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = 8,
     patience: Patience,
     retry_failed: Annotated[bool, Option(help="Also retry failed answers.")] = False,
     only_failed: Annotated[bool, Option(help="Retry only failed answers.")] = False,
-    base_url: Annotated[str | None, Option(help="Address of the endpoint for --key-variable.")] = None,
+    base_url: Annotated[
+        str | None, Option(help="Address of the endpoint for --key-variable.")
+    ] = None,
     key_variable: Annotated[
         str | None, Option(help="Environment variable with the key of the endpoint at --base-url.")
     ] = None,
 ) -> Output:
     """Run the exam: examinees answer their unanswered items. Interrupted jobs resume."""
     if key_variable and not base_url:
-        raise InputError("option-missing", "--key-variable needs an endpoint.", "Add --base-url URL.")
+        raise InputError(
+            "option-missing", "--key-variable needs an endpoint.", "Add --base-url URL."
+        )
     request = Sit(
-        names or None, query_id, bank_version, limit=limit, max_calls=max_calls, max_cost=max_cost,
-        concurrency=concurrency, retry_failed=retry_failed, only_failed=only_failed, patience=patience,
-    )  # fmt: skip
+        names or None,
+        query_id,
+        bank_version,
+        limit=limit,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        retry_failed=retry_failed,
+        only_failed=only_failed,
+        patience=patience,
+    )
     with use_access(extend_access(base_url, key_variable)):
         control = Control(report=call_note_printer())
-        ended = exams.sit_exam(project, request, current_author(), progress_watcher("answers"), control)
+        ended = exams.sit_exam(
+            project, request, current_author(), progress_watcher("answers"), control
+        )
     output = Output(
         {
             name: {
@@ -233,13 +304,18 @@ def sit(
     )
     for name, progress in ended.items():
         output.note(
-            f"{name}: {how_many(progress.graded, 'answers')}, {progress.failed:,} failed. {progress.message}".rstrip()
+            f"{name}: {how_many(progress.graded, 'answers')}, {progress.failed:,} failed."
+            f" {progress.message}".rstrip()
         )
     if broken := [
-        f"{name}: {progress.message}" for name, progress in ended.items() if progress.state in ("failed", "cancelled")
+        f"{name}: {progress.message}"
+        for name, progress in ended.items()
+        if progress.state in ("failed", "cancelled")
     ]:
         output.failing(
-            GradingError("job-failed", broken[0], "Run the command again to resume. Saved answers are kept.")
+            GradingError(
+                "job-failed", broken[0], "Run the command again to resume. Saved answers are kept."
+            )
         )
     return output
 
@@ -250,20 +326,31 @@ def exam_board(
     project: Project,
     *,
     query_id: Annotated[str | None, Option("--query", help="Only items of this query.")] = None,
-    names: Annotated[tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")] = (),
+    names: Annotated[
+        tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")
+    ] = (),
     bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
     best_of: Annotated[
         str | None,
         Option(
-            help="Table of models by context mode: the best accuracy over the numbers of worked examples.",
+            help=(
+                "Table of models by context mode: the best accuracy over the numbers"
+                " of worked examples."
+            ),
             choices=["icl"],
         ),
     ] = None,
     by: Annotated[str | None, Option(help="Show accuracy by topic.", choices=["topic"])] = None,
-    least: Annotated[int, Option(help="Minimum number of answers for a topic to be shown.", least=1)] = LEAST,
+    least: Annotated[
+        int, Option(help="Minimum number of answers for a topic to be shown.", least=1)
+    ] = LEAST,
     test: Annotated[
         Test | None,
-        Option("--compare", help="Compare all pairs of examinees by item, with Holm correction.", choices=TESTS),
+        Option(
+            "--compare",
+            help="Compare all pairs of examinees by item, with Holm correction.",
+            choices=TESTS,
+        ),
     ] = None,
 ) -> Output:
     """Show the exam leaderboard: accuracy of each examinee, with intervals."""
@@ -278,9 +365,20 @@ def exam_board(
 
 
 def _board_output(board: list[Row]) -> Output:
-    records = [_score_record(row.student.name, row.score) | {"factors": row.student.factors} for row in board]
+    records = [
+        _score_record(row.student.name, row.score) | {"factors": row.student.factors}
+        for row in board
+    ]
     return Output({"students": records}).table(
-        ("examinee", "accuracy", "95% interval", "answered", "failed", "not asked", "failed as wrong"),
+        (
+            "examinee",
+            "accuracy",
+            "95% interval",
+            "answered",
+            "failed",
+            "not asked",
+            "failed as wrong",
+        ),
         [
             (
                 row.student.name,
@@ -298,27 +396,53 @@ def _board_output(board: list[Row]) -> Output:
 
 
 def _score_record(student: str, score: Score) -> dict[str, Any]:
-    derived = ("accuracy", "std_error", "accuracy_interval", "strict_accuracy", "strict_std_error", "missing")
+    derived = (
+        "accuracy",
+        "std_error",
+        "accuracy_interval",
+        "strict_accuracy",
+        "strict_std_error",
+        "missing",
+    )
     return {"student": student} | asdict(score) | {name: getattr(score, name) for name in derived}
 
 
 def _grid_output(answers: Responses) -> Output:
     board = leaderboard_grid(exams.exam_board(answers))
-    cells = {model: {name: board.accuracy(model, name) for name in board.retrievals} for model in board.models}
+    cells = {
+        model: {name: board.accuracy(model, name) for name in board.retrievals}
+        for model in board.models
+    }
     return Output({"accuracy": cells, "best": board.best}).table(
         ("model", *board.retrievals, "best"),
-        [(model, *cells[model].values(), ", ".join(board.best[model]) or None) for model in board.models],
+        [
+            (model, *cells[model].values(), ", ".join(board.best[model]) or None)
+            for model in board.models
+        ],
     )
 
 
 def _topics_output(answers: Responses, least: int) -> Output:
     rows = by_topic(answers, least)
     return (
-        Output({"rows": [{"topic": row.topic} | _score_record(row.student.name, row.score) for row in rows]})
+        Output(
+            {
+                "rows": [
+                    {"topic": row.topic} | _score_record(row.student.name, row.score)
+                    for row in rows
+                ]
+            }
+        )
         .table(
             ("examinee", "topic", "accuracy", "95% interval", "answers"),
             [
-                (row.student.name, row.topic, score.accuracy, format_interval(score.accuracy_interval), score.answered)
+                (
+                    row.student.name,
+                    row.topic,
+                    score.accuracy,
+                    format_interval(score.accuracy_interval),
+                    score.answered,
+                )
                 for row in rows
                 for score in [row.score]
             ],
@@ -328,7 +452,9 @@ def _topics_output(answers: Responses, least: int) -> Output:
 
 
 def _comparisons_output(comparisons: list[Comparison], test: Test) -> Output:
-    records = [asdict(comparison) | {"difference": comparison.difference} for comparison in comparisons]
+    records = [
+        asdict(comparison) | {"difference": comparison.difference} for comparison in comparisons
+    ]
     return Output({"test": test, "comparisons": records}).table(
         ("first", "second", "items", "difference", "only first", "only second", "p", "after Holm"),
         [
@@ -349,7 +475,9 @@ def _comparisons_output(comparisons: list[Comparison], test: Test) -> Output:
 
 T = TypeVar("T")
 
-RankedBy = Annotated[str, Option(help="Value that ranks the items, lowest first.", choices=CRITERIA)]
+RankedBy = Annotated[
+    str, Option(help="Value that ranks the items, lowest first.", choices=CRITERIA)
+]
 
 
 @dataclass(frozen=True)
@@ -363,9 +491,16 @@ class _Answers:
         """Return the item response analysis of the answers."""
         table = self.table
         analysis = analyse_responses(
-            table.students, table.items, table.correct, table.factors, self.model, self.estimator, bootstrap,
-            held_out, self.seed,
-        )  # fmt: skip
+            table.students,
+            table.items,
+            table.correct,
+            table.factors,
+            self.model,
+            self.estimator,
+            bootstrap,
+            held_out,
+            self.seed,
+        )
         return replace(analysis, remarks=[*analysis.remarks, *table.remarks])
 
 
@@ -378,19 +513,30 @@ def _answers_options(
     factors: Annotated[
         Path | None,
         Option(
-            help="CSV of examinee properties: column student, then a column per factor. Requires answers from a FILE.",
+            help=(
+                "CSV of examinee properties: column student, then a column per factor. Requires"
+                " answers from a FILE."
+            ),
             file="read",
             metavar="FILE",
         ),
     ] = None,
-    flat: Annotated[bool, Option(help="Ignore factors: estimate one ability per examinee.")] = False,
+    flat: Annotated[
+        bool, Option(help="Ignore factors: estimate one ability per examinee.")
+    ] = False,
     model: Annotated[
-        str, Option(help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only.", choices=MODELS)
+        str,
+        Option(
+            help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only.", choices=MODELS
+        ),
     ] = "3pl",
     estimator: Annotated[
         str,
         Option(
-            help="map: most probable parameters. paper: highest likelihood within the bounds of the paper.",
+            help=(
+                "map: most probable parameters. paper: highest likelihood within the"
+                " bounds of the paper."
+            ),
             choices=list(ESTIMATORS),
         ),
     ] = "map",
@@ -446,9 +592,12 @@ def fit_command(
     *,
     wanted: AnswersOptions,
     bootstrap: Annotated[
-        int, Option(help="Bootstrap repeats for the intervals of abilities.", least=0, most=MOST_DRAWS)
+        int,
+        Option(help="Bootstrap repeats for the intervals of abilities.", least=0, most=MOST_DRAWS),
     ] = REPEATS,
-    marginal: Annotated[bool, Option(help="Integrate abilities out. For many examinees; ignores factors.")] = False,
+    marginal: Annotated[
+        bool, Option(help="Integrate abilities out. For many examinees; ignores factors.")
+    ] = False,
 ) -> Output:
     """Estimate abilities of examinees and components. Also report the fit."""
     answers = wanted(opening)
@@ -458,14 +607,18 @@ def fit_command(
     output = Output(analysis.as_dict())
     fit_statistics = analysis.statistics
     output.line(
-        f"{how_many(len(analysis.students), 'examinees')}, {how_many(len(analysis.items), 'items')}, "
+        f"{how_many(len(analysis.students), 'examinees')},"
+        f" {how_many(len(analysis.items), 'items')}, "
         f"model {analysis.fit.model}, estimator {analysis.fit.estimator}:"
         f" log-likelihood {fit_statistics.log_likelihood:.3f}, AIC {fit_statistics.aic:.1f}"
     )
     hidden = (
         ""
         if fit_statistics.held_out is None
-        else f"; on hidden answers {fit_statistics.held_out:.3f} (baseline: {fit_statistics.held_out_baseline:.3f})"
+        else (
+            f"; on hidden answers {fit_statistics.held_out:.3f} (baseline:"
+            f" {fit_statistics.held_out_baseline:.3f})"
+        )
     )
     output.line(
         f"RMSE {fit_statistics.rmse.mean:.3f} (baseline by examinee accuracy: "
@@ -475,7 +628,17 @@ def fit_command(
     output.table(("fit", "mean", "sd"), fit_statistics.table)
     if analysis.components:
         output.table(
-            ("factor", "level", "examinees", "accuracy", "ability", "interval", "vs first level", "interval", "note"),
+            (
+                "factor",
+                "level",
+                "examinees",
+                "accuracy",
+                "ability",
+                "interval",
+                "vs first level",
+                "interval",
+                "note",
+            ),
             [
                 (
                     row.factor,
@@ -485,7 +648,9 @@ def fit_command(
                     row.ability.value,
                     format_interval((row.ability.low, row.ability.high)),
                     None if row.difference is None else row.difference.value,
-                    "" if row.difference is None else format_interval((row.difference.low, row.difference.high)),
+                    ""
+                    if row.difference is None
+                    else format_interval((row.difference.low, row.difference.high)),
                     "at a bound" if row.at_bound else "",
                 )
                 for row in analysis.components
@@ -538,8 +703,8 @@ def _marginal_output(answers: _Answers) -> Output:
             }
         )
         .line(
-            f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model {fit.model},"
-            f" abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
+            f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model"
+            f" {fit.model}, abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
         )
         .table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
         .table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
@@ -560,7 +725,18 @@ def items_command(
     return (
         Output({"by": by, "items": [asdict(row) for row in rows], "remarks": analysis.remarks})
         .table(
-            ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "at bound", "reason"),
+            (
+                "item",
+                "answered",
+                "accuracy",
+                "d",
+                "b",
+                "g",
+                "information",
+                "item-rest",
+                "at bound",
+                "reason",
+            ),
             [
                 (
                     row.item,
@@ -584,7 +760,9 @@ def items_command(
 def _check_percent(percent: float) -> float:
     if not 0 < percent < 100:
         raise InputError(
-            "invalid-value", f"Invalid value '{percent:g}' for --drop.", "Use more than 0 and less than 100."
+            "invalid-value",
+            f"Invalid value '{percent:g}' for --drop.",
+            "Use more than 0 and less than 100.",
         )
     return percent
 
@@ -595,7 +773,13 @@ def improve_command(
     *,
     wanted: AnswersOptions,
     drop: Annotated[
-        float, Option(help="Percentage of the items to drop per step.", least=0, most=100, parse=_check_percent)
+        float,
+        Option(
+            help="Percentage of the items to drop per step.",
+            least=0,
+            most=100,
+            parse=_check_percent,
+        ),
     ] = DROP,
     steps: Annotated[int, Option(help="Number of steps.", least=1, most=MOST_DRAWS)] = STEPS,
     by: RankedBy = "information",
@@ -604,26 +788,43 @@ def improve_command(
     answers = wanted(opening)
     table = answers.table
     improvement = improve_exam(
-        table.correct, design_of(table.students, table.factors), table.items, drop, steps, cast(Criterion, by),
-        answers.model, answers.estimator, answers.seed,
-    )  # fmt: skip
+        table.correct,
+        design_of(table.students, table.factors),
+        table.items,
+        drop,
+        steps,
+        cast(Criterion, by),
+        answers.model,
+        answers.estimator,
+        answers.seed,
+    )
     record = asdict(improvement) | {"retire": [asdict(item) for item in improvement.retire]}
     record["steps"] = [step | {"curve": step["curve"].tolist()} for step in record["steps"]]
     output = Output(record).table(
         ("items", "information", "rank correlation", "to drop"),
-        [(step.items, step.information, step.ranking, len(step.dropped)) for step in improvement.steps],
+        [
+            (step.items, step.information, step.ranking, len(step.dropped))
+            for step in improvement.steps
+        ],
     )
     output.table(
         ("item", "information", "d", "item-rest", "accuracy", "reason"),
-        [(row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason) for row in improvement.retire],
+        [
+            (row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason)
+            for row in improvement.retire
+        ],
     )
-    output.note(f"{improvement.stopped[0].upper()}{improvement.stopped[1:]}." if improvement.stopped else None)
+    output.note(
+        f"{improvement.stopped[0].upper()}{improvement.stopped[1:]}."
+        if improvement.stopped
+        else None
+    )
     if cross_check := improvement.held_out:
         after = "undefined" if cross_check.ranking is None else f"{cross_check.ranking:z.3f}"
         output.note(
-            f"Cross-check: half of the examinees select {how_many(cross_check.dropped, 'items')} ({cross_check.shared} "
-            "listed above)."
-            f" For the other half, information changes from {cross_check.before:.4f} to {cross_check.after:.4f}."
+            f"Cross-check: half of the examinees select {how_many(cross_check.dropped, 'items')}"
+            f" ({cross_check.shared} listed above). For the other half, information"
+            f" changes from {cross_check.before:.4f} to {cross_check.after:.4f}."
             f" Rank correlation with all items: {after}."
         )
     return output
@@ -633,7 +834,9 @@ def improve_command(
 def bank_command(
     project: Project,
     *,
-    query_id: Annotated[str | None, Option("--query", help="Only questions of this query.", metavar="Q")] = None,
+    query_id: Annotated[
+        str | None, Option("--query", help="Only questions of this query.", metavar="Q")
+    ] = None,
     passages: Annotated[
         bool, Option(help="Use the passages of the query as examinees instead of the systems.")
     ] = False,
@@ -645,7 +848,17 @@ def bank_command(
     examinees: Examinees = "passages" if passages else "systems"
     worth = bank_worth(project, policy, query_id, examinees)
     output = Output(asdict(worth)).table(
-        ("query", "question", "weight", "answered", "d", "b", "at the top", "verdict", "suggestion"),
+        (
+            "query",
+            "question",
+            "weight",
+            "answered",
+            "d",
+            "b",
+            "at the top",
+            "verdict",
+            "suggestion",
+        ),
         [
             (
                 row.query_id,
@@ -662,4 +875,6 @@ def bank_command(
         ],
     )
     best = first_few(list(worth.abilities)[: worth.top], most=10)
-    return output.note(f"Top {worth.top:,} of {len(worth.abilities):,} {worth.examinees}: {best}.", *worth.remarks)
+    return output.note(
+        f"Top {worth.top:,} of {len(worth.abilities):,} {worth.examinees}: {best}.", *worth.remarks
+    )

@@ -51,7 +51,14 @@ from ..labels import (
 from ..records import official_sources
 from ..store import log_action
 from ..text import how_many
-from .console import deliver_files, path_beside, print_message, refuse_in_server, warn_of_terms, write_bytes
+from .console import (
+    deliver_files,
+    path_beside,
+    print_message,
+    refuse_in_server,
+    warn_of_terms,
+    write_bytes,
+)
 from .policy import PolicyOptions
 from .registry import Argument, Option, Output, Project, current_author, operation
 
@@ -114,7 +121,9 @@ def _export_folder(project: Project, what: str, asked: Asked) -> None:
         refuse_in_server()
         rows = export_grades(project, Path(asked.output), current_author(), asked.policy)
     else:
-        rows = export_project(project, Path(asked.output), current_author(), lambda: deliver_files({}))
+        rows = export_project(
+            project, Path(asked.output), current_author(), lambda: deliver_files({})
+        )
     print_message(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
 
@@ -161,12 +170,18 @@ def _check_labels(project: Project, asked: Asked) -> None:
         return
     ungraded, missing = grading_progress(project, base).ungraded_of, state.ungraded + state.failed
     lacks = (
-        (missing, f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed"),
+        (
+            missing,
+            f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed",
+        ),
         (state.ungraded, queries_with_ungraded(ungraded)),
         (state.without_text, f"{how_many(state.without_text, 'pairs')} without passage text"),
         (state.stale_overrides, how_many(state.stale_overrides, "stale overrides")),
         (state.partial_labels, how_many(state.partial_labels, "partial labels")),
-        (state.unlabelled_passages, f"{how_many(state.unlabelled_passages, 'passages')} without a label"),
+        (
+            state.unlabelled_passages,
+            f"{how_many(state.unlabelled_passages, 'passages')} without a label",
+        ),
     )
     counts = "; ".join(lack for number, lack in lacks if number)
     retry = ["--retry-failed"] if state.failed else []
@@ -184,7 +199,9 @@ def _check_labels(project: Project, asked: Asked) -> None:
 
 def _export_bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return reproduce_bundle(project, asked.manifest, current_author(), audit.audit_files, asked.deliver)
+        return reproduce_bundle(
+            project, asked.manifest, current_author(), audit.audit_files, asked.deliver
+        )
     _check_labels(project, asked)
     return bundle_publication(
         project,
@@ -228,8 +245,12 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "responses-matrix": lambda project, asked: exams.answers_csv(project, asked.chosen).encode(),
     "runs": lambda project, asked: runs_zip(project),
     "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
-    "nugget-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, False).encode(),
-    "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, True).encode(),
+    "nugget-grades": lambda project, asked: nugget_grades_jsonl(
+        project, asked.policy, False
+    ).encode(),
+    "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(
+        project, asked.policy, True
+    ).encode(),
     "nugget-docs": lambda project, asked: nugget_docs_zip(project, asked.policy),
     "reports": lambda project, asked: reports_jsonl(project, asked.policy).encode(),
     "bundle": _export_bundle,
@@ -252,20 +273,37 @@ def export(
     *,
     what: Annotated[str, Argument(choices=EXPORTS)],
     output: Annotated[
-        str, Option("-o", "--output", help="Output file or folder; - for standard output.", file="write")
+        str,
+        Option(
+            "-o", "--output", help="Output file or folder; - for standard output.", file="write"
+        ),
     ],
     source: Annotated[
-        str, Option(help="Source of qrels: 'exam' (labels) or a judgment source. For an exam file: its query.")
+        str,
+        Option(
+            help=(
+                "Source of qrels: 'exam' (labels) or a judgment source. For an"
+                " exam file: its query."
+            )
+        ),
     ] = "exam",
     binary: Annotated[bool, Option(help="Write binary qrels, split at the min rating.")] = False,
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = "nDCG@10",
     save_manifest: Annotated[
         Path | None,
-        Option(help="Publish the qrels, and write a manifest that reproduces them.", file="write", metavar="FILE"),
+        Option(
+            help="Publish the qrels, and write a manifest that reproduces them.",
+            file="write",
+            metavar="FILE",
+        ),
     ] = None,
     manifest: Annotated[
         Path | None,
-        Option(help="Reproduce the qrels or bundle of this manifest, byte for byte.", file="read", metavar="FILE"),
+        Option(
+            help="Reproduce the qrels or bundle of this manifest, byte for byte.",
+            file="read",
+            metavar="FILE",
+        ),
     ] = None,
     note: Annotated[str, Option(help="Reason of the publication, stored in the manifest.")] = "",
     require_complete: Annotated[
@@ -274,8 +312,8 @@ def export(
     form: Annotated[
         str | None,
         Option(
-            help="Form of another tool. bank: v3, ragtime26, nuggetizer; queries: autojudge; leaderboard by query, with"
-            " its measures in a .measures.yml file: the other forms.",
+            help="Form of another tool. bank: v3, ragtime26, nuggetizer; queries: autojudge;"
+            " leaderboard by query, with its measures in a .measures.yml file: the other forms.",
             choices=[form for forms in FORMS_OF.values() for form in forms],
         ),
     ] = None,
@@ -289,10 +327,10 @@ def export(
     queries           .jsonl; --form autojudge: topics
     nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
     nugget-doc-grades grades of pooled passages as nugget-doc-grades.jsonl of AutoJudge
-    nugget-docs       zip of nuggets_QUERY.json of AutoJudge: questions with the passages that answer them
-    reports           generated responses as reports of AutoJudge, with the questions that each sentence answers
+    nugget-docs       zip of nuggets_QUERY.json of AutoJudge: questions with answering passages
+    reports           generated responses as reports of AutoJudge, with questions by sentence
     graded            graded file: .jsonl.gz
-    leaderboard       TSV, .json or .tex; --form for AutoJudge's forms (trec_eval: a zip with a file per run)
+    leaderboard       TSV, .json or .tex; --form for AutoJudge (trec_eval: zip of a file per run)
     exam              .json of the items; --source QUERY selects one exam
     responses-matrix  answers of examinees: CSV; --source QUERY selects one exam
     runs              zip of TREC runs
@@ -317,7 +355,9 @@ def export(
         raise InputError(
             "options-exclude-each-other",
             f"--form {form} cannot be combined with {what}.",
-            "Available: " + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items()) + ".",
+            "Available: "
+            + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items())
+            + ".",
         )
     if manifest is not None and (chosen := given - {"what", "output", "manifest"}):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
@@ -327,7 +367,18 @@ def export(
             "Remove these options.",
         )
     published = None if manifest is None else read_manifest(read_small(manifest), str(manifest))
-    asked = Asked(output, source, binary, measure, policy, published, save_manifest, note, require_complete, form)
+    asked = Asked(
+        output,
+        source,
+        binary,
+        measure,
+        policy,
+        published,
+        save_manifest,
+        note,
+        require_complete,
+        form,
+    )
     if what in ("graded", "project"):
         warn_of_terms(project)
     if what in FOLDERS:
@@ -370,22 +421,34 @@ def figure(
     *,
     name: Annotated[str, Argument(choices=FIGURES, metavar="FIGURE")],
     output: Annotated[
-        str, Option("-o", "--output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write")
+        str,
+        Option(
+            "-o", "--output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write"
+        ),
     ],
     measures: Annotated[
-        tuple[str, ...], Option("--measure", help="leaderboards: may be repeated. Default: nDCG@10.")
+        tuple[str, ...],
+        Option("--measure", help="leaderboards: may be repeated. Default: nDCG@10."),
     ] = (),
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
-    against: Annotated[str, Option(help="Official leaderboard: judgments, or a source's name.")] = "judgments",
+    against: Annotated[
+        str, Option(help="Official leaderboard: judgments, or a source's name.")
+    ] = "judgments",
     runs: Annotated[
-        tuple[str, ...], Option("--run", help="System of queries or coverage; may be repeated. Default: the best.")
+        tuple[str, ...],
+        Option("--run", help="System of queries or coverage; may be repeated. Default: the best."),
     ] = (),
     exam: Annotated[str | None, Option(help="Only items of this query.", metavar="QUERY")] = None,
     by: Annotated[
-        str | None, Option(help="Categories of information.", choices=("bloom", "question type", "topic"))
+        str | None,
+        Option(help="Categories of information.", choices=("bloom", "question type", "topic")),
     ] = None,
-    audit: Annotated[str | None, Option(help="Name of the audit. Default: the newest that has not ended.")] = None,
-    width: Annotated[int, Option(help="Width of the plot in pixels; 96 are an inch.", least=100, most=2000)] = 480,
+    audit: Annotated[
+        str | None, Option(help="Name of the audit. Default: the newest that has not ended.")
+    ] = None,
+    width: Annotated[
+        int, Option(help="Width of the plot in pixels; 96 are an inch.", least=100, most=2000)
+    ] = 480,
     policy: PolicyOptions,
 ) -> str:
     """Export a figure for a paper or a slide.
@@ -410,13 +473,19 @@ def figure(
     """
     ending = Path(output).suffix.lower()
     if ending not in ENDINGS:
-        raise InputError("unknown-ending", f"Unknown kind of file '{output}'.", f"Endings: {', '.join(ENDINGS)}")
+        raise InputError(
+            "unknown-ending", f"Unknown kind of file '{output}'.", f"Endings: {', '.join(ENDINGS)}"
+        )
     # Imported here, because Altair loads slowly.
     from ..charts import for_print, render_chart
     from .project_report import FigureRequest, draw_figure
 
-    wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
-    deliver_files({output: render_chart(for_print(draw_figure(project, name, wanted), width), ending)})
+    wanted = FigureRequest(
+        measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit
+    )
+    deliver_files(
+        {output: render_chart(for_print(draw_figure(project, name, wanted), width), ending)}
+    )
     _record_export(project, f"figure {name}", output)
     return f"Wrote {output}."
 
@@ -428,15 +497,20 @@ def report(
     output: Annotated[str, Option("-o", "--output", help="Output file (.html).", file="write")],
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = DEFAULT_MEASURE,
     against: Annotated[
-        str | None, Option(help="Official leaderboard: judgments, a source's name, or none. Default: the first one.")
+        str | None,
+        Option(
+            help=(
+                "Official leaderboard: judgments, a source's name, or none. Default: the first one."
+            )
+        ),
     ] = None,
     questions: Annotated[bool, Option(help="Also list the questions of every query.")] = False,
     policy: PolicyOptions,
 ) -> str:
     """Export a report as one HTML file, which opens without a network.
 
-    It has the leaderboard, its agreement with the official leaderboard and with judgments, the audit, the methods and
-    figures. It contains no script.
+    It has the leaderboard, its agreement with the official leaderboard and with judgments, the
+    audit, the methods and figures. It contains no script.
     """
     # Imported here, because Altair loads slowly.
     from .project_report import ReportRequest, make_report

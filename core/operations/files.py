@@ -50,7 +50,10 @@ def demo(
         bool,
         Option(
             "--grade/--no-grade",
-            help="Grade with the embedded default grader, and run the exam with examinees that need no model.",
+            help=(
+                "Grade with the embedded default grader, and run the exam with examinees"
+                " that need no model."
+            ),
         ),
     ] = True,
 ) -> str | None:
@@ -109,33 +112,57 @@ def import_(
     ] = False,
     form: Annotated[
         str | None,
-        Option(help="Form of a leaderboard file with scores per query. Default: detected.", choices=list(BOARD_FORMS)),
+        Option(
+            help="Form of a leaderboard file with scores per query. Default: detected.",
+            choices=list(BOARD_FORMS),
+        ),
     ] = None,
-    gold: Annotated[bool, Option(help="Import the responses as gold passages, one per query.")] = False,
+    gold: Annotated[
+        bool, Option(help="Import the responses as gold passages, one per query.")
+    ] = False,
     replace: Annotated[bool, Option(help="Replace existing data of the same names.")] = False,
     scale: Annotated[
         int | None,
-        Option(help="Highest label of the scale (default: the highest label in the file).", least=1, most=MAX_RATING),
+        Option(
+            help="Highest label of the scale (default: the highest label in the file).",
+            least=1,
+            most=MAX_RATING,
+        ),
     ] = None,
-    split: Annotated[str | None, Option(help=f"Split of the BEIR folder (default: {SPLIT}).")] = None,
+    split: Annotated[
+        str | None, Option(help=f"Split of the BEIR folder (default: {SPLIT}).")
+    ] = None,
     all_passages: Annotated[
-        bool, Option(help="Import the whole corpus. By default, only passages of runs and judgments.")
+        bool,
+        Option(help="Import the whole corpus. By default, only passages of runs and judgments."),
     ] = False,
-    yes: Annotated[bool, Option(help="Download the data set even if it is larger than 1 GB.")] = False,
-    preview: Annotated[bool, Option(help="Show the effect of the import without changing anything.")] = False,
+    yes: Annotated[
+        bool, Option(help="Download the data set even if it is larger than 1 GB.")
+    ] = False,
+    preview: Annotated[
+        bool, Option(help="Show the effect of the import without changing anything.")
+    ] = False,
 ) -> Output:
     """Import files. If a line is invalid, nothing is imported.
 
-    Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names are replaced only
-    with --replace. exam activity restore restores them.
+    Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names
+    are replaced only with --replace. exam activity restore restores them.
 
-    You can name several files of runs or qrels at once. Several files of leaderboards become one leaderboard with
-    --source. An exported project becomes a new project.
+    You can name several files of runs or qrels at once. Several files of leaderboards become one
+    leaderboard with --source. An exported project becomes a new project.
 
-    beir imports the queries, judgments and passages of a BEIR folder. dataset does the same for an id of ir_datasets,
-    such as beir/scifact/test. labels are ratings of whole passages by a model; they become grades of the grader --name.
+    beir imports the queries, judgments and passages of a BEIR folder. dataset does the same for an
+    id of ir_datasets, such as beir/scifact/test. labels are ratings of whole passages by a model;
+    they become grades of the grader --name.
     """
-    options = {"gold": gold, "form": form, "scale": scale, "split": split, "all_passages": all_passages, "yes": yes}
+    options = {
+        "gold": gold,
+        "form": form,
+        "scale": scale,
+        "split": split,
+        "all_passages": all_passages,
+        "yes": yes,
+    }
     for name, kinds in _OF_KINDS.items():
         if options[name] and kind not in kinds:
             flag = f"--{name.replace('_', '-')}"
@@ -155,10 +182,14 @@ def import_(
     if kind in ("beir", "dataset"):
         refuse_in_server()
         if len(files) > 1:
-            raise InputError("several-collections", "Several collections were named.", "Import them one by one.")
+            raise InputError(
+                "several-collections", "Several collections were named.", "Import them one by one."
+            )
     if source is not None and len(files) > 1 and kind not in ("lm-eval", "leaderboard"):
         raise InputError(
-            "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
+            "source-of-several-files",
+            "--source names one file, but several were given.",
+            "Import them one by one.",
         )
     data_set = _announce_data_set(files[0].as_posix(), yes) if kind == "dataset" else None
     how, author = Options(source, skip_unknown, gold, replace, form, scale), current_author()
@@ -167,17 +198,31 @@ def import_(
             if data_set is not None:
                 done = import_data_set(project, data_set, author, how, all_passages, preview)
             elif kind == "beir":
-                done = import_beir(project, files[0], author, how, split or SPLIT, all_passages, preview)
+                done = import_beir(
+                    project, files[0], author, how, split or SPLIT, all_passages, preview
+                )
             else:
-                done = import_files(project, kind, [Source.of(file) for file in files], author, how, preview)
+                done = import_files(
+                    project, kind, [Source.of(file) for file in files], author, how, preview
+                )
         except FileError as error:
             return Output().note(*map(str, error.problems[1:20])).failing(error)
     notes = [str(note) for note in done.notes]
     replaced = [{**vars(record), "what": str(record)} for record in done.replaced]
     return (
-        Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
+        Output(
+            {
+                "kind": kind,
+                "files": done.files,
+                "counts": done.counts,
+                "notes": notes,
+                "replaced": replaced,
+            }
+        )
         .note(*(f"note: {note}" for note in notes))
-        .note(*(f"{'would replace' if preview else 'replaced'}: {record}" for record in done.replaced))
+        .note(
+            *(f"{'would replace' if preview else 'replaced'}: {record}" for record in done.replaced)
+        )
         .line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
     )
 
@@ -189,11 +234,15 @@ def _announce_data_set(name: str, yes: bool) -> DataSet:
         InputError: it is unknown, or it is large and `yes` is not set.
     """
     data_set = find_data_set(name)
-    size = "an unknown number of bytes" if data_set.size is None else f"{data_set.size / 1e6:,.1f} MB"
+    size = (
+        "an unknown number of bytes" if data_set.size is None else f"{data_set.size / 1e6:,.1f} MB"
+    )
     print_message(f"Download: {size}. Terms of {data_set.terms}.")
     if not yes and (data_set.size is None or data_set.size > LARGE_DOWNLOAD):
         raise InputError(
-            "large-download", f"The data set '{name}' needs {size} from the network.", "To download it, add --yes."
+            "large-download",
+            f"The data set '{name}' needs {size} from the network.",
+            "To download it, add --yes.",
         )
     return data_set
 
@@ -201,29 +250,39 @@ def _announce_data_set(name: str, yes: bool) -> DataSet:
 def _import_project(folder: Path, path: Path) -> Output:
     with closing(import_project(folder, path)) as project:
         found = project_counts(project)
-    return Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []}).note(
-        f"Created {path}."
-    )
+    return Output(
+        {"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []}
+    ).note(f"Created {path}.")
 
 
 @operation("check", act="read the bank", reads=True)
 def check(
     project: Project,
 ) -> Output:
-    """Check a project's integrity: file, keys, values, hashes, revisions, publications. Nothing is changed.
+    """Check a project's integrity: file, keys, values, hashes, revisions, publications. Nothing is
+    changed.
 
-    The exit code is 1 if there are problems. Each is shown with its table, count, first example and fix.
+    The exit code is 1 if there are problems. Each is shown with its table, count, first example and
+    fix.
     """
     by_check = look_at_everything(project)
     wrong = [item for findings in by_check.values() for item in findings]
     records = [
-        {"name": item.name, "says": item.says, "findings": [vars(each) for each in by_check[item.name]]}
+        {
+            "name": item.name,
+            "says": item.says,
+            "findings": [vars(each) for each in by_check[item.name]],
+        }
         for item in CHECKS
     ]
     output = Output({"sound": not wrong, "checks": records}).table(
         ("check", "result", "rule"),
         [
-            (item.name, how_many(len(by_check[item.name]), "problems") if by_check[item.name] else "ok", item.says)
+            (
+                item.name,
+                how_many(len(by_check[item.name]), "problems") if by_check[item.name] else "ok",
+                item.says,
+            )
             for item in CHECKS
         ],
     )
@@ -255,11 +314,19 @@ def backup(
     ] = None,
     keep: Annotated[
         int | None,
-        Option(help="Keep the N newest backups in the folder and delete older backups.", least=1, metavar="N"),
+        Option(
+            help="Keep the N newest backups in the folder and delete older backups.",
+            least=1,
+            metavar="N",
+        ),
     ] = None,
     every: Annotated[
         int | None,
-        Option(help="Schedule backups every HOURS while the app runs; 0 turns them off.", least=0, metavar="HOURS"),
+        Option(
+            help="Schedule backups every HOURS while the app runs; 0 turns them off.",
+            least=0,
+            metavar="HOURS",
+        ),
     ] = None,
     listing: Annotated[bool, Option("--list", help="List existing backups and make none.")] = False,
     author: Author,
@@ -276,7 +343,12 @@ def backup(
         return Output({"backups": [_backup_record(copy) for copy in copies]}).table(
             ("made at", "MB", "reason", "file"),
             [
-                (f"{copy.made_at:%Y-%m-%d %H:%M:%S}", round(copy.size / 1e6, 1), copy.why, str(copy.path))
+                (
+                    f"{copy.made_at:%Y-%m-%d %H:%M:%S}",
+                    round(copy.size / 1e6, 1),
+                    copy.why,
+                    str(copy.path),
+                )
                 for copy in copies
             ],
         )
@@ -286,9 +358,14 @@ def backup(
             set_backup_schedule(project, wanted, author)
             if not wanted.hours:
                 return "Scheduled backups are off."
-            return f"A backup is made every {wanted.hours} h while the app runs. Backups kept: {wanted.keep}."
+            return (
+                f"A backup is made every {wanted.hours} h while the app runs. Backups"
+                f" kept: {wanted.keep}."
+            )
         made = make_backup(project, output, keep)
-    restoring = f"exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(opening.file))}"
+    restoring = (
+        f"exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(opening.file))}"
+    )
     return Output(_backup_record(made)).line(str(made.path)).note(f"To restore it: {restoring}")
 
 
@@ -303,9 +380,14 @@ def restore(
     backup_path: Annotated[Path, Argument(file="read", metavar="BACKUP")],
     author: Author,
 ) -> TextOutput:
-    """Restore a project from BACKUP. The current file is kept next to it, with the date in its name."""
+    """Restore a project from BACKUP. The current file is kept next to it, with the date in its
+    name.
+    """
     done = put_back(backup_path, opening.path, author)
     output = TextOutput().note(f"Restored {done.path} from {backup_path.name}.")
     if done.kept is not None:
-        output.note(f"The previous file is {done.kept.name}, in the same folder. Delete it when you no longer need it.")
+        output.note(
+            f"The previous file is {done.kept.name}, in the same folder. Delete it when you no"
+            " longer need it."
+        )
     return output

@@ -52,7 +52,17 @@ from .console import (
     warn_of_terms,
 )
 from .grader_options import GraderChoice, GraderOptions, Patience
-from .registry import Argument, Gathered, Opening, Option, Output, Project, at_most_one, current_author, operation
+from .registry import (
+    Argument,
+    Gathered,
+    Opening,
+    Option,
+    Output,
+    Project,
+    at_most_one,
+    current_author,
+    operation,
+)
 
 LOOK_SECONDS = 0.2
 """Seconds between two checks of a job that runs in the server; a stop may take this long."""
@@ -60,10 +70,15 @@ LOOK_SECONDS = 0.2
 
 def _scope_options(
     *,
-    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
-    runs: Annotated[tuple[str, ...], Option("--run", help="Only pooled passages of this run; may be repeated.")] = (),
+    queries: Annotated[
+        tuple[str, ...], Option("--query", help="Only this query; may be repeated.")
+    ] = (),
+    runs: Annotated[
+        tuple[str, ...], Option("--run", help="Only pooled passages of this run; may be repeated.")
+    ] = (),
     top: Annotated[
-        int | None, Option(help="Only the first K passages of each run per query.", metavar="K", least=1)
+        int | None,
+        Option(help="Only the first K passages of each run per query.", metavar="K", least=1),
     ] = None,
     retry_failed: Annotated[bool, Option(help="Retry failed pairs too.")] = False,
     only_failed: Annotated[bool, Option(help="Retry only failed pairs.")] = False,
@@ -71,7 +86,9 @@ def _scope_options(
         bool, Option(help="Grade the sentences that cite instead of passages, for Supported-Cover.")
     ] = False,
 ) -> Scope:
-    return Scope(queries or None, runs or None, retry_failed, only_failed, top=top, sentences=sentences)
+    return Scope(
+        queries or None, runs or None, retry_failed, only_failed, top=top, sentences=sentences
+    )
 
 
 ScopeOptions = Annotated[Scope, Gathered(_scope_options)]
@@ -89,7 +106,11 @@ _PLANNED = {
 Limit = Annotated[int | None, Option(help="Grade at most this many pairs.", least=1)]
 
 
-@operation("plan", act="read the bank", reads=lambda given: given["examples"] is None and given["output"] is None)
+@operation(
+    "plan",
+    act="read the bank",
+    reads=lambda given: given["examples"] is None and given["output"] is None,
+)
 def plan(
     project: Project,
     *,
@@ -101,7 +122,10 @@ def plan(
         Option(
             "-o",
             "--output",
-            help="Write a file for grading elsewhere. FILE.jsonl: model calls; FILE.parquet: ungraded pairs.",
+            help=(
+                "Write a file for grading elsewhere. FILE.jsonl: model calls; FILE.parquet:"
+                " ungraded pairs."
+            ),
             file="write",
         ),
     ] = None,
@@ -128,8 +152,15 @@ def plan(
         written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         planned |= asdict(written)
-        wrote = f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest"
-    counts = [(_PLANNED.get(what, what), count) for what, count in planned.items() if what != "without_text"]
+        wrote = (
+            f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the"
+            " answers: exam ingest"
+        )
+    counts = [
+        (_PLANNED.get(what, what), count)
+        for what, count in planned.items()
+        if what != "without_text"
+    ]
     textless = planned["without_text"]
     lacking = f"Not counted: {how_many(textless, 'passages')} without text." if textless else None
     return Output(planned).note(wrote).table(("pairs", "count"), counts).note(lacking)
@@ -146,27 +177,50 @@ def grade(
     limit: Limit = None,
     judged: Annotated[
         int | None,
-        Option(help="Grade only so many judged passages, spread over the values of the first judgments.", least=1),
+        Option(
+            help=(
+                "Grade only so many judged passages, spread over the values of the first judgments."
+            ),
+            least=1,
+        ),
     ] = None,
-    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    max_cost: Annotated[
+        float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)
+    ] = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
-    concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = Request.concurrency,
+    concurrency: Annotated[
+        int, Option(help="Parallel calls.", least=1, most=1024)
+    ] = Request.concurrency,
     patience: Patience,
-    batch: Annotated[bool, Option(help="Send the calls as batches, answered within a day at half the price.")] = False,
-    batch_size: Annotated[int | None, Option(help="Largest number of calls per batch.", least=1)] = None,
+    batch: Annotated[
+        bool, Option(help="Send the calls as batches, answered within a day at half the price.")
+    ] = False,
+    batch_size: Annotated[
+        int | None, Option(help="Largest number of calls per batch.", least=1)
+    ] = None,
     no_wait: Annotated[
         bool, Option(help="Exit after sending the batches; exam batch fetch imports the answers.")
     ] = False,
-    dry_run: Annotated[bool, Option(help="Show the planned pairs and their estimated cost; grade nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option(help="Show the planned pairs and their estimated cost; grade nothing.")
+    ] = False,
 ) -> Output | str:
     """Grade the ungraded pairs. Interrupted jobs resume."""
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
-        raise InputError("option-missing", "--batch-size and --no-wait need --batch.", "Add --batch.")
+        raise InputError(
+            "option-missing", "--batch-size and --no-wait need --batch.", "Add --batch."
+        )
     request = Request(
-        scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
-        batch=batch, batch_size=batch_size,
-    )  # fmt: skip
+        scope,
+        bank_version,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        patience=patience,
+        batch=batch,
+        batch_size=batch_size,
+    )
     if batch and not dry_run:
         return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:
@@ -187,7 +241,9 @@ def grade(
         host = current_guest()
         if host is None:
             control = make_control(project, grader, request, call_note_printer())
-            final = run_job(project, grader, request, current_author(), ProgressLines("pairs").show, control)
+            final = run_job(
+                project, grader, request, current_author(), ProgressLines("pairs").show, control
+            )
         else:
             job = start_job(project, grader, request, current_author())
             if host.background:
@@ -198,14 +254,25 @@ def grade(
         name = find_grader(project, grader.spec.fingerprint).spec.name
     check_ended(final, "grades")
     result = {
-        "state": final.state, "graded": final.graded, "defaulted": final.defaulted, "failed": final.failed,
-        "seconds": round(final.seconds, 2), **asdict(final.usage), "grader": name,
+        "state": final.state,
+        "graded": final.graded,
+        "defaulted": final.defaulted,
+        "failed": final.failed,
+        "seconds": round(final.seconds, 2),
+        **asdict(final.usage),
+        "grader": name,
         "boards_show": None if of_citations else shown.name,
-    }  # fmt: skip
-    use = f"The default grader of leaderboards and labels is '{shown.name}'. To use this grader, add: --grader"
+    }
+    use = (
+        f"The default grader of leaderboards and labels is '{shown.name}'. To use this"
+        " grader, add: --grader"
+    )
     return Output(result).note(
-        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
-        f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
+        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in"
+        f" {final.seconds:.0f} s.",
+        f"Default ratings, because the model gave no number: {final.defaulted:,}."
+        if final.defaulted
+        else None,
         final.message,
         "To see the scores: exam support show" if of_citations else None,
         None if shown.fingerprint in grader.spec.fingerprints else f"{use} {shlex.quote(name)}",
@@ -221,8 +288,8 @@ def ingest(
 ) -> Output:
     """Import answers or grades for a file of exam plan -o.
 
-    Use the same grader options as for the plan. You can import the files in any order and repeatedly. From a folder,
-    all Parquet files are imported.
+    Use the same grader options as for the plan. You can import the files in any order and
+    repeatedly. From a folder, all Parquet files are imported.
     """
     if lacking := [path for path in files if not path.exists()]:
         if current_guest() is not None:
@@ -232,30 +299,45 @@ def ingest(
                 "Name files instead of a folder: FOLDER/*.parquet.",
             )
         raise InputError("no-such-file", f"File not found: {lacking[0]}.", "Check the path.")
-    files = tuple(one for path in files for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path]))
+    files = tuple(
+        one
+        for path in files
+        for one in (sorted(path.glob("*.parquet")) if path.is_dir() else [path])
+    )
     if not files:
         raise InputError(
-            "no-such-file", "The folder has no Parquet files.", "Use the output folder of exam grade-plan."
+            "no-such-file",
+            "The folder has no Parquet files.",
+            "Use the output folder of exam grade-plan.",
         )
     graded = [holds_grades(path) for path in files]
     if any(graded) and not all(graded):
-        raise InputError("mixed-files", "Some of the files contain grades, others answers.", "Import them separately.")
+        raise InputError(
+            "mixed-files",
+            "Some of the files contain grades, others answers.",
+            "Import them separately.",
+        )
     with opening() as project:
         grader = chosen.make(project)
         if any(graded):
             taken = import_grade_files(project, grader, files, current_author())
         else:
-            taken = import_answer_files(project, grader, list(map(Source.of, map(str, files))), current_author())
+            taken = import_answer_files(
+                project, grader, list(map(Source.of, map(str, files))), current_author()
+            )
         if taken.graded or taken.failed:
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
     further = {
         "Default ratings, because the model gave no number": taken.defaulted,
         "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
-        "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS": taken.unfinished,
+        (
+            "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"
+        ): taken.unfinished,
         "Ignored answers, because the grader settings differ from the plan": taken.unmatched,
     }
     return Output(asdict(taken)).note(
-        f"Graded {how_many(taken.graded, 'pairs')}, {taken.failed:,} failed, {taken.known:,} were already graded.",
+        f"Graded {how_many(taken.graded, 'pairs')}, {taken.failed:,} failed, {taken.known:,} were"
+        " already graded.",
         *(f"{what}: {number:,}." for what, number in further.items() if number),
         taken.remarks,
     )
@@ -266,37 +348,55 @@ def grade_plan(
     *,
     plan: Annotated[Path, Argument(file="read", exists=True)],
     output: Annotated[
-        Path, Option("-o", "--output", help="Output folder; rows in it are not graded again.", file="write")
+        Path,
+        Option(
+            "-o", "--output", help="Output folder; rows in it are not graded again.", file="write"
+        ),
     ],
     address: Annotated[
-        str | None, Option(help="Address of a Ray cluster, for example head:6379 (default: this computer).")
+        str | None,
+        Option(help="Address of a Ray cluster, for example head:6379 (default: this computer)."),
     ] = None,
     workers: Annotated[
-        int | None, Option(help="Workers, each with its own model (default: one per GPU or processor).", least=1)
+        int | None,
+        Option(
+            help="Workers, each with its own model (default: one per GPU or processor).", least=1
+        ),
     ] = None,
-    gpus: Annotated[float | None, Option(help="GPUs per worker (default: 1 if the cluster has GPUs).", least=0)] = None,
+    gpus: Annotated[
+        float | None, Option(help="GPUs per worker (default: 1 if the cluster has GPUs).", least=0)
+    ] = None,
 ) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
-    done = grade_on_ray(plan, output, address, workers, gpus, lambda line: print_message(f"exam: {line}"))
+    done = grade_on_ray(
+        plan, output, address, workers, gpus, lambda line: print_message(f"exam: {line}")
+    )
     missing = done.rows - done.done
     failure = GradingError(
         "rows-without-grade",
         f"Ungraded: {how_many(missing, 'rows')}, because their workers failed.",
         "Check the logs of Ray, and run the command again.",
     )
-    summary = f"{output}: {done.done:,} of {how_many(done.rows, 'rows')} graded, {done.done - done.before:,} new."
+    summary = (
+        f"{output}: {done.done:,} of {how_many(done.rows, 'rows')} graded,"
+        f" {done.done - done.before:,} new."
+    )
     return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:
-    """Print how many queries or questions are skipped because their text is unknown; an id is never graded instead."""
+    """Print how many queries or questions are skipped because their text is unknown; an id is never
+    graded instead.
+    """
     if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
-        print_message(f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE")
+        print_message(
+            f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE"
+        )
 
 
 def _follow_job(job: BackgroundJob, host: Guest) -> Progress:
-    """Print the progress of a job that screens show too, until it has ended or the person stops it."""
+    """Print the progress of a job, which screens show too, until it ends or the person stops it."""
     lines, printed, over = ProgressLines("pairs"), 0, False
     while not over:
         over = job.wait(LOOK_SECONDS)
@@ -312,8 +412,11 @@ def _follow_job(job: BackgroundJob, host: Guest) -> Progress:
     return job.progress
 
 
-def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:
-    """Send the missing pairs as batches, and wait for them; between two checks other programs can use the project.
+def grade_in_batches(
+    opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool
+) -> Output | str:
+    """Send the missing pairs as batches, and wait for them; between two checks other programs can
+    use the project.
 
     Args:
         no_wait: whether to return as soon as they are sent.
@@ -322,7 +425,9 @@ def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, n
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         keys = send_batches(project, grader, request, current_author(), call_note_printer())
-    return _follow_batches(opening, chosen, keys, "All pairs are graded or already sent.", not no_wait)
+    return _follow_batches(
+        opening, chosen, keys, "All pairs are graded or already sent.", not no_wait
+    )
 
 
 @operation("batch status", act="read the bank", reads=True)
@@ -332,7 +437,9 @@ def status(
     """List the open batches with their state at the last check."""
     waiting = find_jobs(project, "grading", state="waiting")
     batches = [(job, batch) for job in waiting for batch in call_batches(project, job.key)]
-    return Output({"batches": [{"grader": job.name, **asdict(batch)} for job, batch in batches]}).table(
+    return Output(
+        {"batches": [{"grader": job.name, **asdict(batch)} for job, batch in batches]}
+    ).table(
         ("job", "grader", "batch", "state", "calls", "done", "message"),
         [
             (
@@ -370,10 +477,14 @@ def cancel_all(
 ) -> str:
     """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
     now = cancel_batches(project, chosen.make(project), current_author())
-    return f"Cancelled. {_describe_standing(now)}" if now.jobs else "Cancelled. No batches are open."
+    return (
+        f"Cancelled. {_describe_standing(now)}" if now.jobs else "Cancelled. No batches are open."
+    )
 
 
-def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool) -> Output | str:
+def _follow_batches(
+    opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool
+) -> Output | str:
     """Check the batches of jobs once, or until all are finished.
 
     Args:
@@ -399,8 +510,15 @@ def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], not
     with opening() as project:
         final = jobs_outcome(project, keys)
     check_ended(final, "grades")
-    result = {"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)}
-    return Output(result).note(f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message)
+    result = {
+        "state": final.state,
+        "graded": final.graded,
+        "failed": final.failed,
+        **asdict(final.usage),
+    }
+    return Output(result).note(
+        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message
+    )
 
 
 def _describe_standing(now: Standing) -> str:
@@ -416,7 +534,9 @@ def list_jobs(
 ) -> Output:
     """List the jobs of a kind with their progress and result, newest first."""
     recorded = find_jobs(project, cast(JobKind, kind))[:limit]
-    subject, planned, done = ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
+    subject, planned, done = (
+        ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
+    )
     return Output({"jobs": [_job_record(job) for job in recorded]}).table(
         ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
         [
@@ -438,19 +558,33 @@ def list_jobs(
 
 def _job_record(job: Job) -> dict[str, Any]:
     return {
-        "key": job.key, "grader": job.name, "asked": job.request, "state": job.state, "total": job.total,
-        "graded": job.done, "failed": job.failed, "message": job.message, "author": job.author,
-        "started_at": job.started_at, "ended_at": job.ended_at, "calls": job.calls, "cost": job.cost,
-        "input_tokens": job.input_tokens, "output_tokens": job.output_tokens, "cached_tokens": job.cached_tokens,
+        "key": job.key,
+        "grader": job.name,
+        "asked": job.request,
+        "state": job.state,
+        "total": job.total,
+        "graded": job.done,
+        "failed": job.failed,
+        "message": job.message,
+        "author": job.author,
+        "started_at": job.started_at,
+        "ended_at": job.ended_at,
+        "calls": job.calls,
+        "cost": job.cost,
+        "input_tokens": job.input_tokens,
+        "output_tokens": job.output_tokens,
+        "cached_tokens": job.cached_tokens,
         "thinking_tokens": job.thinking_tokens,
-    }  # fmt: skip
+    }
 
 
 @operation("failures", act="read the bank", reads=True)
 def failures(
     project: Project,
     *,
-    grader_name: Annotated[str | None, Option("--grader", help="Name of the grader; see exam graders list.")] = None,
+    grader_name: Annotated[
+        str | None, Option("--grader", help="Name of the grader; see exam graders list.")
+    ] = None,
     bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
     defaulted: Annotated[
         bool, Option(help="List pairs graded by default instead, because the answer had no number.")
@@ -465,13 +599,19 @@ def failures(
     reason_counts = count_reasons(project, grader, which, version)
     pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
     again = how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
-    value = {"grader": grader.spec.name, "reasons": dict(reason_counts), "pairs": [asdict(pair) for pair in pairs]}
+    value = {
+        "grader": grader.spec.name,
+        "reasons": dict(reason_counts),
+        "pairs": [asdict(pair) for pair in pairs],
+    }
     output = Output(value).table(("reason", "pairs"), reason_counts)
     output.table(
         ("query", "passage", "question", "answer"),
         [(one.query_id, one.passage_id, one.asked.text, _first_words(one.raw)) for one in pairs],
     )
-    return output.note(f"To retry these pairs: {again}") if reason_counts and not defaulted else output
+    return (
+        output.note(f"To retry these pairs: {again}") if reason_counts and not defaulted else output
+    )
 
 
 def _first_words(raw: str | None) -> str | None:

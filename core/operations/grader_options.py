@@ -54,11 +54,15 @@ class GraderChoice:
         made, self.kind, self.parameters = make_named(project, self.kind, self.parameters, library)
         return made
 
-    def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
+    def _prompt_with_examples(
+        self, project: Project, library: dict[str, Prompt], file: Path
+    ) -> dict[str, Prompt]:
         """Save and return the chosen prompt with a file's examples, under a name of its own."""
         chosen = self.parameters.get("prompt", grader_settings(project, self.kind)[1].get("prompt"))
         if chosen not in library:
-            raise InputError("option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt.")
+            raise InputError(
+                "option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt."
+            )
         changed = with_examples(library[chosen], read_text_file(file), file.name)
         named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
         save_prompt(project, named, current_author())
@@ -68,7 +72,8 @@ class GraderChoice:
 
 ModelName = Annotated[str | None, Option(help="Name or folder of the model.")]
 BackEnd = Annotated[
-    str | None, Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS)
+    str | None,
+    Option(help="transformers: on this computer; openai: at an endpoint.", choices=BACK_ENDS),
 ]
 BaseUrl = Annotated[
     str | None,
@@ -83,7 +88,10 @@ Patience = Annotated[
     float,
     Option(
         "--patience",
-        help="Minutes to wait for an unavailable endpoint. The endpoint can always request a pause of 1 minute.",
+        help=(
+            "Minutes to wait for an unavailable endpoint. The endpoint can always request"
+            " a pause of 1 minute."
+        ),
         least=0,
         most=LONGEST_PATIENCE / MINUTE,
         default=lambda: PATIENCE / MINUTE,
@@ -96,7 +104,8 @@ Patience = Annotated[
 def _grader_options(
     *,
     grader_name: Annotated[
-        str, Option("--grader", help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.")
+        str,
+        Option("--grader", help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list."),
     ] = "embedding",
     model: ModelName = None,
     back_end: BackEnd = None,
@@ -105,20 +114,31 @@ def _grader_options(
     api: Api = None,
     dtype: Dtype = None,
     num_beams: Annotated[
-        int | None, Option(help="Beam width of a local model; 1 is greedy search.", least=1, most=MOST_BEAMS)
+        int | None,
+        Option(help="Beam width of a local model; 1 is greedy search.", least=1, most=MOST_BEAMS),
     ] = None,
     normalise: Annotated[
-        str | None, Option(help="Divisor of the likelihood of a choice (default: tokens).", choices=NORMALISATIONS)
+        str | None,
+        Option(
+            help="Divisor of the likelihood of a choice (default: tokens).", choices=NORMALISATIONS
+        ),
     ] = None,
-    cue: Annotated[str | None, Option(help="Last line to add if a prompt has none: a text, none or auto.")] = None,
+    cue: Annotated[
+        str | None, Option(help="Last line to add if a prompt has none: a text, none or auto.")
+    ] = None,
     settings: Annotated[
         tuple[str, ...],
-        Option("--set", help="Other parameter of the grader; may be repeated.", metavar="NAME=VALUE"),
+        Option(
+            "--set", help="Other parameter of the grader; may be repeated.", metavar="NAME=VALUE"
+        ),
     ] = (),
     examples: Annotated[
         Path | None,
         Option(
-            help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
+            help=(
+                "Worked examples for a few-shot prompt: YAML or JSON list of"
+                " question, passage, answer."
+            ),
             file="read",
             exists=True,
         ),
@@ -140,7 +160,9 @@ def _grader_options(
 
 
 def _parse_setting(text: str) -> tuple[str, Any]:
-    """Return name and value of NAME=VALUE; the value is parsed as JSON if possible, else it is a text."""
+    """Return name and value of NAME=VALUE; the value is parsed as JSON if possible, else it is a
+    text.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError("invalid-setting", f"Invalid setting '{text}'.", "Use NAME=VALUE.")

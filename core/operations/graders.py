@@ -9,13 +9,31 @@ from typing import Annotated
 from .. import audit, bank, grading
 from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from ..errors import GradingError, check_known
-from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
+from ..graders import (
+    BATCH_SHARE,
+    InjectionTrial,
+    Price,
+    Trial,
+    read_prompt,
+    try_injections,
+    try_pair,
+    write_prompt,
+)
 from ..grading import pair_to_try
 from ..jobs import trial_control
 from ..measures import DRIFT_ALARM
 from .console import read_text_file
 from .grader_options import GraderOptions
-from .registry import Argument, Author, Option, Output, Project, TextOutput, current_author, operation
+from .registry import (
+    Argument,
+    Author,
+    Option,
+    Output,
+    Project,
+    TextOutput,
+    current_author,
+    operation,
+)
 
 
 @operation("graders list", act="read the bank", reads=True)
@@ -27,7 +45,9 @@ def list_graders(
     Commands accept the name, the fingerprint, or another saved name of a grader.
     """
     listed = list_of_graders(project)
-    nothing = None if listed else "No graders yet. To grade with the embedded default grader: exam grade"
+    nothing = (
+        None if listed else "No graders yet. To grade with the embedded default grader: exam grade"
+    )
     return (
         Output({"graders": [asdict(grader) for grader in listed]})
         .note(nothing)
@@ -93,17 +113,20 @@ def test(
     *,
     chosen: GraderOptions,
     question_id: Annotated[
-        str | None, Option("--question", help="Question id. For the direct method, give a query id.")
+        str | None,
+        Option("--question", help="Question id. For the direct method, give a query id."),
     ] = None,
     passage_id: Annotated[
-        str | None, Option("--passage", help="Id of a passage (default: the first of the question's pool).")
+        str | None,
+        Option("--passage", help="Id of a passage (default: the first of the question's pool)."),
     ] = None,
     injections: Annotated[bool, Option(help="Test the grader with prompt injections.")] = False,
 ) -> Output:
     """Test a grader on one pair: show the prompt, the answer and the rating. Nothing is saved.
 
-    With --injections, the grader rates a text without an answer. It then rates this text followed by texts that claim,
-    order or fake a good rating. The ratings show how easily a passage can manipulate this grader.
+    With --injections, the grader rates a text without an answer. It then rates this text followed
+    by texts that claim, order or fake a good rating. The ratings show how easily a passage can
+    manipulate this grader.
     """
     grader = chosen.make(project)
     asked, passage = pair_to_try(project, grader.spec, question_id, passage_id)
@@ -124,13 +147,16 @@ def _injections_output(name: str, trial: InjectionTrial) -> Output:
     worked = [one.name for one in trial.worked]
     families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
     counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
-    output = Output({"grader": name, "without": trial.without, **counts, "families": families, "names": worked}).table(
-        ("injection", "worked", "tried"), [(family, n, of) for family, (n, of) in trial.families.items()]
+    output = Output(
+        {"grader": name, "without": trial.without, **counts, "families": families, "names": worked}
+    ).table(
+        ("injection", "worked", "tried"),
+        [(family, n, of) for family, (n, of) in trial.families.items()],
     )
     without = "failed" if trial.without is None else f"rated {trial.without}"
     return output.note(
-        f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)} of"
-        f" {len(trial.ratings)}. Failed: {trial.failed}."
+        f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)}"
+        f" of {len(trial.ratings)}. Failed: {trial.failed}."
     )
 
 
@@ -150,14 +176,16 @@ def watch(
     *,
     name: Annotated[str, Argument()],
     pairs: Annotated[
-        int | None, Option(help="Graded pairs to ask again (default: 200 at first, then 10).", least=1)
+        int | None,
+        Option(help="Graded pairs to ask again (default: 200 at first, then 10).", least=1),
     ] = None,
     author: Author,
 ) -> Output:
     """Ask the grader NAME again about graded pairs, to notice a changed model behind an endpoint.
 
-    The first call measures how often ratings change without a reason. From then on, each grading job asks some pairs
-    again. After an alarm, the grader is saved as a new edition with grades of its own.
+    The first call measures how often ratings change without a reason. From then on, each grading
+    job asks some pairs again. After an alarm, the grader is saved as a new edition with grades of
+    its own.
     """
     grader, _, _ = bank.make_named(project, name, {})
     found = grading.watch_grader(project, grader, author, trial_control(project, grader), pairs)
@@ -172,16 +200,21 @@ def card(
     make: Annotated[bool, Option("--make", help="Make and store a new card.")] = False,
     author: Author,
 ) -> Output:
-    """Show the card of a grader: agreement with judgments, failures, consistency, robustness and cost.
+    """Show the card of a grader: agreement with judgments, failures, consistency, robustness and
+    cost.
 
-    Agreement comes from the newest audit, or else from judgments that no audit sampled. The cut between labels is
-    fitted on other queries, judgments are weighted by their inclusion probability, and intervals are clustered by
-    query.
+    Agreement comes from the newest audit, or else from judgments that no audit sampled. The cut
+    between labels is fitted on other queries, judgments are weighted by their inclusion
+    probability, and intervals are clustered by query.
     """
     grader = bank.find_grader(project, name)
-    grader_card = audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
+    grader_card = (
+        audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
+    )
     if grader_card is None:
-        return Output({"card": None}).note(f"No card of '{grader.spec.name}' yet. Make one with --make.")
+        return Output({"card": None}).note(
+            f"No card of '{grader.spec.name}' yet. Make one with --make."
+        )
     output = Output({"card": grader_card.as_dict()})
     content = grader_card.content
     agreement = content["agreement"] or content.get("unsampled") or {"by_label": {}}
@@ -191,10 +224,16 @@ def card(
         (f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
         for rate in content["flips"]
     ]
-    rows += [(part, {"value": content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")]
+    rows += [
+        (part, {"value": content[part]})
+        for part in ("failed", "defaulted", "consistent", "calls", "cost")
+    ]
     return output.table(
         ("part", "value", "low", "high", "number"),
-        [(part, *(rate.get(one) for one in ("value", "low", "high", "judged"))) for part, rate in rows],
+        [
+            (part, *(rate.get(one) for one in ("value", "low", "high", "judged")))
+            for part, rate in rows
+        ],
     ).note(grader_card.says)
 
 
@@ -203,13 +242,16 @@ def probe(
     project: Project,
     *,
     name: Annotated[str, Argument()],
-    pairs: Annotated[int, Option(help="Pairs for each change of passages.", least=1)] = grading.PROBED,
+    pairs: Annotated[
+        int, Option(help="Pairs for each change of passages.", least=1)
+    ] = grading.PROBED,
     author: Author,
 ) -> Output:
     """Ask the grader NAME about changed passages, count the changed answers, and make its card.
 
-    A changed answer (a flip in the table) crosses the rating from which a question counts as answered. Padded,
-    truncated, duplicated and paraphrased passages should keep their answer. All other changes should bring no answer.
+    A changed answer (a flip in the table) crosses the rating from which a question counts as
+    answered. Padded, truncated, duplicated and paraphrased passages should keep their answer. All
+    other changes should bring no answer.
     """
     grader, _, _ = bank.make_named(project, name, {})
     audit.probe_robustness(project, grader, author, trial_control(project, grader), pairs)
@@ -221,7 +263,10 @@ def _flip_rates_output(rates: list[bank.FlipRate]) -> Output:
         Output({"changes": [asdict(rate) | {"share": rate.share} for rate in rates]})
         .table(
             ("change", "pairs", "flips", "share", "low", "high", "failed"),
-            [(rate.change, rate.pairs, rate.flips, rate.share, rate.low, rate.high, rate.failed) for rate in rates],
+            [
+                (rate.change, rate.pairs, rate.flips, rate.share, rate.low, rate.high, rate.failed)
+                for rate in rates
+            ],
         )
         .note(bank.robustness_note(rates))
     )
@@ -232,8 +277,14 @@ def drift(
     project: Project,
 ) -> Output:
     """Show if the models behind watched graders changed, by the pairs that were asked again."""
-    found = [one for grader in bank.stored_graders(project) if (one := bank.grader_drift(project, grader.spec))]
-    return Output({"graders": [asdict(one) for one in found]}).note(*(_describe_drift(one) for one in found))
+    found = [
+        one
+        for grader in bank.stored_graders(project)
+        if (one := bank.grader_drift(project, grader.spec))
+    ]
+    return Output({"graders": [asdict(one) for one in found]}).note(
+        *(_describe_drift(one) for one in found)
+    )
 
 
 def _describe_drift(state: bank.Drift) -> str:
@@ -261,7 +312,9 @@ def show_prompt(
     """Show a prompt as YAML. You can edit it and save it under another name."""
     library = bank.list_prompts(project)
     check_known("unknown-prompt", "prompt", library, name)
-    return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
+    return Output(asdict(library[name]) | {"hash": library[name].hash}).text(
+        write_prompt(library[name])
+    )
 
 
 @operation("prompts add", act="organize")
@@ -296,7 +349,11 @@ def set_price(
     input_price: Annotated[float, Argument()],
     output_price: Annotated[float, Argument()],
     cached: Annotated[float | None, Option(help="Price per million cached input tokens.")] = None,
-    batch: Annotated[float, Option(help="Price of a call in a batch, as a share of the usual price.")] = BATCH_SHARE,
+    batch: Annotated[
+        float, Option(help="Price of a call in a batch, as a share of the usual price.")
+    ] = BATCH_SHARE,
 ) -> None:
     """Set the prices of MODEL per million input and output tokens."""
-    bank.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())
+    bank.set_price(
+        project, model, Price(input_price, output_price, cached, batch), current_author()
+    )

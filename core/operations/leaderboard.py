@@ -1,4 +1,6 @@
-"""Commands that show leaderboards and their agreement, Nuggetizer's scores, and the support of citations."""
+"""Commands that show leaderboards and their agreement, Nuggetizer's scores, and the support of
+citations.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,10 @@ def leaderboard(
     per: Annotated[
         Per,
         Option(
-            help="Mean over queries; over the subtopics of each query, then queries; or over all pairs of query and"
-            " subtopic (topic). union: mean over queries whose subtopics' rankings are joined (coverage only).",
+            help="Mean over queries; over the subtopics of each query, then queries; or over all"
+            " pairs of query and"
+            " subtopic (topic). union: mean over queries whose subtopics' rankings are joined"
+            " (coverage only).",
             choices=PERS,
         ),
     ] = "query",
@@ -67,7 +71,9 @@ def leaderboard(
 ) -> Output:
     """Show the leaderboard: systems ordered by a measure, with standard errors."""
     board = leaderboard_per(project, measure, source, policy, per, with_ungraded)
-    output = Output(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))
+    output = Output(
+        board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {})
+    )
     if queries:
         output.table(
             ("run", "query", board.measure),
@@ -79,10 +85,23 @@ def leaderboard(
         )
     spent = [board.lengths.get(s.run) for s in board.systems]
     output.table(
-        ("rank", "run", board.measure, "std error", "queries", *(("words", "passages") if board.lengths else ())),
+        (
+            "rank",
+            "run",
+            board.measure,
+            "std error",
+            "queries",
+            *(("words", "passages") if board.lengths else ()),
+        ),
         [
             (s.rank, s.run + " *" * (s.run in board.starred), s.score, s.std_error, s.queries)
-            + ((round(length.words), round(length.passages, 1)) if length else (None, None) if board.lengths else ())
+            + (
+                (round(length.words), round(length.passages, 1))
+                if length
+                else (None, None)
+                if board.lengths
+                else ()
+            )
             for s, length in zip(board.systems, spent, strict=True)
         ],
     )
@@ -90,10 +109,16 @@ def leaderboard(
         error = board.reference.std_error
         output.note(
             f"Reference with score 1: {board.reference.run}"
-            + (f" ± {error:.4f}. Systems with * are within this error." if error is not None else ".")
+            + (
+                f" ± {error:.4f}. Systems with * are within this error."
+                if error is not None
+                else "."
+            )
         )
     length = board.length_correlation()
-    output.note(None if length is None else f"Spearman correlation of score and words: {length:z.2f}.")
+    output.note(
+        None if length is None else f"Spearman correlation of score and words: {length:z.2f}."
+    )
     audited = audit_notice(project, policy) if board.needed else ""
     trust = trust_notes(project, find_grader(project, policy.grader).spec) if board.needed else []
     return output.note(audited, *trust, _describe_basis(board), board.says_ungraded)
@@ -102,22 +127,40 @@ def leaderboard(
 @operation("file-leaderboard", act="read the bank", at_shell=True)
 def file_leaderboard(
     *,
-    grades: Annotated[str, Option(help="Parquet files of grades, such as 'folder/*.parquet'.", metavar="FILES")],
+    grades: Annotated[
+        str, Option(help="Parquet files of grades, such as 'folder/*.parquet'.", metavar="FILES")
+    ],
     runs: Annotated[
-        str, Option(help="Parquet files of rankings: run, query_id, passage_id, rank, score.", metavar="FILES")
+        str,
+        Option(
+            help="Parquet files of rankings: run, query_id, passage_id, rank, score.",
+            metavar="FILES",
+        ),
     ],
     questions: Annotated[
-        str | None, Option(help="Parquet files of active questions with weights. Default: weight 1.", metavar="FILES")
+        str | None,
+        Option(
+            help="Parquet files of active questions with weights. Default: weight 1.",
+            metavar="FILES",
+        ),
     ] = None,
-    measure: Annotated[str, Option(help="Measure of labels, such as nDCG@10 or AP.")] = DEFAULT_MEASURE,
+    measure: Annotated[
+        str, Option(help="Measure of labels, such as nDCG@10 or AP.")
+    ] = DEFAULT_MEASURE,
     memory: Annotated[
         str | None,
-        Option(help=f"Memory limit, such as 4GB. Default: value of {MEMORY}.", metavar="AMOUNT", variable=MEMORY),
+        Option(
+            help=f"Memory limit, such as 4GB. Default: value of {MEMORY}.",
+            metavar="AMOUNT",
+            variable=MEMORY,
+        ),
     ] = None,
     spill: Annotated[
         str | None,
         Option(
-            help=f"Folder for data larger than memory. Default: value of {SPILL}.", metavar="FOLDER", variable=SPILL
+            help=f"Folder for data larger than memory. Default: value of {SPILL}.",
+            metavar="FOLDER",
+            variable=SPILL,
         ),
     ] = None,
     with_ungraded: WithUngraded = False,
@@ -128,9 +171,14 @@ def file_leaderboard(
     The files may be larger than memory.
     """
     result = leaderboard_of_files(
-        GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
-        ProgressLines("queries").count, with_ungraded,
-    )  # fmt: skip
+        GradeFiles(grades, runs, questions),
+        measure,
+        policy,
+        memory,
+        Path(spill) if spill else None,
+        ProgressLines("queries").count,
+        with_ungraded,
+    )
     counts = {"grades": result.grades, "failed": result.failed, "labels": result.labels}
     return (
         Output(result.board.as_dict() | counts)
@@ -163,7 +211,11 @@ def correlate(
     ] = None,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
     ties: Annotated[
-        str, Option(help="Ties: average ranks, or the mean of ten random orders.", choices=["average", "random"])
+        str,
+        Option(
+            help="Ties: average ranks, or the mean of ten random orders.",
+            choices=["average", "random"],
+        ),
     ] = "average",
     within_error: Annotated[
         bool, Option(help="With --ties random, systems with overlapping error bars are ties.")
@@ -172,26 +224,36 @@ def correlate(
     correlation: Annotated[
         tuple[str, ...],
         Option(
-            help="Also show this correlation: tauap_b, tau_gap, or kendall@K for the K best systems of the official"
-            " leaderboard. Repeatable.",
+            help="Also show this correlation: tauap_b, tau_gap, or kendall@K for the K best systems"
+            " of the official leaderboard. Repeatable.",
         ),
     ] = (),
     policy: PolicyOptions,
 ) -> Output:
     """Correlate a leaderboard with the official leaderboard."""
     comparison = compare(
-        project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries
+        project,
+        measure,
+        against,
+        source,
+        against_measure,
+        policy,
+        cast(Ties, ties),
+        within_error,
+        queries,
     )
     result = comparison.correlation
     further = {
         name: None if result.undefined else value
-        for name, value in correlate_by(correlation, comparison.board.scores, comparison.official.scores).items()
+        for name, value in correlate_by(
+            correlation, comparison.board.scores, comparison.official.scores
+        ).items()
         if name not in vars(result)
     }
     output = Output(comparison.as_dict() | further)
     output.line(
-        f"{comparison.board.measure} ({comparison.board.source}) against {comparison.official.measure} "
-        f"({comparison.official.source})."
+        f"{comparison.board.measure} ({comparison.board.source}) against"
+        f" {comparison.official.measure} ({comparison.official.source})."
         f" Systems: {result.systems}. Ties: {result.ties}."
     )
     output.line(comparison.queries.says)
@@ -199,17 +261,23 @@ def correlate(
     if result.undefined:
         return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
-    return output.table((*names, *further), [[*(getattr(result, name) for name in names), *further.values()]])
+    return output.table(
+        (*names, *further), [[*(getattr(result, name) for name in names), *further.values()]]
+    )
 
 
 @operation("nugget-scores", act="see boards", reads=True)
 def nugget_scores(project: Project, *, policy: PolicyOptions) -> Output:
     """Show Nuggetizer's four scores of each run, from imported assignments.
 
-    Partly supported nuggets count half; strict scores count full support only. Vital nuggets have weight 1 or more.
+    Partly supported nuggets count half; strict scores count full support only. Vital nuggets have
+    weight 1 or more.
     """
     rows = nugget_board(project, policy)
-    value = [{"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)} for row in rows]
+    value = [
+        {"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)}
+        for row in rows
+    ]
     header = ("run", "queries", "nuggets", "strict vital", "strict all", "vital", "all")
     if not rows:
         return Output({"runs": value}).note("No imported assignments yet.")
@@ -224,7 +292,11 @@ GraderName = Annotated[
         metavar="NAME",
     ),
 ]
-MEASURES_OF = {"recall": SUPPORT_RECALL, "precision": SUPPORT_PRECISION, "coverage": SUPPORTED_COVER}
+MEASURES_OF = {
+    "recall": SUPPORT_RECALL,
+    "precision": SUPPORT_PRECISION,
+    "coverage": SUPPORTED_COVER,
+}
 PassageId = Annotated[str, Argument(metavar="PASSAGE")]
 Position = Annotated[int, Argument(metavar="SENTENCE", least=1)]
 CitedId = Annotated[str, Argument(metavar="CITED")]
@@ -235,24 +307,29 @@ def show_support(
     project: Project,
     *,
     support_grader: GraderName = None,
-    first: Annotated[bool, Option(help="Use only the first citation of each sentence, as in TREC RAG 2024.")] = False,
+    first: Annotated[
+        bool, Option(help="Use only the first citation of each sentence, as in TREC RAG 2024.")
+    ] = False,
     partial: Annotated[bool, Option(help="Count partial support in supported coverage.")] = False,
     policy: PolicyOptions,
 ) -> Output:
     """Show the citation support of each run, and the agreement of the grader with assessors.
 
-    Recall is the mean over all sentences of the best weight among their citations. Precision is the mean weight of the
-    citations. Weights: none 0, partial 0.5, full 1. Supported coverage counts a question only if a sentence that
-    answers it has a supporting citation. It needs grades of sentences: exam grade --sentences. These are also measures
-    of exam leaderboard: Support-Recall, Support-Precision and Supported-Cover.
+    Recall is the mean over all sentences of the best weight among their citations. Precision is the
+    mean weight of the citations. Weights: none 0, partial 0.5, full 1. Supported coverage counts a
+    question only if a sentence that answers it has a supporting citation. It needs grades of
+    sentences: exam grade --sentences. These are also measures of exam leaderboard: Support-Recall,
+    Support-Precision and Supported-Cover.
     """
     grader = citation_grader(project, support_grader)
     responses = response_support(project, grader, policy.overrides, 1 if first else None)
     if not responses:
-        return Output({"grader": grader and grader.spec.name, "runs": [], "responses": [], "agreement": []}).note(
-            "No responses yet. Import responses: exam import responses FILE..."
-        )
-    rows_by_run: dict[str, dict[str, Any]] = {item.run: {"run": item.run, "responses": 0} for item in responses}
+        return Output(
+            {"grader": grader and grader.spec.name, "runs": [], "responses": [], "agreement": []}
+        ).note("No responses yet. Import responses: exam import responses FILE...")
+    rows_by_run: dict[str, dict[str, Any]] = {
+        item.run: {"run": item.run, "responses": 0} for item in responses
+    }
     for item in responses:
         row = rows_by_run[item.run]
         row["responses"] += 1
@@ -288,13 +365,27 @@ def show_support(
     )
     output.table(
         (
-            "run", "responses", "sentences", "citations", "unresolved", "ungraded", "failed", "recall", "+/-",
-            "precision", "+/-", "supported coverage", "+/-",
+            "run",
+            "responses",
+            "sentences",
+            "citations",
+            "unresolved",
+            "ungraded",
+            "failed",
+            "recall",
+            "+/-",
+            "precision",
+            "+/-",
+            "supported coverage",
+            "+/-",
         ),
         [tuple(row.values()) for row in rows],
-    )  # fmt: skip
+    )
     if agreement:
-        output.table(("assessor", "pairs", "kappa", "weighted kappa"), [tuple(row.values()) for row in agreement])
+        output.table(
+            ("assessor", "pairs", "kappa", "weighted kappa"),
+            [tuple(row.values()) for row in agreement],
+        )
     return output.note(
         "No citation has been graded yet. Run: exam grade --grader support-embedding"
         if grader is None
@@ -315,7 +406,9 @@ def list_support(
     author: Author,
 ) -> Output:
     """List the sentences of responses with the passages that they cite."""
-    listed = list_citations(project, citation_grader(project, support_grader), run, query_id, author, limit, offset)
+    listed = list_citations(
+        project, citation_grader(project, support_grader), run, query_id, author, limit, offset
+    )
     return Output({"citations": [asdict(citation) for citation in listed]}).table(
         ("passage", "sentence", "cited", "rating", "value", "state", "text"),
         [
@@ -346,7 +439,8 @@ def set_support_value(
 ) -> str:
     """Set how far CITED supports SENTENCE of PASSAGE: 0 none, 1 partial, 2 full.
 
-    Your value replaces the grader's rating and your earlier value. SENTENCE is a number from 1: see exam support list.
+    Your value replaces the grader's rating and your earlier value. SENTENCE is a number from 1: see
+    exam support list.
     """
     labels.set_support(project, passage_id, position, cited_id, value, author, reason)
     return f"Saved value {value}, {labels.SUPPORT[value]}."
@@ -354,7 +448,12 @@ def set_support_value(
 
 @operation("support remove", act="override ratings")
 def remove_support_value(
-    project: Project, *, passage_id: PassageId, position: Position, cited_id: CitedId, author: Author
+    project: Project,
+    *,
+    passage_id: PassageId,
+    position: Position,
+    cited_id: CitedId,
+    author: Author,
 ) -> str:
     """Remove your value for how far CITED supports SENTENCE of PASSAGE. The history keeps it."""
     labels.set_support(project, passage_id, position, cited_id, None, author)

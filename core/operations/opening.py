@@ -1,4 +1,6 @@
-"""How an operation opens its project: the file of the shell, or the project that the server has open."""
+"""How an operation opens its project: the file of the shell, or the project that the server has
+open.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ HEALTH_SECONDS = 20.0
 
 
 class Elsewhere(BaseException):
-    """A server has the project open and can run the operation. It is not an Exception, so operations do not catch
-    it."""
+    """A server has the project open and can run the operation. It is not an Exception, so
+    operations do not catch it."""
 
     def __init__(self, door: Door, project: str) -> None:
         super().__init__()
@@ -55,14 +57,16 @@ class Opening:
         refuse_in_server()
         if self.file is None:
             raise InputError(
-                "no-project-named", "No project was named.", "Use --project FILE.duckdb, or set EXAM_PROJECT."
+                "no-project-named",
+                "No project was named.",
+                "Use --project FILE.duckdb, or set EXAM_PROJECT.",
             )
         return self.file
 
     @contextmanager
     def __call__(self) -> Iterator[Project]:
-        """Yield the project, open until the block ends; if the operation reads, other processes can read at the same
-        time. Else jobs whose process died are marked as interrupted.
+        """Yield the project, open until the block ends; if the operation reads, other processes can
+        read at the same time. Else jobs whose process died are marked as interrupted.
 
         Raises:
             Elsewhere: a server has it open.
@@ -101,7 +105,9 @@ def find_answering_door(path: Path) -> Door | None:
     if door is None or door.process == os.getpid():
         return None
     place = urlsplit(door.address)
-    server = http.client.HTTPConnection(place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS)
+    server = http.client.HTTPConnection(
+        place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS
+    )
     try:
         with closing(server):
             server.request("GET", f"{place.path}/api/v1/door", headers=authorization_header(door))
@@ -114,7 +120,8 @@ def find_answering_door(path: Path) -> Door | None:
     if version != __version__:
         raise ProjectError(
             "version-mismatch",
-            f"The app that has the project open is version {version}, and this command is version {__version__}.",
+            f"The app that has the project open is version {version}, and this command is"
+            f" version {__version__}.",
             "Restart the app with this version.",
         )
     return door

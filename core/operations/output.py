@@ -1,4 +1,6 @@
-"""The result of an operation: a JSON object, and the same as lines, tables and notes for people; or its failure."""
+"""The result of an operation: a JSON object, and the same as lines, tables and notes for people; or
+its failure.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ Part = Literal["text", "table", "note"]
 
 @dataclass(eq=False)
 class Output:
-    """The result of an operation: one JSON object, or its parts in the order in which they were added.
+    """The result of an operation: one JSON object, or its parts in the order in which they were
+    added.
 
     Args:
         value: the JSON object.
@@ -110,7 +113,9 @@ def exactly_one(code: str, hint: str, **options: str) -> Decorator:
         code, hint: of the error.
         options: as in `at_most_one`.
     """
-    return _limit_options((1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint)
+    return _limit_options(
+        (1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint
+    )
 
 
 def _limit_options(numbers: Collection[int], options: Collection[str], *error: str) -> Decorator:
@@ -118,7 +123,10 @@ def _limit_options(numbers: Collection[int], options: Collection[str], *error: s
         @functools.wraps(operation)
         def check_first(*args: Any, **given: Any) -> Any:
             values = [given[name] for name in options]
-            if sum(value is not None and value is not False and value != () for value in values) not in numbers:
+            if (
+                sum(value is not None and value is not False and value != () for value in values)
+                not in numbers
+            ):
                 raise InputError(*error)
             return operation(*args, **given)
 
@@ -132,7 +140,9 @@ _UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
 
 
 def as_workbench_error(error: BaseException) -> WorkbenchError | None:
-    """Return the error to show in place of an exception; None if the exception is a fault of the program."""
+    """Return the error to show in place of an exception; None if the exception is a fault of the
+    program.
+    """
     if isinstance(error, WorkbenchError):
         return error
     if not isinstance(error, OSError | duckdb.Error):
@@ -141,7 +151,9 @@ def as_workbench_error(error: BaseException) -> WorkbenchError | None:
         return full
     if not isinstance(error, OSError) or error.errno not in _UNUSABLE or error.filename is None:
         return None
-    return InputError("unusable-name", one_line(f"{error.filename}: {error.strerror}.", LONGEST_MESSAGE))
+    return InputError(
+        "unusable-name", one_line(f"{error.filename}: {error.strerror}.", LONGEST_MESSAGE)
+    )
 
 
 def tell_failure(error: BaseException) -> int:

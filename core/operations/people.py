@@ -1,4 +1,6 @@
-"""Commands about people: their overrides and judgments, their roles, tokens for scripts, and their actions."""
+"""Commands about people: their overrides and judgments, their roles, tokens for scripts, and their
+actions.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def set_override(
 ) -> Output:
     """Override the grader's rating of how well PASSAGE answers QUESTION, from 0 to 5."""
     key = labels.add_override(project, question_id, passage_id, rating, reason, author)
-    return Output({"override": key}).note(f"Saved override {key}. To withdraw it: exam overrides withdraw {key}")
+    return Output({"override": key}).note(
+        f"Saved override {key}. To withdraw it: exam overrides withdraw {key}"
+    )
 
 
 @operation("overrides withdraw", act="override ratings")
@@ -81,8 +85,12 @@ def list_overrides(
     project: Project,
     *,
     query_id: Annotated[str | None, Option("--query", help="Only overrides of this query.")] = None,
-    who: Annotated[str | None, Option(help="Only overrides by this person.", metavar="NAME")] = None,
-    stale: Annotated[bool, Option(help="Only overrides whose question was reworded later.")] = False,
+    who: Annotated[
+        str | None, Option(help="Only overrides by this person.", metavar="NAME")
+    ] = None,
+    stale: Annotated[
+        bool, Option(help="Only overrides whose question was reworded later.")
+    ] = False,
 ) -> Output:
     """List the current overrides, newest first."""
     current = [
@@ -107,7 +115,10 @@ def list_overrides(
         ],
     )
     waiting = " ".join(str(override.key) for override in current if override.stale)
-    confirming = f"To confirm the stale overrides: exam overrides confirm {waiting}. You can also withdraw them."
+    confirming = (
+        f"To confirm the stale overrides: exam overrides confirm {waiting}. You can"
+        " also withdraw them."
+    )
     return output.note(confirming if waiting else None)
 
 
@@ -144,16 +155,26 @@ def list_judgments(
     project: Project,
     *,
     query_id: Annotated[str | None, Option("--query", help="Only judgments of this query.")] = None,
-    who: Annotated[str | None, Option(help="Only judgments by this assessor.", metavar="NAME")] = None,
+    who: Annotated[
+        str | None, Option(help="Only judgments by this assessor.", metavar="NAME")
+    ] = None,
 ) -> Output:
-    """List the judgments that assessors made in this project, with the first blind one of each passage.
+    """List the judgments that assessors made in this project, with the first blind one of each
+    passage.
 
     To get imported judgments, use exam export qrels.
     """
     rows = assessor_judgments(project, query_id, who)
-    blind = {name: blind_judgments(project, name) for name in {judgment.author for judgment in rows}}
-    first = [blind[judgment.author].get((judgment.query_id, judgment.passage_id)) for judgment in rows]
-    listed = [asdict(judgment) | {"first_blind": value} for judgment, value in zip(rows, first, strict=True)]
+    blind = {
+        name: blind_judgments(project, name) for name in {judgment.author for judgment in rows}
+    }
+    first = [
+        blind[judgment.author].get((judgment.query_id, judgment.passage_id)) for judgment in rows
+    ]
+    listed = [
+        asdict(judgment) | {"first_blind": value}
+        for judgment, value in zip(rows, first, strict=True)
+    ]
     return Output({"judgments": listed}).table(
         ("assessor", "query", "passage", "value", "first blind"),
         [
@@ -169,9 +190,13 @@ def hold_out_judgments(
     *,
     share: Annotated[
         float | None,
-        Option(help="Hold out this share of the judgments of each query; 0 for none.", metavar="SHARE"),
+        Option(
+            help="Hold out this share of the judgments of each query; 0 for none.", metavar="SHARE"
+        ),
     ] = None,
-    seed: Annotated[int | None, Option(help="Seed of the random choice (default: a random seed).")] = None,
+    seed: Annotated[
+        int | None, Option(help="Seed of the random choice (default: a random seed).")
+    ] = None,
     author: Author,
 ) -> Output:
     """Show which judgments are held out from the impact of edits, or hold out a random share.
@@ -185,11 +210,17 @@ def hold_out_judgments(
     counts = (
         {}
         if confirming is None
-        else {name: sum(map(len, source_judgments(confirming, name).values())) for name in judgment_sources(confirming)}
+        else {
+            name: sum(map(len, source_judgments(confirming, name).values()))
+            for name in judgment_sources(confirming)
+        }
     )
     return (
         Output({"hold_out": asdict(setting), "held_out": counts})
-        .line(f"Share: {setting.share:g}. Seed: {setting.seed}. Set at bank version {setting.version}.")
+        .line(
+            f"Share: {setting.share:g}. Seed: {setting.seed}. Set at bank version"
+            f" {setting.version}."
+        )
         .table(("source", "held out"), list(counts.items()))
     )
 
@@ -203,8 +234,12 @@ def add_person(
     *,
     identity: Annotated[str, Argument()],
     role: Annotated[Role, Option(help=ROLE_HELP, choices=ROLES)],
-    name: Annotated[str | None, Option(help="Name for recorded actions. Default: IDENTITY up to the @.")] = None,
-    queries: Annotated[Sequence[str], Option("--query", help="Limit an assessor to this query; may be repeated.")] = (),
+    name: Annotated[
+        str | None, Option(help="Name for recorded actions. Default: IDENTITY up to the @.")
+    ] = None,
+    queries: Annotated[
+        Sequence[str], Option("--query", help="Limit an assessor to this query; may be repeated.")
+    ] = (),
     author: Author,
 ) -> str:
     """Add a person with a role.
@@ -219,14 +254,20 @@ def change_person(
     project: Project,
     *,
     identity: Annotated[str, Argument()],
-    role: Annotated[Role | None, Option(help="New role. Default: unchanged.", choices=ROLES)] = None,
+    role: Annotated[
+        Role | None, Option(help="New role. Default: unchanged.", choices=ROLES)
+    ] = None,
     name: Annotated[str | None, Option(help="New name. Default: unchanged.")] = None,
-    queries: Annotated[Sequence[str], Option("--query", help="Limit an assessor to this query; may be repeated.")] = (),
+    queries: Annotated[
+        Sequence[str], Option("--query", help="Limit an assessor to this query; may be repeated.")
+    ] = (),
     all_queries: Annotated[bool, Option(help="Remove the limit to queries.")] = False,
     author: Author,
 ) -> str:
     """Change the role, name or queries of IDENTITY."""
-    return _describe_member(change_member(project, identity, author, role, name, queries or None, all_queries))
+    return _describe_member(
+        change_member(project, identity, author, role, name, queries or None, all_queries)
+    )
 
 
 @operation("people remove", act="manage people")
@@ -275,7 +316,10 @@ def list_people(
 
 def _describe_member(member: Member) -> str:
     limit = "" if member.queries is None else f" for {how_many(len(member.queries), 'queries')}"
-    return f"Role of {member.identity}: {member.role}{limit}. Name for recorded actions: {member.name}."
+    return (
+        f"Role of {member.identity}: {member.role}{limit}. Name for recorded"
+        f" actions: {member.name}."
+    )
 
 
 @operation("tokens add", act="manage people")
@@ -288,7 +332,11 @@ def make(
 ) -> TextOutput:
     """Create token NAME and print it. Actions with this token are recorded under `token NAME`."""
     made = make_token(project, name, role, author)
-    return TextOutput().line(made).note(f"Token '{name}' ({role}) is shown only now. Store it like a password.")
+    return (
+        TextOutput()
+        .line(made)
+        .note(f"Token '{name}' ({role}) is shown only now. Store it like a password.")
+    )
 
 
 @operation("tokens list", act="manage people", reads=True)
@@ -336,17 +384,30 @@ def activity(
     project: Project,
     *,
     who: Annotated[str | None, Option(help="Only actions of this person.", metavar="NAME")] = None,
-    act: Annotated[str | None, Option(help="Only actions of this kind, for example 'save bank' or override.")] = None,
-    since: Annotated[datetime | None, Option(help="Only from this day.", metavar="YYYY-MM-DD")] = None,
-    until: Annotated[datetime | None, Option(help="Only up to and including this day.", metavar="YYYY-MM-DD")] = None,
+    act: Annotated[
+        str | None, Option(help="Only actions of this kind, for example 'save bank' or override.")
+    ] = None,
+    since: Annotated[
+        datetime | None, Option(help="Only from this day.", metavar="YYYY-MM-DD")
+    ] = None,
+    until: Annotated[
+        datetime | None, Option(help="Only up to and including this day.", metavar="YYYY-MM-DD")
+    ] = None,
     words: Annotated[
-        str, Option("--find", help="Only actions with this text in a name, note, reason, question or query.")
+        str,
+        Option(
+            "--find", help="Only actions with this text in a name, note, reason, question or query."
+        ),
     ] = "",
-    limit: Annotated[int | None, Option(help="Show only the newest N actions.", least=1, metavar="N")] = None,
+    limit: Annotated[
+        int | None, Option(help="Show only the newest N actions.", least=1, metavar="N")
+    ] = None,
     as_csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
 ) -> Output:
     """List the actions of all people, newest first."""
-    sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
+    sought = Sought(
+        who, act, since.date() if since else None, until.date() if until else None, words
+    )
     if as_csv:
         return Output().text(activity_csv(project, sought))
     result = activity_of(project, sought, limit or 0)
@@ -368,7 +429,12 @@ def activity(
     ).table(
         ("number", "when", "who", "action"),
         [
-            (entry.key, entry.happened_at.isoformat(" ", timespec="minutes"), entry.author, entry.said)
+            (
+                entry.key,
+                entry.happened_at.isoformat(" ", timespec="minutes"),
+                entry.author,
+                entry.said,
+            )
             for entry in result.acts
         ],
     )
@@ -385,4 +451,6 @@ def bring_back(
     The present data is kept. You can restore it with the number of this new action.
     """
     restored = [one.whole for one in put_back(project, act, current_author())]
-    return Output({"act": act, "restored": restored}).note(*(f"Restored {whole}." for whole in restored))
+    return Output({"act": act, "restored": restored}).note(
+        *(f"Restored {whole}." for whole in restored)
+    )

@@ -22,16 +22,24 @@ def _policy_options(
     rating_rule: Annotated[
         str,
         Option(
-            help="Rating rule: the written rating, or the expectation over the probabilities of ratings at cut points"
-            " (default .5, 1.5, and so on). The embedding grader uses its cosine instead of the expectation.",
+            help="Rating rule: the written rating, or the expectation over the probabilities of"
+            " ratings at cut points (default .5, 1.5, and so on). The embedding grader uses its"
+            " cosine instead of the expectation.",
             metavar="written|expected|expected:C1,C2,C3,C4,C5",
         ),
     ] = Policy.rating,
-    unweighted: Annotated[bool, Option(help="Replace positive weights by 1 and negative weights by -1.")] = False,
-    no_overrides: Annotated[bool, Option(help="Use the grader's ratings without overrides.")] = False,
+    unweighted: Annotated[
+        bool, Option(help="Replace positive weights by 1 and negative weights by -1.")
+    ] = False,
+    no_overrides: Annotated[
+        bool, Option(help="Use the grader's ratings without overrides.")
+    ] = False,
     skipped: Annotated[
         str,
-        Option(help="Score of a query that a run skipped: zero, or ignore the query.", choices=["zero", "ignore"]),
+        Option(
+            help="Score of a query that a run skipped: zero, or ignore the query.",
+            choices=["zero", "ignore"],
+        ),
     ] = Policy.skipped,
     min_judgment: Annotated[
         int | None,
@@ -63,8 +71,8 @@ QueriesOption = Annotated[
     Literal["common", "all", "own"],
     Option(
         "--queries",
-        help="Queries of the comparison. common: fully graded queries of both leaderboards; all: all queries of both;"
-        " own: each leaderboard's own queries.",
+        help="Queries of the comparison. common: fully graded queries of both leaderboards; all:"
+        " all queries of both; own: each leaderboard's own queries.",
     ),
 ]
 """The queries over which two leaderboards are compared: a `leaderboard.QueryChoice`."""

@@ -1,4 +1,6 @@
-"""Figures of a project by name, and its report: a leaderboard with agreement, methods and figures in one HTML file."""
+"""Figures of a project by name, and its report: a leaderboard with agreement, methods and figures
+in one HTML file.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ from typing import Any
 
 import altair as alt
 
-from .. import __version__, audit, bank, board_summary, charts, exams, exchange, labels, review, study
+from .. import (
+    __version__,
+    audit,
+    bank,
+    board_summary,
+    charts,
+    exams,
+    exchange,
+    labels,
+    review,
+    study,
+)
 from ..errors import InputError, check_known
 from ..exchange import Section, Table
 from ..graders import GRADERS
@@ -57,13 +70,18 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
     """
     check_known("unknown-figure", "figure", FIGURES, name)
     if (chart := FIGURES[name](project, wanted)) is None:
-        raise InputError("empty-figure", f"No data for the figure '{name}'.", "See the contents: exam status")
+        raise InputError(
+            "empty-figure", f"No data for the figure '{name}'.", "See the contents: exam status"
+        )
     return chart
 
 
 def _find_boards(project: Project, wanted: FigureRequest) -> dict[str, Leaderboard]:
     """Return the leaderboards of the wanted measures by title."""
-    made = [labels.leaderboard(project, measure, wanted.source, wanted.policy) for measure in wanted.measures]
+    made = [
+        labels.leaderboard(project, measure, wanted.source, wanted.policy)
+        for measure in wanted.measures
+    ]
     return {_board_title(board): board for board in made}
 
 
@@ -105,7 +123,9 @@ def _draw_slope(project: Project, wanted: FigureRequest) -> charts.Chart:
 
 
 def _compare_boards(project: Project, wanted: FigureRequest) -> Comparison:
-    return labels.compare(project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy)
+    return labels.compare(
+        project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy
+    )
 
 
 def _draw_significance(project: Project, wanted: FigureRequest) -> charts.Chart | None:
@@ -116,7 +136,12 @@ def _draw_significance(project: Project, wanted: FigureRequest) -> charts.Chart 
 
 def _draw_queries(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     board = next(iter(_find_boards(project, wanted).values()))
-    first, second = (*wanted.runs, *(run for run in board.scores if run not in wanted.runs), "", "")[:2]
+    first, second = (
+        *wanted.runs,
+        *(run for run in board.scores if run not in wanted.runs),
+        "",
+        "",
+    )[:2]
     points = study.query_points(project, board, first, board, second)
     return charts.query_scatter(points, first, second, alike=True) if points.points else None
 
@@ -140,12 +165,16 @@ def _draw_topics(project: Project, wanted: FigureRequest) -> charts.Chart | None
     return charts.topic_chart(rows, order) if (rows := exams.by_topic(answers)) else None
 
 
-def _item_curves_drawer(title: str, values: Callable[..., Any]) -> Callable[[Project, FigureRequest], charts.Chart]:
+def _item_curves_drawer(
+    title: str, values: Callable[..., Any]
+) -> Callable[[Project, FigureRequest], charts.Chart]:
     def draw_curves(project: Project, wanted: FigureRequest) -> charts.Chart:
         analysis = exams.fit_abilities(project, wanted.exam)
         curves = values(item_response.GRID, analysis.fit.items).T.tolist()
         names = [row.item for row in analysis.items]
-        return charts.ability_curves(dict(zip(names, curves, strict=True)), analysis.fit.theta.tolist(), title)
+        return charts.ability_curves(
+            dict(zip(names, curves, strict=True)), analysis.fit.theta.tolist(), title
+        )
 
     return draw_curves
 
@@ -177,7 +206,9 @@ FIGURES: dict[str, Callable[[Project, FigureRequest], charts.Chart | None]] = {
     "coverage": _draw_coverage,
     "examinees": _draw_examinees,
     "topics": _draw_topics,
-    "characteristic-curves": _item_curves_drawer("Probability of a right answer", item_response.answer_probability),
+    "characteristic-curves": _item_curves_drawer(
+        "Probability of a right answer", item_response.answer_probability
+    ),
     "item-information": _item_curves_drawer("Information", item_response.answer_information),
     "information": _draw_information,
     "shortening": _draw_shortening,
@@ -221,7 +252,9 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
         *(_question_sections(project, board.policy) if wanted.questions else []),
     ]
     title = f"{project.name}: {board.measure}"
-    return exchange.report_html(title, summary.says, [section for section in sections if section.parts])
+    return exchange.report_html(
+        title, summary.says, [section for section in sections if section.parts]
+    )
 
 
 def _make_figure(caption: str, chart: charts.Chart) -> exchange.Figure:
@@ -231,7 +264,9 @@ def _make_figure(caption: str, chart: charts.Chart) -> exchange.Figure:
 Parts = Iterator[str | tuple[str, ...] | Table | exchange.Figure]
 
 
-def _leaderboard_parts(project: Project, summary: board_summary.BoardSummary, policy: Policy) -> Parts:
+def _leaderboard_parts(
+    project: Project, summary: board_summary.BoardSummary, policy: Policy
+) -> Parts:
     board = summary.board
     if exchange.is_demo(project):
         yield exchange.MADE_COLLECTION
@@ -239,7 +274,8 @@ def _leaderboard_parts(project: Project, summary: board_summary.BoardSummary, po
         yield note
     head = ["Rank", "System", board.measure, "Standard error", "Queries"]
     rows: list[list[exchange.Cell]] = [
-        [system.rank, system.run, system.score, system.std_error, system.queries] for system in board.systems
+        [system.rank, system.run, system.score, system.std_error, system.queries]
+        for system in board.systems
     ]
     if summary.official is not None:
         name = f"{summary.official.source} {summary.official.measure}"
@@ -251,8 +287,8 @@ def _leaderboard_parts(project: Project, summary: board_summary.BoardSummary, po
     yield Table(f"Systems by {board.measure}", head, rows)
     if board.systems:
         yield _make_figure(
-            "Scores with one standard error. Lines on the right join systems that are not separated (paired t test,"
-            " Holm's method).",
+            "Scores with one standard error. Lines on the right join systems that are not separated"
+            " (paired t test, Holm's method).",
             charts.leaderboard_chart(board, summary.groups.groups),
         )
         if parse_measure(board.measure).takes_grades:
@@ -262,10 +298,13 @@ def _leaderboard_parts(project: Project, summary: board_summary.BoardSummary, po
 def _coverage_part(project: Project, policy: Policy) -> str | exchange.Figure:
     curves = labels.complete_curves(project, policy, labels.DEFAULT_MAX_K)
     if curves.board.few_complete:
-        return f"No curves of coverage: they need {labels.FEWEST_COMPLETE} complete queries. {curves.says_queries}"
+        return (
+            f"No curves of coverage: they need {labels.FEWEST_COMPLETE} complete queries."
+            f" {curves.says_queries}"
+        )
     return _make_figure(
-        "Share of the questions that the first passages answer, for the best systems, with one standard error."
-        f" {curves.says_queries}",
+        "Share of the questions that the first passages answer, for the best systems, with one"
+        f" standard error. {curves.says_queries}",
         charts.coverage_chart(curves, curves.order(policy.cutoff)[:LINES]),
     )
 
@@ -278,9 +317,15 @@ def _agreement_parts(project: Project, compared: Comparison | None, policy: Poli
     if correlation.undefined:
         yield f"Correlation with {official.source} is undefined: {correlation.undefined}"
     else:
-        coefficients = (correlation.spearman, correlation.kendall, correlation.tau_ap, correlation.pearson)
+        coefficients = (
+            correlation.spearman,
+            correlation.kendall,
+            correlation.tau_ap,
+            correlation.pearson,
+        )
         yield Table(
-            f"Correlation with {official.source} {official.measure} over {correlation.systems} systems",
+            f"Correlation with {official.source} {official.measure} over"
+            f" {correlation.systems} systems",
             ["Spearman", "Kendall (tau-b)", "tau_AP", "Pearson"],
             [list(coefficients)],
             digits=3,
@@ -300,7 +345,10 @@ def _agreement_parts(project: Project, compared: Comparison | None, policy: Poli
     yield Table(
         f"Labels (rows) and judgments of {official.source} (columns): numbers of passages",
         ["Label", *map(str, table.column_names)],
-        [[str(name), *counts] for name, counts in zip(table.row_names, table.counts.tolist(), strict=True)],
+        [
+            [str(name), *counts]
+            for name, counts in zip(table.row_names, table.counts.tolist(), strict=True)
+        ],
     )
     kappa = both.merged.kappa
     yield (
@@ -314,7 +362,9 @@ def _sample_parts(project: Project, board: Leaderboard, measure: str, policy: Po
     queries = study.sample_queries(project, board)
     questions = study.sample_questions(project, measure, policy)
     if queries:
-        yield _make_figure(study.says_queries(queries), charts.sample_chart(queries, "separable", "Queries"))
+        yield _make_figure(
+            study.says_queries(queries), charts.sample_chart(queries, "separable", "Queries")
+        )
     if questions:
         yield _make_figure(
             f"{study.says_questions(questions)} {study.SAMPLE_LIMITS}",
@@ -363,9 +413,10 @@ def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -
     yield Table("Scoring settings", ["Setting", "Value"], list(settings.items()))
     queries = counts["queries"] - counts["exams"]
     yield (
-        f"The collection has {queries:,} queries, {counts['passages']:,} passages and {counts['runs']:,} runs."
-        f" The bank has {len(questions):,} active questions. Of {state.needed:,} needed pairs of question and passage,"
-        f" {state.graded:,} are graded, {state.failed:,} failed and {state.ungraded:,} are ungraded."
+        f"The collection has {queries:,} queries, {counts['passages']:,} passages and"
+        f" {counts['runs']:,} runs. The bank has {len(questions):,} active questions. Of"
+        f" {state.needed:,} needed pairs of question and passage, {state.graded:,} are graded,"
+        f" {state.failed:,} failed and {state.ungraded:,} are ungraded."
     )
     if spec.method in GRADERS:
         yield GRADERS[spec.method].about
@@ -377,7 +428,9 @@ def _question_sections(project: Project, policy: Policy) -> Iterator[Section]:
     exams = bank.exam_queries(project, bank.check_version(project, policy.bank_version))
     by_query = group_pairs(
         (one.query_id, one.text or one.question_id)
-        for one in bank.unsealed_questions(project, bank.list_questions(project, policy.bank_version))
+        for one in bank.unsealed_questions(
+            project, bank.list_questions(project, policy.bank_version)
+        )
         if one.active and one.query_id not in exams
     )
     for query, texts in by_query.items():

@@ -1,7 +1,7 @@
 """The list of operations: functions that are registered with a name, a role and a request.
 
-The request of an operation consists of the parameters of its function. Each is annotated with an `Option` or an
-`Argument`, which holds its help. The shell and the API are made from this list.
+The request of an operation consists of the parameters of its function. Each is annotated with an
+`Option` or an `Argument`, which holds its help. The shell and the API are made from this list.
 
 Modules of operations import from here everything with which an operation is declared.
 """
@@ -27,7 +27,12 @@ from .describing import (
     Parameter,
 )
 from .opening import Opening as Opening
-from .output import Output as Output, TextOutput as TextOutput, at_most_one as at_most_one, exactly_one as exactly_one
+from .output import (
+    Output as Output,
+    TextOutput as TextOutput,
+    at_most_one as at_most_one,
+    exactly_one as exactly_one,
+)
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,17 @@ class Request:
     @property
     def flat(self) -> tuple[Parameter, ...]:
         """All parameters, including those of gathered arguments."""
-        within = ((part,) if isinstance(part, Parameter) else part[1].flat for part in self.parts.values())
+        within = (
+            (part,) if isinstance(part, Parameter) else part[1].flat for part in self.parts.values()
+        )
         return tuple(one for parameters in within for one in parameters)
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the function, without the special ones."""
         return {
-            name: values[name] if isinstance(part, Parameter) else part[0](**part[1].arguments(values))
+            name: values[name]
+            if isinstance(part, Parameter)
+            else part[0](**part[1].arguments(values))
             for name, part in self.parts.items()
         }
 
@@ -64,8 +73,10 @@ class Operation:
         name: its words after `exam`.
         run: the function.
         act: its act in the table of roles.
-        reads: whether it leaves the project unchanged; a function of the values if that depends on them.
-        at_shell: whether it works on files of a computer, so that only a shell of this computer can run it.
+        reads: whether it leaves the project unchanged; a function of the values if that depends on
+            them.
+        at_shell: whether it works on files of a computer, so that only a shell of this computer can
+            run it.
         not_json: parameters that select another form than JSON.
     """
 
@@ -111,7 +122,8 @@ class Operation:
         """Run it.
 
         Args:
-            given: values of the right types by the names of parameters; a missing value gets its default.
+            given: values of the right types by the names of parameters; a missing value gets its
+                default.
             opening: opens the project.
 
         Raises:
@@ -147,13 +159,16 @@ def operation(
     Args:
         name: its words after `exam`.
         act: its act in the table of roles.
-        reads: whether it leaves the project unchanged; a function of the values if that depends on them.
+        reads: whether it leaves the project unchanged; a function of the values if that depends on
+            them.
         at_shell: whether only a shell of this computer may run it.
         not_json: parameters that select another form than JSON.
     """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        OPERATIONS[name] = Operation(name, run, act, reads, at_shell, tuple(not_json), _read_request(run))
+        OPERATIONS[name] = Operation(
+            name, run, act, reads, at_shell, tuple(not_json), _read_request(run)
+        )
         return run
 
     return register
@@ -165,7 +180,14 @@ def _read_request(run: Callable[..., Any]) -> Request:
     special = set()
     for declared in signature(run).parameters.values():
         hint = hints[declared.name]
-        mark = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Option | Gathered)), None)
+        mark = next(
+            (
+                one
+                for one in getattr(hint, "__metadata__", ())
+                if isinstance(one, Option | Gathered)
+            ),
+            None,
+        )
         if mark is None:
             special.add(declared.name)
         elif isinstance(mark, Gathered):
@@ -179,23 +201,33 @@ def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     kinds = [hint]
     if get_origin(hint) in (Union, types.UnionType):
         kinds = [one for one in get_args(hint) if one is not type(None)]
-    many = get_origin(kinds[0]) in (tuple, Sequence) or getattr(get_origin(kinds[0]), "__name__", "") == "Sequence"
+    many = (
+        get_origin(kinds[0]) in (tuple, Sequence)
+        or getattr(get_origin(kinds[0]), "__name__", "") == "Sequence"
+    )
     # The text of a value with several types is parsed later.
     kind = str if len(kinds) > 1 else get_args(kinds[0])[0] if many else kinds[0]
     if get_origin(kind) is Literal:
         option.choices = option.choices or get_args(kind)
         kind = type(get_args(kind)[0])
     if kind is Path and option.file is None:
-        raise TypeError(f"{declared.name} names a file, but does not say for what: a server would use its own files")
+        raise TypeError(
+            f"{declared.name} names a file, but does not say for what: a server"
+            " would use its own files"
+        )
     missing = declared.default is Declared.empty
     required = missing and option.default is None
-    return Parameter(declared.name, option, kind, many, None if missing else declared.default, required)
+    return Parameter(
+        declared.name, option, kind, many, None if missing else declared.default, required
+    )
 
 
 def _check_author(author: str) -> str:
     name = as_name(author)
     if not name:
-        raise InputError("empty-name", "The author's name is empty.", "Use --author NAME, or remove --author.")
+        raise InputError(
+            "empty-name", "The author's name is empty.", "Use --author NAME, or remove --author."
+        )
     return name
 
 

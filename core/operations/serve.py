@@ -25,11 +25,22 @@ def serve(
     if opening.file is not None:
         if not opening.file.exists():
             raise InputError(
-                "no-such-project", f"No project at '{opening.file}'.", "Create it with exam init or exam demo."
+                "no-such-project",
+                f"No project at '{opening.file}'.",
+                "Create it with exam init or exam demo.",
             )
         environment["EXAM_PROJECT"] = str(opening.file.resolve())
     # -P: imports ignore the working folder, which may have a `pages` folder of its own.
-    command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP_FOLDER / "app.py"), "--server.port", str(port)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "streamlit",
+        "run",
+        str(APP_FOLDER / "app.py"),
+        "--server.port",
+        str(port),
+    ]
     if IS_CLONE:
         # Streamlit reads .streamlit/secrets.toml from the working folder.
         os.chdir(APP_FOLDER)
@@ -39,7 +50,8 @@ def serve(
         # Ctrl+C reaches the app too. This process waits until the app has closed its projects.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(subprocess.run(command, env=environment, check=False).returncode)
-    # The app replaces this process, so that a signal to the command stops the app and frees the project.
+    # The app replaces this process, so that a signal to the command stops the app and frees the
+    # project.
     os.execve(sys.executable, command, environment)
 
 

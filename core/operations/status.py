@@ -15,7 +15,9 @@ from .registry import Output, Project, operation
 def status(
     project: Project,
 ) -> Output:
-    """Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."""
+    """Show the contents of the project, and the billed and estimated cost of jobs that called an
+    endpoint.
+    """
     speaking = len(speaking_passages(project))
     contents = {**project_counts(project), **judged_queries(project).as_dict()}
     paid: Sequence[Any] = ()
@@ -25,12 +27,25 @@ def status(
 
         paid = bills_of(project)
     bills = [asdict(bill) for bill in paid]
-    output = Output({**contents, "passages that speak to the grader": speaking, "bills": bills}).table(
+    output = Output(
+        {**contents, "passages that speak to the grader": speaking, "bills": bills}
+    ).table(
         ("content", "count"), [*contents.items(), ("passages that address the grader", speaking)]
     )
     if paid:
         output.table(
-            ("job", "grader", "state", "calls", "estimated", "tokens", "estimated", "off by", "cost", "estimated"),
+            (
+                "job",
+                "grader",
+                "state",
+                "calls",
+                "estimated",
+                "tokens",
+                "estimated",
+                "off by",
+                "cost",
+                "estimated",
+            ),
             [
                 (
                     str(bill.job),

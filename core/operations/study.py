@@ -1,4 +1,6 @@
-"""Commands that study a leaderboard: its basis, significance, and agreement with the official leaderboard."""
+"""Commands that study a leaderboard: its basis, significance, and agreement with the official
+leaderboard.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,10 @@ def curve(
         ("run", *(f"@{k}" for k in shown)),
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in curves.curves],
     )
-    ends = f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if other runs pool them."
+    ends = (
+        f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if"
+        " other runs pool them."
+    )
     return output.note(curves.says_queries, ends if max_k > curves.pool_depth else None)
 
 
@@ -79,13 +84,15 @@ def curve(
 def sample_size(
     project: Project,
     *,
-    measure: Annotated[str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
+    measure: Annotated[
+        str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")
+    ] = DEFAULT_MEASURE,
     policy: PolicyOptions,
 ) -> Output:
     """Show the effect of fewer queries, and of fewer questions per query, on the leaderboard.
 
-    Each row is the mean over random samples of this size: the smallest difference that is separated (median over pairs
-    of systems), and Kendall's tau with the whole leaderboard.
+    Each row is the mean over random samples of this size: the smallest difference that is separated
+    (median over pairs of systems), and Kendall's tau with the whole leaderboard.
     """
     queries = sample_queries(project, leaderboard(project, measure, "exam", policy))
     questions = sample_questions(project, measure, policy)
@@ -94,7 +101,9 @@ def sample_size(
     for name, sizes in found.items():
         columns = (name, "separable", "kendall", "lowest", "highest")
         output.table(columns, [tuple(vars(size).values()) for size in sizes])
-    return output.note(says_queries(queries), says_questions(questions), SAMPLE_LIMITS if questions else None)
+    return output.note(
+        says_queries(queries), says_questions(questions), SAMPLE_LIMITS if questions else None
+    )
 
 
 @operation("selection", act="read the bank", reads=True)
@@ -102,28 +111,59 @@ def selection(
     project: Project,
     *,
     against: Annotated[str, Option(help="Source of judgments to compare with.")] = "judgments",
-    top_k: Annotated[int, Option(help="Passages to classify per run and query.", least=1)] = DEFAULT_TOP_K,
+    top_k: Annotated[
+        int, Option(help="Passages to classify per run and query.", least=1)
+    ] = DEFAULT_TOP_K,
     measures: Annotated[
         tuple[str, ...],
-        Option("--measure", help=f"Measure; may be repeated. Default: {', '.join(SELECTION_MEASURES)}."),
+        Option(
+            "--measure", help=f"Measure; may be repeated. Default: {', '.join(SELECTION_MEASURES)}."
+        ),
     ] = (),
     unjudged_zero: Annotated[bool, Option(help="Count unjudged passages as non-relevant.")] = False,
-    unreadable_no: Annotated[bool, Option(help="Count the grader's unreadable replies as non-relevant.")] = False,
+    unreadable_no: Annotated[
+        bool, Option(help="Count the grader's unreadable replies as non-relevant.")
+    ] = False,
     queries: QueriesOption = "common",
     policy: PolicyOptions,
 ) -> Output:
     """Compare a grader with judgments: relevant passages, and the best system by each measure."""
     comparison = compare_selection(
-        project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
+        project,
+        against,
+        policy,
+        top_k,
+        measures or SELECTION_MEASURES,
+        unjudged_zero,
+        unreadable_no,
+        queries,
     )
     return (
         Output(comparison.as_dict())
         .line(f"{comparison.grader} compared with {comparison.against}, top {comparison.top_k}")
         .line(_verdicts_line(comparison.verdicts, unreadable_no))
         .table(
-            ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
+            (
+                "passages of",
+                "precision",
+                "recall",
+                "F1",
+                "accuracy",
+                "compared",
+                "unlabelled",
+                "unjudged",
+            ),
             [
-                (name, c.precision, c.recall, c.f1, c.accuracy, c.compared, c.unlabelled, c.unjudged)
+                (
+                    name,
+                    c.precision,
+                    c.recall,
+                    c.f1,
+                    c.accuracy,
+                    c.compared,
+                    c.unlabelled,
+                    c.unjudged,
+                )
                 for name, c in [("all runs", comparison.overall), *comparison.per_run.items()]
             ],
         )
@@ -163,48 +203,70 @@ def unjudged(
     project: Project,
     *,
     runs: OnlyRuns = (),
-    top_k: Annotated[int | None, Option(help="Passages per run and query. Default: the pool depth.", least=1)] = None,
-    listed: Annotated[int, Option("--list", help="Passages to list for grading next, per run.", least=0)] = LISTED,
+    top_k: Annotated[
+        int | None, Option(help="Passages per run and query. Default: the pool depth.", least=1)
+    ] = None,
+    listed: Annotated[
+        int, Option("--list", help="Passages to list for grading next, per run.", least=0)
+    ] = LISTED,
     policy: PolicyOptions,
 ) -> Output:
     """Show the share of each run with a label or a judgment, and list passages to grade next."""
     coverage = find_unjudged(project, policy, top_k, runs or None, listed)
     output = Output(asdict(coverage)).table(
         ("run", "source", f"Judged@{coverage.top_k}", "judged", "of"),
-        [(share.run, share.source, share.judged, share.known, share.top) for share in coverage.shares],
+        [
+            (share.run, share.source, share.judged, share.known, share.top)
+            for share in coverage.shares
+        ],
     )
     for run in coverage.to_grade:
         if run.ungraded or run.failed:
             hint = _grading_hint(project, policy, run)
-            output.note(f"{run.run}: {how_many(run.ungraded, 'pairs')} ungraded, {run.failed:,} failed. {hint}")
+            output.note(
+                f"{run.run}: {how_many(run.ungraded, 'pairs')} ungraded,"
+                f" {run.failed:,} failed. {hint}"
+            )
         if run.not_pooled:
             output.note(
                 f"{run.run}: {how_many(run.not_pooled, 'passages')} not pooled."
-                f" The pool ends at rank {coverage.pool_depth}. Run: exam pool --depth {coverage.top_k}"
+                f" The pool ends at rank {coverage.pool_depth}. Run: exam pool --depth"
+                f" {coverage.top_k}"
             )
         if run.without_text:
             output.note(
-                f"{run.run}: {how_many(run.without_text, 'passages')} without text. Run: exam import passages FILE"
+                f"{run.run}: {how_many(run.without_text, 'passages')} without text. Run: exam"
+                " import passages FILE"
             )
     return output
 
 
 def _grading_hint(project: Project, policy: Policy, run: ToGrade) -> str:
-    """Return the command that grades the missing pairs of a run, by the grader of the shown labels."""
+    """Return the command that grades a run's missing pairs, by the grader of the shown labels."""
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []
-    return how_to_grade(project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry)
+    return how_to_grade(
+        project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry
+    )
 
 
 @operation("significance", act="see boards", reads=True)
 def significance(
     project: Project,
     *,
-    measure: Annotated[str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
+    measure: Annotated[
+        str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")
+    ] = DEFAULT_MEASURE,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
-    test: Annotated[str, Option(help="Significance test, paired over queries.", choices=TESTS)] = "t",
-    correction: Annotated[str, Option(help="Correction for multiple comparisons.", choices=CORRECTIONS)] = "holm",
-    baseline: Annotated[str | None, Option(help="System to compare with. Default: the best.", metavar="RUN")] = None,
+    test: Annotated[
+        str, Option(help="Significance test, paired over queries.", choices=TESTS)
+    ] = "t",
+    correction: Annotated[
+        str, Option(help="Correction for multiple comparisons.", choices=CORRECTIONS)
+    ] = "holm",
+    baseline: Annotated[
+        str | None, Option(help="System to compare with. Default: the best.", metavar="RUN")
+    ] = None,
     permutations: Annotated[
         int, Option(help="Minimum permutations of the randomisation test.", most=100 * MOST_DRAWS)
     ] = PERMUTATIONS,
@@ -213,7 +275,9 @@ def significance(
 ) -> Output:
     """Show which systems differ significantly from the best system or from a baseline."""
     board = leaderboard(project, measure, source, policy)
-    rows = compare_systems(board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed)
+    rows = compare_systems(
+        board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed
+    )
     against = baseline or next((system.run for system in board.systems), None)
     output = Output(
         {
@@ -226,16 +290,27 @@ def significance(
             "systems": [row.as_dict() for row in rows],
         }
     )
-    output.line(f"{board.measure} ({board.source}), baseline {against}, test {test}, correction {correction}")
+    output.line(
+        f"{board.measure} ({board.source}), baseline {against}, test {test},"
+        f" correction {correction}"
+    )
     answers = {True: "yes", False: "no", None: None}
     output.table(
         ("run", "difference", "bars overlap", "queries", "p", "corrected", "differs", "undefined"),
         [
-            (r.run, r.difference, answers[r.error_bars_overlap], r.queries, r.p, r.corrected, answers[r.differs],
-             r.undefined or "")
+            (
+                r.run,
+                r.difference,
+                answers[r.error_bars_overlap],
+                r.queries,
+                r.p,
+                r.corrected,
+                answers[r.differs],
+                r.undefined or "",
+            )
             for r in rows
         ],
-    )  # fmt: skip
+    )
     return output.note(board.says_ungraded)
 
 
@@ -258,7 +333,10 @@ def meta(
     against: Annotated[
         tuple[str, ...],
         Option(
-            help="Official leaderboard: judgments, a source, or an imported leaderboard; may be repeated.",
+            help=(
+                "Official leaderboard: judgments, a source, or an imported"
+                " leaderboard; may be repeated."
+            ),
             metavar="NAME",
         ),
     ],
@@ -266,14 +344,18 @@ def meta(
         tuple[str, ...],
         Option(
             "--row",
-            help="Grader (exam: the default grader), source of judgments, or leaderboard; may be repeated."
-            " Default: all.",
+            help="Grader (exam: the default grader), source of judgments, or leaderboard; may be"
+            " repeated. Default: all.",
             metavar="NAME",
         ),
     ] = (),
     measures: Annotated[
         tuple[str, ...],
-        Option("--measure", help=f"Measure; may be repeated. Default: {', '.join(META_MEASURES)}.", metavar="NAME"),
+        Option(
+            "--measure",
+            help=f"Measure; may be repeated. Default: {', '.join(META_MEASURES)}.",
+            metavar="NAME",
+        ),
     ] = (),
     min_ratings: Annotated[
         tuple[int, ...],
@@ -284,15 +366,18 @@ def meta(
         ),
     ] = (),
     rules: Annotated[
-        tuple[str, ...], Option("--label", help="Label rule; may be repeated.", metavar="max|support:M|mean")
+        tuple[str, ...],
+        Option("--label", help="Label rule; may be repeated.", metavar="max|support:M|mean"),
     ] = ("max",),
     versions: Annotated[
-        tuple[int, ...], Option("--bank-version", help="Bank version; may be repeated. Default: the newest.")
+        tuple[int, ...],
+        Option("--bank-version", help="Bank version; may be repeated. Default: the newest."),
     ] = (),
     unweighted: Annotated[bool, Option(help="Ignore the weights of questions.")] = False,
     no_overrides: Annotated[bool, Option(help="Ignore overrides.")] = False,
     against_measure: Annotated[
-        str | None, Option(help="Official measure for all columns. Default: the measure of each column.")
+        str | None,
+        Option(help="Official measure for all columns. Default: the measure of each column."),
     ] = None,
     min_judgment: Annotated[
         int | None,
@@ -303,14 +388,25 @@ def meta(
         ),
     ] = None,
     skipped: Annotated[
-        str, Option(help="Score of a query that a run skipped: zero, or ignore the query.", choices=["zero", "ignore"])
+        str,
+        Option(
+            help="Score of a query that a run skipped: zero, or ignore the query.",
+            choices=["zero", "ignore"],
+        ),
     ] = "zero",
     coefficients: Annotated[
         tuple[str, ...],
-        Option("--coefficient", help="Rank correlation; may be repeated. Default: all.", choices=COEFFICIENTS),
+        Option(
+            "--coefficient",
+            help="Rank correlation; may be repeated. Default: all.",
+            choices=COEFFICIENTS,
+        ),
     ] = (),
     ties: Annotated[
-        str, Option(help="Ties: average ranks, or the mean of random orders.", choices=["average", "random"])
+        str,
+        Option(
+            help="Ties: average ranks, or the mean of random orders.", choices=["average", "random"]
+        ),
     ] = "average",
     repeats: Annotated[int, Option(help="Number of random orders.", most=MOST_DRAWS)] = 10,
     within_error: Annotated[
@@ -331,9 +427,9 @@ def meta(
 ) -> Output:
     """Correlate graders and other sources with the official leaderboard.
 
-    Each row is a grader, a source of judgments or an imported leaderboard at one min rating. Each measure has a column
-    for Spearman, Kendall and tau_AP.
-    """  # fmt: skip
+    Each row is a grader, a source of judgments or an imported leaderboard at one min rating. Each
+    measure has a column for Spearman, Kendall and tau_AP.
+    """
     policy = Policy(
         weighted=not unweighted,
         overrides=not no_overrides,
@@ -341,23 +437,47 @@ def meta(
         skipped=cast(Skipped, skipped),
     )
     shown = coefficients or COEFFICIENTS
-    rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
+    rows = choose_rows(
+        project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy
+    )
     result = meta_table(
-        project, rows, against, measures or META_MEASURES, against_measure, policy, cast(Ties, ties), repeats,
-        within_error, samples, queries=queries,
-    )  # fmt: skip
+        project,
+        rows,
+        against,
+        measures or META_MEASURES,
+        against_measure,
+        policy,
+        cast(Ties, ties),
+        repeats,
+        within_error,
+        samples,
+        queries=queries,
+    )
     if latex:
         return Output().text(meta_latex(result, shown))
     if tsv:
         return Output().text(meta_tsv(result, shown))
     output = Output(result.as_dict()).table(
-        ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in result.columns for name in shown)),
+        (
+            "row",
+            "min rating",
+            "queries",
+            *(f"{c.title} {TITLES[name]}" for c in result.columns for name in shown),
+        ),
         [
-            (row.name, row.min_rating, row.queries, *(_cell_text(cell, name) for cell in row.cells for name in shown))
+            (
+                row.name,
+                row.min_rating,
+                row.queries,
+                *(_cell_text(cell, name) for cell in row.cells for name in shown),
+            )
             for row in result.rows
         ],
     )
-    reasons = [f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})" for reason, where in result.reasons().items()]
+    reasons = [
+        f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})"
+        for reason, where in result.reasons().items()
+    ]
     return output.note(make_caption(result, "marked *", "marked +", "marked -"), *reasons)
 
 

@@ -1,4 +1,6 @@
-"""Commands about live targets: record snapshots of an endpoint, watch it, and compare two snapshots."""
+"""Commands about live targets: record snapshots of an endpoint, watch it, and compare two
+snapshots.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,15 @@ def freeze(
     *,
     file: ExistingFile,
     name: Annotated[str, Option(help="Name of the new run.")],
-    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
+    queries: Annotated[
+        tuple[str, ...], Option("--query", help="Only this query; may be repeated.")
+    ] = (),
     allow_failed: Annotated[bool, Option(help="Keep the snapshot even if queries failed.")] = False,
 ) -> Output:
     """Query the endpoint that FILE describes, and record its results as a run or as responses.
 
-    If the command is interrupted, run it again with the same name. Only the remaining queries are sent.
+    If the command is interrupted, run it again with the same name. Only the remaining queries are
+    sent.
     """
     asked = read_target(read_text_file(file), file.name)
     found = _freeze_target(project, asked, name, queries or None, allow_failed)
@@ -41,10 +46,17 @@ def freeze(
 def _freeze_target(
     project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool
 ) -> Frozen:
-    # The person who runs the command gives the address and the variable of its key together, in one file.
+    # The person who runs the command gives the address and the variable of its key together, in one
+    # file.
     with use_access(extend_access(asked.url, asked.key_variable or None)):
         return answers.take_snapshot(
-            project, asked, name, current_author(), queries, allow_failed, ProgressLines("queries").count
+            project,
+            asked,
+            name,
+            current_author(),
+            queries,
+            allow_failed,
+            ProgressLines("queries").count,
         )
 
 
@@ -55,8 +67,8 @@ def _describe_frozen(frozen: Frozen) -> Iterator[str]:
     if frozen.before:
         yield f"Queries answered earlier and not sent again: {frozen.before:,}."
     yield (
-        f"Queries answered: {frozen.answered:,} of {frozen.queries:,}, {frozen.empty:,} with no results,"
-        f" {len(frozen.failed):,} failed. Saved as {kept}."
+        f"Queries answered: {frozen.answered:,} of {frozen.queries:,}, {frozen.empty:,} with no"
+        f" results, {len(frozen.failed):,} failed. Saved as {kept}."
     )
     if frozen.changed:
         yield f"{how_many(frozen.changed, 'passages')} changed: same id, new text."
@@ -71,7 +83,9 @@ def list_(
     To complete an open snapshot, run exam snapshots add again with its name.
     """
     snapshots = list_snapshots(project)
-    return Output({"freezes": [asdict(snapshot) | {"open": snapshot.open} for snapshot in snapshots]}).table(
+    return Output(
+        {"freezes": [asdict(snapshot) | {"open": snapshot.open} for snapshot in snapshots]}
+    ).table(
         ("name", "target", "started", "by", "queries", "failed", "state"),
         [
             (
@@ -106,18 +120,27 @@ def watch(
     *,
     file: ExistingFile,
     since: Annotated[str, Option(help="Run to compare with.", metavar="RUN")],
-    name: Annotated[str | None, Option(help="Name of the new run. Default: --since with the time.")] = None,
+    name: Annotated[
+        str | None, Option(help="Name of the new run. Default: --since with the time.")
+    ] = None,
     measure: Annotated[str, Option(help="Measure that must not fall.")] = "nDCG@10",
-    source: Annotated[str, Option(help="Source of judgments; `exam` for labels from grades.")] = "judgments",
+    source: Annotated[
+        str, Option(help="Source of judgments; `exam` for labels from grades.")
+    ] = "judgments",
     level: Annotated[
-        float, Option(help="Significance level: a fall with a smaller p-value counts.", least=0, most=1)
+        float,
+        Option(help="Significance level: a fall with a smaller p-value counts.", least=0, most=1),
     ] = LEVEL,
     allow_failed: Annotated[bool, Option(help="Continue even if queries failed.")] = False,
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
     asked = read_target(read_text_file(file), file.name)
-    check_known("unknown-run", "run", run_names(project), since, hint="Take a snapshot: exam snapshots add.")
-    frozen = _freeze_target(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
+    check_known(
+        "unknown-run", "run", run_names(project), since, hint="Take a snapshot: exam snapshots add."
+    )
+    frozen = _freeze_target(
+        project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed
+    )
     if frozen.run is None:
         raise InputError(
             "target-without-passages",
@@ -126,15 +149,15 @@ def watch(
         )
     fall = measure_fall(project, since, frozen.run, measure, source, level=level)
     changes = diff_of_runs(project, since, frozen.run, asked.k)
-    output = Output({"frozen": asdict(frozen), "fall": asdict(fall), "changed_queries": len(changes)}).note(
-        *_describe_frozen(frozen), _describe_fall(fall, len(changes))
-    )
+    output = Output(
+        {"frozen": asdict(frozen), "fall": asdict(fall), "changed_queries": len(changes)}
+    ).note(*_describe_frozen(frozen), _describe_fall(fall, len(changes)))
     if fall.fell:
         output.failing(
             GradingError(
                 "measure-fell",
-                f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise"
-                f" (p = {fall.p:.4f}).",
+                f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than"
+                f" noise (p = {fall.p:.4f}).",
                 f"Compare the runs: exam snapshots compare {since} {frozen.run}.",
             )
         )
@@ -145,8 +168,8 @@ def _describe_fall(fall: Fall, changed: int) -> str:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
     return (
         f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"
-        f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance}, {fall.queries:,} queries)."
-        f" Queries with different top results: {changed:,}."
+        f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance},"
+        f" {fall.queries:,} queries). Queries with different top results: {changed:,}."
     )
 
 
@@ -158,7 +181,9 @@ def diff(
     after: Annotated[str, Argument(metavar="RUN")],
     depth: Annotated[int, Option(help="Number of top ranks to compare.", least=1)] = 10,
 ) -> Output:
-    """List queries whose top results or answers differ between two runs, largest difference first."""
+    """List queries whose top results or answers differ between two runs, largest difference
+    first.
+    """
     differences = diff_of_runs(project, before, after, depth)
     rows: list[tuple[Any, ...]] = [
         (

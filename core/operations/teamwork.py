@@ -1,4 +1,6 @@
-"""Commands for people who share a project: work, guidelines, blind double assignments and their adjudication."""
+"""Commands for people who share a project: work, guidelines, blind double assignments and their
+adjudication.
+"""
 
 from __future__ import annotations
 
@@ -91,13 +93,20 @@ def due(
     project: Project,
     *,
     queries: Annotated[Sequence[str], Argument(metavar="QUERY...")],
-    day: Annotated[datetime | None, Option("--by", help="Due date. Without it, the due date is removed.")] = None,
-    person: Annotated[str | None, Option(help="Only for this person. Default: all assessors of the query.")] = None,
+    day: Annotated[
+        datetime | None, Option("--by", help="Due date. Without it, the due date is removed.")
+    ] = None,
+    person: Annotated[
+        str | None, Option(help="Only for this person. Default: all assessors of the query.")
+    ] = None,
     author: Author,
 ) -> str:
     """Set or remove the due date of queries."""
     set_due(project, queries, None if day is None else day.date(), author, person)
-    return f"{how_many(len(queries), 'queries')}: {'no due date' if day is None else f'due by {day:%Y-%m-%d}'}."
+    return (
+        f"{how_many(len(queries), 'queries')}:"
+        f" {'no due date' if day is None else f'due by {day:%Y-%m-%d}'}."
+    )
 
 
 @operation("work done", act="mark work")
@@ -110,7 +119,9 @@ def done(
     """Mark your queries as done."""
     for query in queries:
         mark_done(project, query, True, author)
-    return f"{how_many(len(queries), 'queries')} marked as done. To undo this: exam work reopen QUERY"
+    return (
+        f"{how_many(len(queries), 'queries')} marked as done. To undo this: exam work reopen QUERY"
+    )
 
 
 @operation("work reopen", act="mark work")
@@ -130,7 +141,9 @@ def reopen(
 def show(
     project: Project,
     *,
-    query_id: Annotated[str | None, Option("--query", help="Also show the guidelines of this query.")] = None,
+    query_id: Annotated[
+        str | None, Option("--query", help="Also show the guidelines of this query.")
+    ] = None,
 ) -> Output:
     """Show the guidelines of the project and of a query."""
     found = guidelines_of(project, query_id)
@@ -145,23 +158,32 @@ def set_(
     project: Project,
     *,
     file: Annotated[Path, Argument(file="read", exists=True, stdin=True)],
-    query_id: Annotated[str | None, Option("--query", help="Only for this query. Default: the whole project.")] = None,
+    query_id: Annotated[
+        str | None, Option("--query", help="Only for this query. Default: the whole project.")
+    ] = None,
     author: Author,
 ) -> str:
     """Set guidelines from a text FILE (- for standard input). An empty file removes them."""
     text = read_text_file(file)
     set_guidelines(project, text, author, query_id)
-    return f"Guidelines saved, {how_many(len(text.strip()), 'characters')}. The earlier version stays on record."
+    return (
+        f"Guidelines saved, {how_many(len(text.strip()), 'characters')}. The earlier"
+        " version stays on record."
+    )
 
 
 QueryId = Annotated[str, Argument(metavar="QUERY")]
 AssignmentNumber = Annotated[
-    int | None, Option(help="Number of the assignment, if the query has several: see exam assignments list.")
+    int | None,
+    Option(help="Number of the assignment, if the query has several: see exam assignments list."),
 ]
 PassageId = Annotated[str, Option("--passage", help="Id of the passage.")]
 QuestionId = Annotated[
     str | None,
-    Option("--question", help="Question whose rating is adjudicated (default: the judgment of the passage)."),
+    Option(
+        "--question",
+        help="Question whose rating is adjudicated (default: the judgment of the passage).",
+    ),
 ]
 
 
@@ -171,20 +193,33 @@ def assign(
     project: Project,
     *,
     query_id: QueryId,
-    people: Annotated[Sequence[str], Option("--to", help="Name of an assessor; may be repeated.")] = (),
+    people: Annotated[
+        Sequence[str], Option("--to", help="Name of an assessor; may be repeated.")
+    ] = (),
     wanted: Annotated[
-        int | None, Option(help="Number of assessors, at least 2; other assessors can claim free places.")
+        int | None,
+        Option(help="Number of assessors, at least 2; other assessors can claim free places."),
     ] = None,
-    passages: Annotated[Sequence[str], Option("--passage", help="Only this passage; may be repeated.")] = (),
-    sample: Annotated[int | None, Option(help="Number of passages drawn at random from the pool.")] = None,
+    passages: Annotated[
+        Sequence[str], Option("--passage", help="Only this passage; may be repeated.")
+    ] = (),
+    sample: Annotated[
+        int | None, Option(help="Number of passages drawn at random from the pool.")
+    ] = None,
     seed: Annotated[int, Option(help="Seed of the draw.")] = 1,
-    adjudicator: Annotated[str | None, Option(help="Person who may adjudicate, besides the organizers.")] = None,
+    adjudicator: Annotated[
+        str | None, Option(help="Person who may adjudicate, besides the organizers.")
+    ] = None,
     author: Author,
 ) -> str:
     """Assign QUERY, or some of its passages, to several assessors for blind judging."""
-    chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
+    chosen = (
+        sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
+    )
     number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
-    return _describe_double(next(one for one in open_double_assignments(project) if one.key == number))
+    return _describe_double(
+        next(one for one in open_double_assignments(project) if one.key == number)
+    )
 
 
 @operation("assignments join", act="claim work")
@@ -197,7 +232,10 @@ def claim(
 ) -> str:
     """Join the double assignment of QUERY."""
     claim_double(project, query_id, author, number)
-    return f"{author} joined the double assignment of {query_id}. To leave it: exam assignments leave {query_id}"
+    return (
+        f"{author} joined the double assignment of {query_id}. To leave it: exam"
+        f" assignments leave {query_id}"
+    )
 
 
 @operation("assignments leave", act="claim work")
@@ -211,7 +249,10 @@ def decline(
 ) -> str:
     """Decline or leave the double assignment of QUERY."""
     decline_double(project, query_id, author, reason, number)
-    return f"{author} is not in the double assignment of {query_id}. To join it: exam assignments join {query_id}"
+    return (
+        f"{author} is not in the double assignment of {query_id}. To join it: exam assignments"
+        f" join {query_id}"
+    )
 
 
 @operation("assignments remove", act="assign work")
@@ -249,7 +290,9 @@ def list_doubles(
     """List open double assignments and their assessors."""
     listed = open_double_assignments(project)
     kept = ("query_id", "passages", "wanted", "adjudicator", "people", "reasons")
-    records = [{"number": double.key} | {name: asdict(double)[name] for name in kept} for double in listed]
+    records = [
+        {"number": double.key} | {name: asdict(double)[name] for name in kept} for double in listed
+    ]
     return Output({"doubles": records}).table(
         ("query", "number", "passages", "wanted", "assessors", "adjudicator"),
         [
@@ -292,7 +335,15 @@ def agreement(
             row
             for comparison in comparisons
             for row in (
-                (comparison.kind, "all", comparison.n, comparison.same, "", "", _coefficient_text(comparison.alpha)),
+                (
+                    comparison.kind,
+                    "all",
+                    comparison.n,
+                    comparison.same,
+                    "",
+                    "",
+                    _coefficient_text(comparison.alpha),
+                ),
                 *(
                     (
                         comparison.kind,
@@ -328,8 +379,8 @@ def _coefficient_text(coefficient: Coefficient) -> str:
 def _describe_double(double: Double) -> str:
     what = "" if double.passages is None else f" ({how_many(len(double.passages), 'passages')})"
     return (
-        f"{double.query_id}{what}: assigned to {', '.join(double.present) or 'no assessor yet'}. Free places: "
-        f"{double.free}."
+        f"{double.query_id}{what}: assigned to {', '.join(double.present) or 'no assessor yet'}."
+        f" Free places: {double.free}."
     )
 
 
@@ -341,7 +392,9 @@ def list_contested(
     state: Annotated[
         Standing | None,
         Option(
-            help="Only this state. " + "; ".join((f"{name}: {about}" for name, about in STANDINGS.items())) + ".",
+            help="Only this state. "
+            + "; ".join((f"{name}: {about}" for name, about in STANDINGS.items()))
+            + ".",
             choices=get_args(Standing),
         ),
     ] = None,
@@ -356,7 +409,9 @@ def list_contested(
                 row.query_id,
                 row.passage_id,
                 row.question_id or "",
-                ", ".join(f"{name} {'–' if value is None else value}" for name, value in row.given.items()),
+                ", ".join(
+                    f"{name} {'–' if value is None else value}" for name, value in row.given.items()
+                ),
                 "" if row.decision is None else row.decision.value,
             )
             for row in rows
@@ -434,7 +489,8 @@ def history(
     return Output(
         {
             "decisions": [
-                asdict(decision) | {"stated_at": f"{decision.stated_at:%Y-%m-%dT%H:%M:%S}"} for decision in stated
+                asdict(decision) | {"stated_at": f"{decision.stated_at:%Y-%m-%dT%H:%M:%S}"}
+                for decision in stated
             ]
         }
     ).table(

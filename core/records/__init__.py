@@ -1,4 +1,4 @@
-"""The tables of a project: a module for each group of tables, with all statements that write them."""
+"""The tables of a project: a module per group of tables, with all statements that write them."""
 
 from ..store import attach_face
 

@@ -17,26 +17,28 @@ from ._judgments import refresh_pool
 from ._replaced_data import KINDS, Keeper, Replaced
 from ._visible import readable_activity, readable_texts, visible_rows
 
-# The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
-# overrides have their text at the time of the override.
+# The log refers to objects by id or key. Questions are shown with their text at the time of the
+# action. Questions of overrides have their text at the time of the override.
 _TOLD = (
-    "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
-    " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
-    " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text, oq.text) AS query_text,"
-    " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS passage_text,"
+    "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail, coalesce(was.text,"
+    " said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
+    " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text,"
+    " oq.text) AS query_text, coalesce(p.passage_id, op.passage_id) AS passage_id,"
+    " coalesce(t.text, ot.text) AS passage_text,"
     " a.activity_key IN (SELECT activity_key FROM replacements) AS replaced"
     " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
-    "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key FROM {acts}) a"
-    " LEFT JOIN questions asked ON asked.question_id = a.question"
-    " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions JOIN bank_versions"
+    "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key"
+    " FROM {acts}) a LEFT JOIN questions asked ON asked.question_id = a.question"
+    " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at"
+    " FROM question_revisions JOIN bank_versions"
     "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
     " LEFT JOIN {texts} said ON said.text_key = r.text_key"
     " LEFT JOIN {overrides} o ON o.override_key = a.override_key"
     " LEFT JOIN {texts} was ON was.text_key = o.question_text_key"
-    " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key"
-    " LEFT JOIN queries q ON q.query_id = a.query LEFT JOIN queries qq ON qq.query_key = asked.query_key"
-    " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key"
-    " LEFT JOIN passages p ON p.passage_id = a.passage LEFT JOIN passage_texts t ON t.text_key = p.text_key"
+    " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key LEFT JOIN queries q"
+    " ON q.query_id = a.query LEFT JOIN queries qq ON qq.query_key = asked.query_key"
+    " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key LEFT JOIN passages p"
+    " ON p.passage_id = a.passage LEFT JOIN passage_texts t ON t.text_key = p.text_key"
     " LEFT JOIN passages op ON op.passage_key = o.passage_key"
     " LEFT JOIN passage_texts ot ON ot.text_key = op.text_key"
 )
@@ -63,7 +65,8 @@ class Sought:
         who: the person.
         act: name of the action in the log, such as "save bank".
         since, until: the first and the last day.
-        words: text in the names, notes, reasons, questions or queries of the action; case is ignored.
+        words: text in the names, notes, reasons, questions or queries of the action; case is
+            ignored.
     """
 
     who: str | None = None
@@ -104,7 +107,9 @@ class Log:
     acts: list[Act]
 
 
-def list_actions(project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1) -> Log:
+def list_actions(
+    project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1
+) -> Log:
     """Return the actions of people, newest first.
 
     Args:
@@ -112,7 +117,12 @@ def list_actions(project: Project, sought: Sought | None = None, page_size: int 
         page: counted from 1.
     """
     sought = sought or Sought()
-    values: dict[str, Any] = {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
+    values: dict[str, Any] = {
+        "who": sought.who,
+        "act": sought.act,
+        "since": sought.since,
+        "until": sought.until,
+    }
     acts = _SOUGHT.format(activity=readable_activity(project))
     described_sql = functools.partial(
         _TOLD.format, overrides=visible_rows(project, "overrides"), texts=readable_texts(project)
@@ -120,7 +130,10 @@ def list_actions(project: Project, sought: Sought | None = None, page_size: int 
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
         values |= {"escaped": json.dumps(values["words"], ensure_ascii=False)[1:-1]}
-        acts = f"(FROM {acts} WHERE activity_key IN ({_WITH_WORDS.format(told=described_sql(acts=acts))}))"
+        acts = (
+            f"(FROM {acts} WHERE activity_key IN"
+            f" ({_WITH_WORDS.format(told=described_sql(acts=acts))}))"
+        )
     total = project.value(f"SELECT count(*) FROM {acts}", values)
     paged = f" LIMIT {page_size:d} OFFSET {page_size * (max(page, 1) - 1):d}" if page_size else ""
     # Objects are looked up only for the actions of this page.
@@ -131,7 +144,7 @@ def list_actions(project: Project, sought: Sought | None = None, page_size: int 
 
 
 def _brought_back(project: Project) -> frozenset[int]:
-    """Return the keys of the actions whose replaced data was restored, without undone restorations."""
+    """Return the keys of actions whose replaced data was restored, except undone restorations."""
     restored: set[int] = set()
     for key, undone in project.rows(
         "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER)"
@@ -144,7 +157,20 @@ def _brought_back(project: Project) -> frozenset[int]:
 
 
 def _read_act(row: tuple[Any, ...], brought_back: bool) -> Act:
-    key, happened_at, author, act, text, question, question_id, query_id, query, passage_id, passage, replaced = row
+    (
+        key,
+        happened_at,
+        author,
+        act,
+        text,
+        question,
+        question_id,
+        query_id,
+        query,
+        passage_id,
+        passage,
+        replaced,
+    ) = row
     detail = json.loads(text)
     known = {
         **({"question text": question} if question else {}),
@@ -168,11 +194,16 @@ def _read_act(row: tuple[Any, ...], brought_back: bool) -> Act:
 
 def latest_act(project: Project) -> int:
     """Return the number of the newest action; 0 for an empty log."""
-    return int(project.value(f"SELECT coalesce(max(activity_key), 0) FROM {visible_rows(project, 'activity')}"))
+    return int(
+        project.value(
+            f"SELECT coalesce(max(activity_key), 0) FROM {visible_rows(project, 'activity')}"
+        )
+    )
 
 
 def acted_since(project: Project, act: int, name: str) -> list[str]:
-    """Return the names of the other people who changed something after an action. Exports do not count.
+    """Return the names of the other people who changed something after an action. Exports do not
+    count.
 
     Args:
         act: number of the action.
@@ -181,7 +212,8 @@ def acted_since(project: Project, act: int, name: str) -> list[str]:
     return [
         author
         for (author,) in project.rows(
-            f"SELECT DISTINCT author FROM {visible_rows(project, 'activity')} WHERE activity_key > ? AND author <> ?"
+            f"SELECT DISTINCT author FROM {visible_rows(project, 'activity')}"
+            " WHERE activity_key > ? AND author <> ?"
             f" AND NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS} ORDER BY author",
             [act, name],
         )
@@ -193,7 +225,8 @@ def people(project: Project) -> list[str]:
     return [
         name
         for (name,) in project.rows(
-            f"SELECT DISTINCT author FROM {visible_rows(project, 'activity')} ORDER BY lower(author), author"
+            f"SELECT DISTINCT author FROM {visible_rows(project, 'activity')}"
+            " ORDER BY lower(author), author"
         )
     ]
 
@@ -201,12 +234,17 @@ def people(project: Project) -> list[str]:
 def kinds_of_act(project: Project) -> list[str]:
     """Return the names of all kinds of action in the log."""
     return [
-        act for (act,) in project.rows(f"SELECT DISTINCT act FROM {visible_rows(project, 'activity')} ORDER BY act")
+        act
+        for (act,) in project.rows(
+            f"SELECT DISTINCT act FROM {visible_rows(project, 'activity')} ORDER BY act"
+        )
     ]
 
 
 def activity_csv(project: Project, sought: Sought | None = None) -> str:
-    """Return the actions that match as CSV, newest first; cells that could be formulas are neutralised."""
+    """Return the actions that match as CSV, newest first; cells that could be formulas are
+    neutralised.
+    """
     return csv_text(
         ("happened_at", "who", "act", "what", "detail"),
         (
@@ -227,14 +265,16 @@ def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
     return [
         Replaced(*row)
         for row in project.rows(
-            "SELECT kind, name, before, gone, after FROM replacements WHERE activity_key = ? ORDER BY replacement_key",
+            "SELECT kind, name, before, gone, after FROM replacements WHERE activity_key = ?"
+            " ORDER BY replacement_key",
             [activity_key],
         )
     ]
 
 
 def bring_back(project: Project, activity_key: int, author: str) -> list[Replaced]:
-    """Restore the objects that an action of the log replaced. The present ones are kept, so you can undo this.
+    """Restore the objects that an action of the log replaced. The present ones are kept, so you can
+    undo this.
 
     Other changes of the action stay.
 
@@ -245,8 +285,8 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         The restored objects.
 
     Raises:
-        InputError: the action replaced nothing, the project already has the replaced objects, or a text that would be
-            removed is in use.
+        InputError: the action replaced nothing, the project already has the replaced objects, or a
+            text that would be removed is in use.
     """
     project.require("bring back", author=author)
     restored = can_bring_back(project, activity_key)
@@ -258,23 +298,30 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         )
     with project.transaction(act="bring back", author=author) as cursor:
         keeper = Keeper(cursor)
-        tables = sorted({table for entry in restored for table in (*KINDS[entry.kind].tables, *_BESIDE)})
+        tables = sorted(
+            {table for entry in restored for table in (*KINDS[entry.kind].tables, *_BESIDE)}
+        )
         before = _hash_tables(cursor, tables)
         for replacement, kind, key, name in cursor.execute(
-            "SELECT replacement_key, kind, object_key, name FROM replacements WHERE activity_key = ?"
-            " ORDER BY replacement_key",
+            "SELECT replacement_key, kind, object_key, name FROM replacements"
+            " WHERE activity_key = ? ORDER BY replacement_key",
             [activity_key],
         ).fetchall():
             _restore_object(cursor, keeper, replacement, kind, key, name)
         if _hash_tables(cursor, tables) == before:
             raise InputError(
                 "nothing-to-restore",
-                f"Nothing to restore: the project already has everything that action {activity_key} replaced.",
+                "Nothing to restore: the project already has everything that action"
+                f" {activity_key} replaced.",
             )
         refresh_pool(cursor)
         replaced = keeper.settle()
         act = log_action(
-            cursor, author, "bring back", undone=activity_key, restored=[entry.whole for entry in restored]
+            cursor,
+            author,
+            "bring back",
+            undone=activity_key,
+            restored=[entry.whole for entry in restored],
         )
         keeper.record(replaced, act)
     return restored
@@ -285,11 +332,16 @@ _BESIDE = ("runs", "boards", "sources", "passages", "subtopics")
 
 
 def _hash_tables(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
-    """Return a count and a hash of each table, independent of the order of rows, to detect changes."""
-    return [cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0] for table in tables]
+    """Return a count and a hash of each table, independent of row order, to detect changes."""
+    return [
+        cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0]
+        for table in tables
+    ]
 
 
-def _restore_object(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str) -> None:
+def _restore_object(
+    cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str
+) -> None:
     of = KINDS[kind]
     kept = f"replacement_key = {replacement:d}"
     if kind == "passages":
@@ -298,21 +350,27 @@ def _restore_object(cursor: Cursor, keeper: Keeper, replacement: int, kind: str,
         _restore_queries(cursor, keeper, kept)
     else:
         if kind == "citations":
-            where = f"passage_key IN (SELECT passage_key FROM replaced_response_sentences WHERE {kept})"
-            keeper.keep_sentences(f"SELECT passage_key FROM replaced_response_sentences WHERE {kept}")
+            where = (
+                f"passage_key IN (SELECT passage_key FROM replaced_response_sentences WHERE {kept})"
+            )
+            keeper.keep_sentences(
+                f"SELECT passage_key FROM replaced_response_sentences WHERE {kept}"
+            )
         else:
             where = "true" if of.key is None else f"{of.key} = {key:d}"
             keeper.keep(kind, name, key)
         if kind == "judgments":
             # The removal of its last judgment removed the source too.
             cursor.execute(
-                "INSERT INTO sources SELECT ?, ? WHERE NOT EXISTS (FROM sources WHERE source_key = ?)", [key, name, key]
+                "INSERT INTO sources SELECT ?, ? WHERE NOT EXISTS (FROM sources"
+                " WHERE source_key = ?)",
+                [key, name, key],
             )
         for table in of.tables:
             cursor.execute(f"DELETE FROM {table} WHERE {where}")
             cursor.execute(
-                f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE {kept}"
-                " ORDER BY rowid"
+                f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table}"
+                f" WHERE {kept} ORDER BY rowid"
             )
         if of.named_in:
             changed = ", ".join(f"{column} = r.{column}" for column in of.further)
@@ -324,13 +382,15 @@ def _restore_object(cursor: Cursor, keeper: Keeper, replacement: int, kind: str,
 
 def _restore_passages(cursor: Cursor, keeper: Keeper, kept: str) -> None:
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE returning_texts AS SELECT p.passage_key, p.passage_id, p.text_key,"
+        "CREATE OR REPLACE TEMP TABLE returning_texts AS"
+        " SELECT p.passage_key, p.passage_id, p.text_key,"
         " r.text_key AS old FROM replaced_passages r JOIN passages p USING (passage_key)"
         f" WHERE r.{kept} AND p.text_key IS DISTINCT FROM r.text_key"
     )
     keeper.keep_passages("returning_texts")
     cursor.execute(
-        "UPDATE passages SET text_key = r.old FROM returning_texts r WHERE r.passage_key = passages.passage_key"
+        "UPDATE passages SET text_key = r.old FROM returning_texts r"
+        " WHERE r.passage_key = passages.passage_key"
     )
 
 

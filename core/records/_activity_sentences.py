@@ -22,12 +22,15 @@ def action_sentence(act: str, detail: Detail) -> str:
 
     Args:
         act: name of the action in the log.
-        detail: its values in the log, plus "question text", "query text" and "passage text" if they are known.
+        detail: its values in the log, plus "question text", "query text" and "passage text" if they
+            are known.
     """
     if act in _SENTENCES:
         text = _SENTENCES[act](detail)
     else:
-        phrase = next((phrase for begins, phrase in _PHRASES.items() if act.startswith(begins)), _as_logged)
+        phrase = next(
+            (phrase for begins, phrase in _PHRASES.items() if act.startswith(begins)), _as_logged
+        )
         text = phrase(act, detail)
     return " ".join(text.split())
 
@@ -50,7 +53,9 @@ def place_of(act: str, detail: Detail, ids: Mapping[str, str]) -> Place | None:
     if act == "save bank" and isinstance(detail.get("version"), int):
         version = detail["version"]
         return "changes", {"from-version": str(version - 1), "to-version": str(version)}
-    return next(((screen, {}) for begins, screen in _SCREENS.items() if act.startswith(begins)), None)
+    return next(
+        ((screen, {}) for begins, screen in _SCREENS.items() if act.startswith(begins)), None
+    )
 
 
 _SCREENS = {
@@ -139,9 +144,17 @@ def _import_phrase(act: str, detail: Detail) -> str:
     files = [PurePath(str(file)).name for file in detail.get("files") or []]
     kind = act.removeprefix("import ")
     what = _IMPORTED.get(kind, kind)
-    counts = ", ".join(_count_phrase(value, name) for name, value in (detail.get("counts") or {}).items() if value)
-    said = f"imported {what}" + (f" from {first_few(files)}" if files else "") + (f": {counts}" if counts else "")
-    return said + (f"; replaced {_list_phrase(detail, 'replaced')}" if detail.get("replaced") else "")
+    counts = ", ".join(
+        _count_phrase(value, name) for name, value in (detail.get("counts") or {}).items() if value
+    )
+    said = (
+        f"imported {what}"
+        + (f" from {first_few(files)}" if files else "")
+        + (f": {counts}" if counts else "")
+    )
+    return said + (
+        f"; replaced {_list_phrase(detail, 'replaced')}" if detail.get("replaced") else ""
+    )
 
 
 def _list_phrase(detail: Detail, name: str) -> str:
@@ -150,7 +163,8 @@ def _list_phrase(detail: Detail, name: str) -> str:
 
 def _grading_job_phrase(act: str, detail: Detail) -> str:
     counts = (
-        f"{_count_phrase(detail.get('graded', 0), 'pairs')} graded, {_count_phrase(detail.get('failed', 0), 'failed')}"
+        f"{_count_phrase(detail.get('graded', 0), 'pairs')} graded,"
+        f" {_count_phrase(detail.get('failed', 0), 'failed')}"
     )
     return f"ran grading job {detail.get('job', '')} ({act.removeprefix('job ')}): {counts}"
 
@@ -168,12 +182,17 @@ def _sitting_phrase(act: str, detail: Detail) -> str:
 
 def _answers_job_phrase(act: str, detail: Detail) -> str:
     things, _, how = act.partition(" ")
-    counts = f"{_count_phrase(detail.get('count', 0), things)}, {_count_phrase(detail.get('failed', 0), 'failed')}"
+    counts = (
+        f"{_count_phrase(detail.get('count', 0), things)},"
+        f" {_count_phrase(detail.get('failed', 0), 'failed')}"
+    )
     return f"ran job {detail.get('job', '')} with {detail.get('by', 'a model')} ({how}): {counts}"
 
 
 def _of_case(detail: Detail) -> str:
-    return f"for {_query_phrase(detail)} (run {detail.get('run', '?')}, cutoff {detail.get('k', '?')})"
+    return (
+        f"for {_query_phrase(detail)} (run {detail.get('run', '?')}, cutoff {detail.get('k', '?')})"
+    )
 
 
 def _override_phrase(detail: Detail) -> str:
@@ -184,7 +203,10 @@ def _override_phrase(detail: Detail) -> str:
 
 
 def _judgment_phrase(detail: Detail) -> str:
-    said = f"judged {_passage_phrase(detail)} for {_query_phrase(detail)} as {detail.get('value', '?')}"
+    said = (
+        f"judged {_passage_phrase(detail)} for {_query_phrase(detail)} as"
+        f" {detail.get('value', '?')}"
+    )
     seeing = {None: "", True: " (blind)", False: " (after seeing labels)"}[detail.get("blind")]
     return said + seeing + _format_if_given(detail, "note", ": {}")
 
@@ -199,9 +221,15 @@ _SETTLED = {
 
 def _settling_phrase(verb: str) -> Callable[[Detail], str]:
     def write_phrase(detail: Detail) -> str:
-        how = "" if verb == "reopened" else " " + _SETTLED.get(str(detail.get("by")), f"by {detail.get('by', '')}")
+        how = (
+            ""
+            if verb == "reopened"
+            else " " + _SETTLED.get(str(detail.get("by")), f"by {detail.get('by', '')}")
+        )
         pair = f"{_passage_phrase(detail)} for {_query_phrase(detail)}"
-        return f"{verb} the disagreement about {pair}{how}{_format_if_given(detail, 'reason', ': {}')}"
+        return (
+            f"{verb} the disagreement about {pair}{how}{_format_if_given(detail, 'reason', ': {}')}"
+        )
 
     return write_phrase
 
@@ -220,42 +248,52 @@ def _exported_grades(detail: Detail) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Detail], str]] = {
-    "save bank": lambda d: f"saved bank version {d.get('version', '?')}{_format_if_given(d, 'note', ': {}')}",
+    "save bank": lambda d: (
+        f"saved bank version {d.get('version', '?')}{_format_if_given(d, 'note', ': {}')}"
+    ),
     "start job": lambda d: (
         f"started grading job {d.get('job', '')} with {d.get('grader', 'a grader')}:"
         f" {_count_phrase(d.get('pairs', 0), 'pairs')}"
     ),
     "override": _override_phrase,
     "set support": lambda d: (
-        f"rated the support of {d.get('cited')} for a sentence of {_passage_phrase(d)}: {d.get('value')}"
+        f"rated the support of {d.get('cited')} for a sentence of {_passage_phrase(d)}:"
+        f" {d.get('value')}"
     ),
     "remove support": lambda d: (
-        f"removed a value for the support of {d.get('cited')} for a sentence of {_passage_phrase(d)}"
+        f"removed a value for the support of {d.get('cited')} for a sentence of"
+        f" {_passage_phrase(d)}"
     ),
-    "withdraw override": lambda d: f"withdrew an override of {_question_phrase(d)} for {_passage_phrase(d)}",
+    "withdraw override": lambda d: (
+        f"withdrew an override of {_question_phrase(d)} for {_passage_phrase(d)}"
+    ),
     "judge": _judgment_phrase,
-    "withdraw judgment": lambda d: f"withdrew the judgment of {_passage_phrase(d)} for {_query_phrase(d)}",
+    "withdraw judgment": lambda d: (
+        f"withdrew the judgment of {_passage_phrase(d)} for {_query_phrase(d)}"
+    ),
     "settle disagreement": _settling_phrase("resolved"),
     "reopen disagreement": _settling_phrase("reopened"),
     "draft items": lambda d: (
         f"generated items for {_query_phrase(d)} with {d.get('model', 'a model')}:"
-        f" {_count_phrase(d.get('proposals', 0), 'proposals')} from {_count_phrase(d.get('asked', 0), 'passages')}"
+        f" {_count_phrase(d.get('proposals', 0), 'proposals')} from"
+        f" {_count_phrase(d.get('asked', 0), 'passages')}"
     ),
     "draft questions": lambda d: (
-        f"drafted {d.get('drafts', 'question')}s{_format_if_given(d, 'query text', ' for {}')} with "
-        f"{d.get('model', 'a model')}:"
-        f" {_count_phrase(d.get('proposals', 0), 'proposals')} from {_count_phrase(d.get('asked', 0), 'requests')}"
+        f"drafted {d.get('drafts', 'question')}s{_format_if_given(d, 'query text', ' for {}')} with"
+        f" {d.get('model', 'a model')}: {_count_phrase(d.get('proposals', 0), 'proposals')} from"
+        f" {_count_phrase(d.get('asked', 0), 'requests')}"
     ),
     "start draft": lambda d: (
-        f"started job {d.get('job', '')} to draft {d.get('drafts', 'question')}s with {d.get('model', 'a model')}:"
-        f" {_count_phrase(d.get('count', 0), 'requests')}"
+        f"started job {d.get('job', '')} to draft {d.get('drafts', 'question')}s with"
+        f" {d.get('model', 'a model')}: {_count_phrase(d.get('count', 0), 'requests')}"
     ),
     "start items": lambda d: (
         f"started job {d.get('job', '')} to generate items with {d.get('model', 'a model')}:"
         f" {_count_phrase(d.get('count', 0), 'passages')}"
     ),
     "set item": lambda d: (
-        f"set {_list_phrase(d, 'what')} of {_question_phrase(d)}" + _format_if_given(d, "to", " to {}")
+        f"set {_list_phrase(d, 'what')} of {_question_phrase(d)}"
+        + _format_if_given(d, "to", " to {}")
     ),
     "set bloom keywords": lambda d: "set the keywords of Bloom's levels",
     "save grader": lambda d: f"saved grader {d.get('name', '')}",
@@ -263,10 +301,13 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "save prompt": lambda d: f"saved prompt {d.get('name', '')}",
     "set price": lambda d: f"set the price of {d.get('model', 'a model')}",
     "hold out judgments": lambda d: (
-        f"held out {d.get('share', 0):.0%} of the judgments of each query" + _format_if_given(d, "seed", " (seed {})")
+        f"held out {d.get('share', 0):.0%} of the judgments of each query"
+        + _format_if_given(d, "seed", " (seed {})")
     ),
     "set pool depth": lambda d: f"set the pool depth to {d.get('depth', '?')}",
-    "bring back": lambda d: f"restored {_list_phrase(d, 'restored')} (replaced by action {d.get('undone', '?')})",
+    "bring back": lambda d: (
+        f"restored {_list_phrase(d, 'restored')} (replaced by action {d.get('undone', '?')})"
+    ),
     "add student": lambda d: f"added examinee {d.get('name', '')}",
     "add retrieval": lambda d: (
         f"added retrieval {d.get('name', '')} for {_count_phrase(d.get('items', 0), 'items')}"
@@ -296,10 +337,12 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "make run": lambda d: f"created run {d.get('name', '')}{_format_if_given(d, 'by', ' with {}')}",
     "answers as responses": lambda d: (
-        f"created {_count_phrase(d.get('responses', 0), 'responses')} of {d.get('name', '')} from the answers of"
-        f" {d.get('generator', 'a model')}"
+        f"created {_count_phrase(d.get('responses', 0), 'responses')} of {d.get('name', '')} from"
+        f" the answers of {d.get('generator', 'a model')}"
     ),
-    "confirm case": lambda d: f"confirmed case {d.get('case', '?')} {_of_case(d)}{_format_if_given(d, 'note', ': {}')}",
+    "confirm case": lambda d: (
+        f"confirmed case {d.get('case', '?')} {_of_case(d)}{_format_if_given(d, 'note', ': {}')}"
+    ),
     "withdraw case": lambda d: f"withdrew a case {_of_case(d)}",
     "add gold answer": lambda d: (
         f"added the correct answer {_quote_excerpt(d.get('answer'), '')} to {_query_phrase(d)}"
@@ -321,53 +364,77 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "end audit": lambda d: f"ended audit {d.get('audit', '')}",
     "plan cascade": lambda d: (
-        f"planned cascade {d.get('name', '')} with graders {d.get('cheap', '')} and {d.get('expensive', '')}"
+        f"planned cascade {d.get('name', '')} with graders {d.get('cheap', '')} and"
+        f" {d.get('expensive', '')}"
     ),
     "cannot say": lambda d: (
-        f"could not judge {_passage_phrase(d)} for {_query_phrase(d)}{_format_if_given(d, 'note', ': {}')}"
+        f"could not judge {_passage_phrase(d)} for"
+        f" {_query_phrase(d)}{_format_if_given(d, 'note', ': {}')}"
     ),
     "skip passage": lambda d: f"skipped {_passage_phrase(d)} for {_query_phrase(d)}",
-    "look at label": lambda d: f"viewed the grader's label of {_passage_phrase(d)} for {_query_phrase(d)}",
+    "look at label": lambda d: (
+        f"viewed the grader's label of {_passage_phrase(d)} for {_query_phrase(d)}"
+    ),
     "export audit sheet": lambda d: (
-        f"exported {_count_phrase(d.get('passages', 0), 'passages')} of audit {d.get('audit', '')} for judging "
-        "elsewhere"
+        f"exported {_count_phrase(d.get('passages', 0), 'passages')} of audit {d.get('audit', '')}"
+        " for judging elsewhere"
     ),
     "import audit sheet": lambda d: (
-        f"imported {_count_phrase(d.get('verdicts', 0), 'judgments')}{_format_if_given(d, 'audit', ' for audit {}')}"
-        f"{_format_if_given(d, 'file', ' from {}')}"
+        f"imported {_count_phrase(d.get('verdicts', 0), 'judgments')}"
+        f"{_format_if_given(d, 'audit', ' for audit {}')}{_format_if_given(d, 'file', ' from {}')}"
     ),
     "state families": lambda d: (
-        f"set the model families of {_made_with(d)}: {', '.join(d.get('families') or []) or 'no model'}"
+        f"set the model families of {_made_with(d)}:"
+        f" {', '.join(d.get('families') or []) or 'no model'}"
     ),
     "set role": lambda d: (
         f"gave {d.get('person', 'a person')} the role {d.get('role', '?')}"
         + (f" for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
     ),
-    "set guidelines": lambda d: "edited the guidelines of " + (_query_phrase(d) if d.get("query") else "the project"),
+    "set guidelines": lambda d: (
+        "edited the guidelines of " + (_query_phrase(d) if d.get("query") else "the project")
+    ),
     "finish query": lambda d: f"marked {_query_phrase(d)} as done",
     "reopen query": lambda d: f"marked {_query_phrase(d)} as not done",
     "assign double": lambda d: (
         "assigned "
-        + (f"{how_many(d['passages'], 'passages')} of " if isinstance(d.get("passages"), int) else "")
-        + f"{_query_phrase(d)} to {_count_phrase(d.get('wanted', 'several'), 'assessors')} for blind judging"
-        + (f": {', '.join(map(str, d['people']))}" if isinstance(d.get("people"), list) and d["people"] else "")
+        + (
+            f"{how_many(d['passages'], 'passages')} of "
+            if isinstance(d.get("passages"), int)
+            else ""
+        )
+        + (
+            f"{_query_phrase(d)} to"
+            f" {_count_phrase(d.get('wanted', 'several'), 'assessors')} for blind judging"
+        )
+        + (
+            f": {', '.join(map(str, d['people']))}"
+            if isinstance(d.get("people"), list) and d["people"]
+            else ""
+        )
     ),
     "claim double": lambda d: f"joined the double assignment of {_query_phrase(d)}",
     "decline double": lambda d: (
-        f"declined the double assignment of {_query_phrase(d)}{_format_if_given(d, 'reason', ': {}')}"
+        "declined the double assignment of"
+        f" {_query_phrase(d)}{_format_if_given(d, 'reason', ': {}')}"
     ),
     "release double": lambda d: (
         f"removed {d.get('person', 'an assessor')} from the double assignment of {_query_phrase(d)}"
     ),
     "end double": lambda d: f"ended the double assignment of {_query_phrase(d)}",
     "adjudicate": lambda d: (
-        f"adjudicated {_contested_phrase(d)} as {d.get('value', '?')}{_format_if_given(d, 'reason', ': {}')}"
+        f"adjudicated {_contested_phrase(d)} as"
+        f" {d.get('value', '?')}{_format_if_given(d, 'reason', ': {}')}"
     ),
     "undo adjudication": lambda d: f"withdrew the decision on {_contested_phrase(d)}",
     "set due": lambda d: (
-        f"{'set' if d.get('due') else 'removed'} the due date of"
-        f" {how_many(d['queries'], 'queries') if isinstance(d.get('queries'), int) else _query_phrase(d)}"
-        f"{_format_if_given(d, 'due', ' to {}')}{_format_if_given(d, 'person', ' for {}')}"
+        f"{'set' if d.get('due') else 'removed'} the due date of "
+        + (
+            how_many(d["queries"], "queries")
+            if isinstance(d.get("queries"), int)
+            else _query_phrase(d)
+        )
+        + f"{_format_if_given(d, 'due', ' to {}')}{_format_if_given(d, 'person', ' for {}')}"
     ),
     "remove person": lambda d: f"removed the role of {d.get('person', 'a person')}",
     "make token": lambda d: f"created token '{d.get('name', '?')}' with role {d.get('role', '?')}",
@@ -377,29 +444,39 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         "restored the project from backup "
         f"{d.get('file', '')}{_format_if_given(d, 'kept', '; kept the replaced file as {}')}"
     ),
-    "rename project": lambda d: f"renamed the project from {d.get('name', '?')} to {d.get('to', '?')}",
+    "rename project": lambda d: (
+        f"renamed the project from {d.get('name', '?')} to {d.get('to', '?')}"
+    ),
     "remove project": lambda d: f"removed the project {d.get('name', '?')}",
     "restore removed project": lambda d: f"restored the removed project {d.get('name', '?')}",
     "set backups": lambda d: (
-        f"scheduled a backup every {how_many(d['hours'], 'hours')} while the app runs, keeping {d.get('keep', '?')}"
+        f"scheduled a backup every {how_many(d['hours'], 'hours')} while the app runs, keeping"
+        f" {d.get('keep', '?')}"
         if d.get("hours")
         else "turned off scheduled backups"
     ),
-    "notice changed model": lambda d: f"noticed that the model behind {d.get('grader', 'a grader')} changed",
+    "notice changed model": lambda d: (
+        f"noticed that the model behind {d.get('grader', 'a grader')} changed"
+    ),
     "probe grader": lambda d: f"tested the robustness of {d.get('grader', 'a grader')}",
     "make card": lambda d: f"made the card of {d.get('grader', 'a grader')}",
     "test rewording": lambda d: (
-        f"tested a rewording of {_question_phrase(d)}: {'accepted' if d.get('accepted') else 'not accepted'}"
+        f"tested a rewording of {_question_phrase(d)}:"
+        f" {'accepted' if d.get('accepted') else 'not accepted'}"
     ),
     "set assessors first": lambda d: f"turned assessors first {'on' if d.get('on') else 'off'}",
     "seal questions": lambda d: f"sealed {_count_phrase(d.get('questions', 'some'), 'questions')}",
-    "open sealed questions": lambda d: f"opened {_count_phrase(d.get('questions', 'the'), 'questions')}",
+    "open sealed questions": lambda d: (
+        f"opened {_count_phrase(d.get('questions', 'the'), 'questions')}"
+    ),
     "publish qrels": _publication_phrase,
     "reproduce qrels": lambda d: f"reproduced the qrels of publication {d.get('publication', '?')}",
     # Name of the action before "export grades".
     "export shards": _exported_grades,
     "export grades": _exported_grades,
-    "export bundle": lambda d: f"exported a bundle{_format_if_given(d, 'publication', ' of publication {}')}",
+    "export bundle": lambda d: (
+        f"exported a bundle{_format_if_given(d, 'publication', ' of publication {}')}"
+    ),
 }
 
 
@@ -431,11 +508,15 @@ def _made_with(detail: Detail) -> str:
 
 
 def _question_phrase(detail: Detail) -> str:
-    return "question " + _quote_excerpt(detail.get("question text") or detail.get("question"), "(unknown)")
+    return "question " + _quote_excerpt(
+        detail.get("question text") or detail.get("question"), "(unknown)"
+    )
 
 
 def _passage_phrase(detail: Detail) -> str:
-    return "passage " + _quote_excerpt(detail.get("passage text") or detail.get("passage"), "(unknown)")
+    return "passage " + _quote_excerpt(
+        detail.get("passage text") or detail.get("passage"), "(unknown)"
+    )
 
 
 def _query_phrase(detail: Detail) -> str:
@@ -443,7 +524,9 @@ def _query_phrase(detail: Detail) -> str:
 
 
 def _contested_phrase(detail: Detail) -> str:
-    return (f"{_question_phrase(detail)} for " if detail.get("question") else "") + _passage_phrase(detail)
+    return (f"{_question_phrase(detail)} for " if detail.get("question") else "") + _passage_phrase(
+        detail
+    )
 
 
 def _quote_excerpt(text: Any, otherwise: str) -> str:
@@ -483,5 +566,8 @@ def _other_details(detail: Detail) -> str:
         if name in hidden or shown in (None, "", [], {}):
             continue
         text = ", ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
-        phrases.append(f"{re.sub('[_-]', ' ', name)} {_quote_excerpt(text, '') if f'{name} text' in detail else text}")
+        phrases.append(
+            f"{re.sub('[_-]', ' ', name)}"
+            f" {_quote_excerpt(text, '') if f'{name} text' in detail else text}"
+        )
     return ", ".join(phrases)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..grouping import group_pairs
 from ..store import Cursor, ParquetBuffer, Project, lend_table, number_table, stage_rows, table_of
-from ..text import all_clean, all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quote_name
+from ..text import (
+    all_clean,
+    all_plain,
+    clean_or_none,
+    clean_text,
+    fault_of_id,
+    first_few,
+    how_many,
+    quote_name,
+)
 from ..types import Passage, Query, Subtopic
 from ._replaced_data import Keeper
 
@@ -21,12 +30,14 @@ if TYPE_CHECKING:
     from ._writing_passages import WrittenPassages
 
 
-def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
+def add_queries(
+    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None
+) -> int:
     """Add queries and subtopics, and missing texts of known queries and subtopics.
 
     Args:
-        replace: whether to overwrite the texts of known queries and subtopics. A text that equals the query's id
-            counts as missing and is always overwritten.
+        replace: whether to overwrite the texts of known queries and subtopics. A text that equals
+            the query's id counts as missing and is always overwritten.
         keeper: keeps replaced texts; None discards them.
 
     Returns:
@@ -55,20 +66,23 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
     )
     _take_titles(cursor)
     added = cursor.execute(
-        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative, answer, further_answers FROM ("
-        " SELECT query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
-        " arg_min(answer, position) AS answer,"
-        " arg_min(further_answers, position) FILTER (answer IS NOT NULL) AS further_answers, min(position) AS first"
-        " FROM new_queries ANTI JOIN queries USING (query_id)"
-        " GROUP BY query_id ORDER BY first)"
+        "INSERT INTO queries"
+        " SELECT nextval('keys'), query_id, text, narrative, answer, further_answers FROM ( SELECT"
+        " query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
+        " arg_min(answer, position) AS answer, arg_min(further_answers, position) FILTER"
+        " (answer IS NOT NULL) AS further_answers, min(position) AS first"
+        " FROM new_queries ANTI JOIN queries USING (query_id) GROUP BY query_id ORDER BY first)"
     ).fetchall()[0][0]
     changing = (
-        "n.query_id = queries.query_id AND (n.text, n.narrative, n.answer, n.further_answers) IS DISTINCT FROM"
+        "n.query_id = queries.query_id"
+        " AND (n.text, n.narrative, n.answer, n.further_answers) IS DISTINCT FROM"
         " (queries.text, queries.narrative, queries.answer, queries.further_answers)"
         f" AND n.text <> n.query_id AND ({replace} OR queries.text = queries.query_id)"
     )
     if keeper is not None:
-        keeper.keep_queries(f"SELECT queries.query_key FROM queries, new_queries n WHERE {changing}")
+        keeper.keep_queries(
+            f"SELECT queries.query_key FROM queries, new_queries n WHERE {changing}"
+        )
     cursor.execute(
         "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative),"
         " answer = coalesce(n.answer, queries.answer),"
@@ -93,14 +107,18 @@ _NAMES = {
     "answer generator": ("generators", "name", False),
     "answer check": ("answer_judges", "name", False),
 }
-"""By kind of id or name: its table and column, and whether it must fit into a column of a TREC file."""
+"""By kind of id or name: its table and column, and whether it must fit into a column of a TREC
+file.
+"""
 
 
 def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
-    """Refuse new ids or names that files cannot contain. Ids and names that the project already has are accepted.
+    """Refuse new ids or names that files cannot contain. Ids and names that the project already has
+    are accepted.
 
     Raises:
-        InputError: a new id or name has control characters, or white space in a column of a TREC file.
+        InputError: a new id or name has control characters, or white space in a column of a TREC
+            file.
     """
     table, column, one_column = _NAMES[what]
     names = set(names)
@@ -110,10 +128,13 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
     if not faults:
         return
     known = cursor.execute(
-        f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
+        f"SELECT {column} FROM {table} WHERE list_contains(?, {column})",
+        [[clean_text(name) for name in faults]],
     ).fetchall()
     for name in sorted(faults.keys() - {name for (name,) in known}):
-        raise InputError("invalid-name", f"The {what} {quote_name(name)} {faults[name]}.", "Use another name.")
+        raise InputError(
+            "invalid-name", f"The {what} {quote_name(name)} {faults[name]}.", "Use another name."
+        )
 
 
 def _clean_query(query: Query) -> Query:
@@ -128,7 +149,9 @@ def _clean_query(query: Query) -> Query:
 
 
 def _take_titles(cursor: Cursor) -> None:
-    """Move grades of direct grading from the id of a query to its new title, if the query had no text before."""
+    """Move grades of direct grading from the id of a query to its new title, if the query had no
+    text before.
+    """
     cursor.execute(
         "UPDATE question_texts SET text = n.text FROM new_queries n JOIN queries USING (query_id)"
         " WHERE queries.text = query_id AND n.text <> query_id AND question_texts.text = query_id"
@@ -137,30 +160,42 @@ def _take_titles(cursor: Cursor) -> None:
     )
 
 
-def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None) -> None:
-    rows = [(q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)]
+def _add_subtopics(
+    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None
+) -> None:
+    rows = [
+        (q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)
+    ]
     if not rows:
         return
-    types = {"query_id": "VARCHAR", "subtopic_id": "VARCHAR", "text": "VARCHAR", "position": "INTEGER"}
+    types = {
+        "query_id": "VARCHAR",
+        "subtopic_id": "VARCHAR",
+        "text": "VARCHAR",
+        "position": "INTEGER",
+    }
     stage_rows(cursor, "new_subtopics", rows, types)
     cursor.execute(
-        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
+        "INSERT INTO subtopics"
+        " SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
         " FROM new_subtopics n JOIN queries USING (query_id)"
-        " ANTI JOIN subtopics s ON s.query_key = queries.query_key AND s.subtopic_id = n.subtopic_id"
-        " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
+        " ANTI JOIN subtopics s ON s.query_key = queries.query_key"
+        " AND s.subtopic_id = n.subtopic_id GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
     )
     # As with a query, a text that equals the id is replaced by any other.
     changing = (
         "queries.query_key = subtopics.query_key AND n.subtopic_id = subtopics.subtopic_id"
-        f" AND n.text NOT IN (subtopics.text, n.subtopic_id) AND ({replace} OR subtopics.text = subtopics.subtopic_id)"
+        f" AND n.text NOT IN (subtopics.text, n.subtopic_id) AND ({replace}"
+        " OR subtopics.text = subtopics.subtopic_id)"
     )
     if keeper is not None:
         keeper.keep_subtopics(
-            "SELECT (queries.query_key, n.subtopic_id) FROM subtopics, new_subtopics n JOIN queries USING (query_id)"
-            f" WHERE {changing}"
+            "SELECT (queries.query_key, n.subtopic_id) FROM subtopics, new_subtopics n"
+            f" JOIN queries USING (query_id) WHERE {changing}"
         )
     cursor.execute(
-        f"UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id) WHERE {changing}"
+        "UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id)"
+        f" WHERE {changing}"
     )
 
 
@@ -187,12 +222,17 @@ def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
 
 def queries_of(project: Project) -> list[Query]:
     """Return the queries of a project with their subtopics, in order."""
-    rows = project.rows("SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position")
+    rows = project.rows(
+        "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"
+    )
     subtopics = group_pairs((key, Subtopic(subtopic_id, text)) for key, subtopic_id, text in rows)
     return [
-        Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ()))
+        Query(
+            query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ())
+        )
         for key, query_id, text, narrative, answer, further in project.rows(
-            "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries ORDER BY query_key"
+            "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries"
+            " ORDER BY query_key"
         )
     ]
 
@@ -204,7 +244,8 @@ _COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given
 
 
 class PassageFiles(ParquetBuffer):
-    """Passages of files, buffered with the columns of `passage_table`. Each has a row number, counted from 0.
+    """Passages of files, buffered with the columns of `passage_table`. Each has a row number,
+    counted from 0.
 
     Args:
         folder: folder of the buffer file.
@@ -270,7 +311,11 @@ def _given_text(text: str, clean: str) -> str | None:
 
 
 def _faulty_ids(ids: Sequence[str]) -> Iterator[str]:
-    return iter(()) if not ids or all_plain(ids) else (one for one in ids if fault_of_id(one, one_column=True))
+    return (
+        iter(())
+        if not ids or all_plain(ids)
+        else (one for one in ids if fault_of_id(one, one_column=True))
+    )
 
 
 def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
@@ -283,8 +328,8 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
         The number of passages that had no text before.
 
     Raises:
-        InputError: a passage has two texts, the replaced text is in use, or the id of a new passage is not valid in
-            qrels.
+        InputError: a passage has two texts, the replaced text is in use, or the id of a new passage
+            is not valid in qrels.
     """
     # Opening a project must not wait for the import of numpy.
     from ._writing_passages import write_passages
@@ -297,8 +342,11 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
         return write_passages(cursor, "given_passages", len(table), unclean, keeper).new
 
 
-def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None) -> WrittenPassages:
-    """Add any number of passages from files as `add_passages` does; passages without a text are added last.
+def add_kept_passages(
+    cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None
+) -> WrittenPassages:
+    """Add any number of passages from files as `add_passages` does; passages without a text are
+    added last.
 
     Args:
         kept: the buffered passages, closed.
@@ -313,19 +361,29 @@ def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None 
     return written
 
 
-def _name_textless(cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages) -> None:
-    """Add passages without a text. Write their keys, and the keys of texts that the project has, into `written`."""
+def _name_textless(
+    cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages
+) -> None:
+    """Add passages without a text. Write their keys, and the keys of texts that the project has,
+    into `written`.
+    """
     with lend_table(cursor, "textless", number_table(row=rows)):
         of = f"(SELECT row, passage_id FROM {kept} SEMI JOIN textless USING (row))"
         name_passages_of(cursor, of, "row")
         keys = cursor.execute(
-            f"SELECT row, passage_key, coalesce(text_key, 0) AS text_key FROM {of} JOIN passages USING (passage_id)"
+            f"SELECT row, passage_key, coalesce(text_key, 0) AS text_key FROM {of} JOIN passages"
+            " USING (passage_id)"
         ).fetchnumpy()
-    written.keys[keys["row"]], written.text_keys[keys["row"]] = keys["passage_key"], keys["text_key"]
+    written.keys[keys["row"]], written.text_keys[keys["row"]] = (
+        keys["passage_key"],
+        keys["text_key"],
+    )
 
 
 def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:
-    """Return the unclean question texts that earlier versions stored unchanged. They stay, with their grades."""
+    """Return the unclean question texts that earlier versions stored unchanged. They stay, with
+    their grades.
+    """
     # The database cannot hold halves of surrogate pairs, nor be queried with them.
     asked = [text for text in texts if text.encode(errors="ignore").decode() == text]
     return {
@@ -345,8 +403,8 @@ def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:
     """
     cursor.execute(
         "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
-        f" SELECT passage_id, min({place}) AS first FROM {table} ANTI JOIN passages USING (passage_id)"
-        " GROUP BY passage_id ORDER BY first)"
+        f" SELECT passage_id, min({place}) AS first FROM {table}"
+        " ANTI JOIN passages USING (passage_id) GROUP BY passage_id ORDER BY first)"
     )
 
 

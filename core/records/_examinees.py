@@ -1,4 +1,4 @@
-"""Examinees of exams, their answers, and retrievals: rankings of passages for the items of an exam."""
+"""Examinees of exams, their answers, and retrievals: rankings of passages for exam items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Student:
         k: number of passages from the retrieval; None without a retrieval, or if not stated.
         icl: number of worked items before the question; None if not stated.
         parameters: the settings from which it can be built again; empty for an imported examinee.
-        factors: level by factor, the components by which examinees are compared: the fields above, and others.
+        factors: level by factor, the components by which examinees are compared: the fields above,
+            and others.
         key: its key in the project; 0 before it is stored.
     """
 
@@ -64,7 +65,8 @@ class Answer:
         correct: whether its choice is right; None for a failure.
         reason: why it failed; None for a success.
         chosen: position of its choice, from 0; None if unknown.
-        scores: for each choice the value by which choices are compared: normalized log-likelihood, or similarity.
+        scores: for each choice the value by which choices are compared: normalized log-likelihood,
+            or similarity.
         raw: the text that the model wrote.
         note: other remarks.
     """
@@ -104,11 +106,23 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
                 "Use another name. See exam examinees list.",
             )
         check_new(cursor, "examinee", [student.name])
-        row = [student.fingerprint, student.name, student.model, student.retrieval, student.k, student.icl]
+        row = [
+            student.fingerprint,
+            student.name,
+            student.model,
+            student.retrieval,
+            student.k,
+            student.icl,
+        ]
         key = cursor.execute(
-            "INSERT INTO students VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            "INSERT INTO students"
+            " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
             " RETURNING student_key",
-            [*row, json.dumps(dict(student.parameters), ensure_ascii=False, sort_keys=True), as_name(author)],
+            [
+                *row,
+                json.dumps(dict(student.parameters), ensure_ascii=False, sort_keys=True),
+                as_name(author),
+            ],
         ).fetchall()[0][0]
         log_action(cursor, author, "add student", name=student.name)
     state_factors(cursor, {int(key): student.factors}, author)
@@ -137,14 +151,21 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
         if known.get(key, {}).get(factor) != level
     ]
     for row in rows:
-        cursor.execute("INSERT INTO student_factors VALUES (?, ?, ?, ?, now()::TIMESTAMP)", [*row, as_name(author)])
+        cursor.execute(
+            "INSERT INTO student_factors VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
+            [*row, as_name(author)],
+        )
     return len(rows)
 
 
 def _latest_factors(cursor: Cursor) -> dict[int, dict[str, str]]:
-    """Return the latest level by examinee key and factor, factors in the order of their first statement."""
+    """Return the latest level by examinee key and factor, factors in the order of their first
+    statement.
+    """
     return nest_triples(
-        cursor.execute("SELECT student_key, factor, level FROM student_factors ORDER BY rowid").fetchall()
+        cursor.execute(
+            "SELECT student_key, factor, level FROM student_factors ORDER BY rowid"
+        ).fetchall()
     )
 
 
@@ -158,17 +179,26 @@ def students_of(cursor: Cursor) -> list[Student]:
     stated = _latest_factors(cursor)
     return [
         Student(
-            name, fingerprint, model, retrieval, k, icl, json.loads(parameters),
-            _own_factors(model, retrieval, k, icl) | stated.get(key, {}), key,
+            name,
+            fingerprint,
+            model,
+            retrieval,
+            k,
+            icl,
+            json.loads(parameters),
+            _own_factors(model, retrieval, k, icl) | stated.get(key, {}),
+            key,
         )
         for key, fingerprint, name, model, retrieval, k, icl, parameters in cursor.execute(
-            "SELECT student_key, fingerprint, name, model, retrieval, k, icl, parameters FROM students"
-            " ORDER BY student_key"
+            "SELECT student_key, fingerprint, name, model, retrieval, k, icl, parameters"
+            " FROM students ORDER BY student_key"
         ).fetchall()
-    ]  # fmt: skip
+    ]
 
 
-def _own_factors(model: str | None, retrieval: str | None, k: int | None, icl: int | None) -> dict[str, str]:
+def _own_factors(
+    model: str | None, retrieval: str | None, k: int | None, icl: int | None
+) -> dict[str, str]:
     """Return the known components that every pipeline has (Guinet et al., section 3.3)."""
     levels = {
         "model": model,
@@ -187,11 +217,15 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     every = list_examinees(project)
     if names is None:
         return every
-    known = {student.fingerprint: student for student in every} | {student.name: student for student in every}
+    known = {student.fingerprint: student for student in every} | {
+        student.name: student for student in every
+    }
     for name in names:
         if name not in known:
             hint = "" if every else "Add an examinee: exam examinees add."
-            raise unknown_name("unknown-student", "examinee", name, [one.name for one in every], hint)
+            raise unknown_name(
+                "unknown-student", "examinee", name, [one.name for one in every], hint
+            )
     return list({known[name].name: known[name] for name in names}.values())
 
 
@@ -209,7 +243,9 @@ _ANSWER_COLUMNS = {
 }
 
 
-def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sitting_key: int | None) -> int:
+def add_answers(
+    cursor: Cursor, student_key: int, answers: Sequence[Answer], sitting_key: int | None
+) -> int:
     """Store answers of an examinee. Earlier answers stay and count.
 
     Args:
@@ -237,8 +273,8 @@ def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sit
     return int(
         cursor.execute(
             "INSERT INTO answers FROM new_answers n WHERE NOT EXISTS (SELECT * FROM answers a"
-            " WHERE a.student_key = n.student_key AND a.item_text_key = n.item_text_key AND a.context = n.context"
-            " AND a.correct IS NOT NULL) ORDER BY n.rowid"
+            " WHERE a.student_key = n.student_key AND a.item_text_key = n.item_text_key"
+            " AND a.context = n.context AND a.correct IS NOT NULL) ORDER BY n.rowid"
         ).fetchall()[0][0]
     )
 
@@ -248,25 +284,32 @@ Asked = tuple[int, str]
 
 
 def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
-    """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else the last failure."""
+    """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else
+    the last failure.
+    """
     rows = cursor.execute(
-        "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
+        "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers"
+        " WHERE student_key = ?"
         f" {counting_row_sql('item_text_key, context', 'correct')} ORDER BY rowid",
         [student_key],
     ).fetchall()
     return {
-        (item, context): Answer(item, context, correct, reason, chosen, scores and tuple(scores), raw, note)
+        (item, context): Answer(
+            item, context, correct, reason, chosen, scores and tuple(scores), raw, note
+        )
         for item, context, correct, reason, chosen, scores, raw, note in rows
     }
 
 
 def answer_outcomes(project: Project) -> dict[tuple[int, int, str], bool | None]:
-    """Return, by (examinee key, item text key, context), whether the answer that counts is right; None if it failed."""
+    """Return, by (examinee key, item text key, context), whether the answer that counts is right;
+    None if it failed.
+    """
     return {
         (student, item, context): correct
         for student, item, context, correct in project.rows(
-            "SELECT student_key, item_text_key, context, arg_min(correct, rowid) FILTER (correct IS NOT NULL)"
-            " FROM answers GROUP BY ALL"
+            "SELECT student_key, item_text_key, context, arg_min(correct, rowid) FILTER"
+            " (correct IS NOT NULL) FROM answers GROUP BY ALL"
         )
     }
 
@@ -278,15 +321,20 @@ Ranking = Sequence[tuple[str, float]]
 def read_retrieval(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
     """Return the rankings of a retrieval by question id; empty for an unknown retrieval."""
     rows = cursor.execute(
-        "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r USING (retrieval_key)"
+        "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r"
+        " USING (retrieval_key)"
         " JOIN questions USING (question_key) JOIN passages USING (passage_key) WHERE r.name = ?"
         " ORDER BY question_key, rank",
         [name],
     ).fetchall()
-    return group_pairs((question_id, (passage_id, score)) for question_id, passage_id, score in rows)
+    return group_pairs(
+        (question_id, (passage_id, score)) for question_id, passage_id, score in rows
+    )
 
 
-def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str) -> int:
+def put_retrieval(
+    cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str
+) -> int:
     """Store a retrieval; ranks are the positions in the rankings.
 
     Args:
@@ -300,32 +348,49 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
         InputError: the name is taken or invalid, or an item or a passage is unknown.
     """
     if fault := fault_of_id(name, False):
-        raise InputError("invalid-name", f"The retrieval {quote_name(name)} {fault}.", "Use another name.")
+        raise InputError(
+            "invalid-name", f"The retrieval {quote_name(name)} {fault}.", "Use another name."
+        )
     if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
-        raise InputError("name-taken", f"A retrieval named '{name}' already exists.", "Use another name.")
+        raise InputError(
+            "name-taken", f"A retrieval named '{name}' already exists.", "Use another name."
+        )
     lines = [
         (item, passage, rank, score)
         for item, ranking in rankings.items()
         for rank, (passage, score) in enumerate(ranking, 1)
     ]
-    types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
+    types = {
+        "question_id": "VARCHAR",
+        "passage_id": "VARCHAR",
+        "rank": "INTEGER",
+        "score": "DOUBLE",
+    }
     stage_rows(cursor, "new_retrieved", lines, types)
     for what, column, hint in (
-        ("item", "question", "In a run for an exam, use item ids as query ids. See exam items list."),
+        (
+            "item",
+            "question",
+            "In a run for an exam, use item ids as query ids. See exam items list.",
+        ),
         ("passage", "passage", "Import the passages first."),
     ):
         lost = cursor.execute(
             f"SELECT {column}_id FROM new_retrieved ANTI JOIN {column}s USING ({column}_id)"
         ).fetchall()
         if lost:
-            raise InputError(f"unknown-{what}", f"Unknown {what} '{lost[0][0]}' in {made_by}.", hint)
+            raise InputError(
+                f"unknown-{what}", f"Unknown {what} '{lost[0][0]}' in {made_by}.", hint
+            )
     ((key,),) = cursor.execute(
-        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
+        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)"
+        " RETURNING retrieval_key",
         [name, made_by, as_name(author)],
     ).fetchall()
     cursor.execute(
         "INSERT INTO retrieved SELECT ?, question_key, passage_key, rank, score FROM new_retrieved"
-        " JOIN questions USING (question_id) JOIN passages USING (passage_id) ORDER BY question_key, rank",
+        " JOIN questions USING (question_id) JOIN passages USING (passage_id)"
+        " ORDER BY question_key, rank",
         [key],
     )
     return sum(bool(ranking) for ranking in rankings.values())

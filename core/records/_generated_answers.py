@@ -1,4 +1,6 @@
-"""Generators of answers and answer checks, their answers and results, and the cases that people confirmed."""
+"""Generators of answers and answer checks, their answers and results, and the cases that people
+confirmed.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,17 @@ GOLD_RUN = "gold"
 """The name in place of a run for imported answers that were written from the gold passages."""
 
 AnswerContext = tuple[int, ...] | tuple[str, int]
-"""The context of an answer: keys of passage texts, best first, or the run and cutoff that a file names. A file without
-a cutoff has cutoff 0."""
+"""The context of an answer: keys of passage texts, best first, or the run and cutoff that a file
+names. A file without a cutoff has cutoff 0."""
 
 AnswerPlace = tuple[int, AnswerContext, float | None, int]
-"""The place of a generator's answer: text key of the question, context, temperature, draw from 1."""
+"""The place of a generator's answer: text key of the question, context, temperature, draw from 1.
+"""
 
 Compared = tuple[int, int, tuple[int, ...]]
-"""The texts of a comparison: text key of the question, of the answer, and sorted text keys of all references."""
+"""The texts of a comparison: text key of the question, of the answer, and sorted text keys of all
+references.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ class Comparison:
 
 
 def counting_row_sql(place: str, result: str, rowid: str = "rowid") -> str:
-    """Return SQL that selects the row that counts at each place: the first with a result, or else the last failure.
+    """Return SQL that selects the row that counts at each place: the first with a result, or else
+    the last failure.
 
     Args:
         place: the columns of the place.
@@ -90,10 +96,13 @@ def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
     stage_columns(cursor, "new_answer_texts", {"text": wanted}, {"text": "VARCHAR"})
     cursor.execute(
         "INSERT INTO answer_texts SELECT nextval('keys'), text FROM"
-        " (SELECT text FROM new_answer_texts ANTI JOIN answer_texts USING (text) ORDER BY new_answer_texts.rowid)"
+        " (SELECT text FROM new_answer_texts ANTI JOIN answer_texts USING (text)"
+        " ORDER BY new_answer_texts.rowid)"
     )
     return dict(
-        cursor.execute("SELECT text, text_key FROM answer_texts SEMI JOIN new_answer_texts USING (text)").fetchall()
+        cursor.execute(
+            "SELECT text, text_key FROM answer_texts SEMI JOIN new_answer_texts USING (text)"
+        ).fetchall()
     )
 
 
@@ -119,7 +128,9 @@ _GENERATED = {
 }
 
 
-def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generated], job: int | None) -> int:
+def add_generated(
+    cursor: Cursor, generator_key: int, answers: Sequence[Generated], job: int | None
+) -> int:
     """Store answers of a generator. Earlier answers at the same place stay and count.
 
     Args:
@@ -139,11 +150,13 @@ def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generate
         rows.append((*place, answer.seed, text_key, reason, answer.shortened, note, job))
     stage_rows(cursor, "new_generated", rows, _GENERATED)
     same = " AND ".join(
-        f"g.{name} IS NOT DISTINCT FROM n.{name}" for name in ("context_keys", "run", "k", "temperature", "draw")
+        f"g.{name} IS NOT DISTINCT FROM n.{name}"
+        for name in ("context_keys", "run", "k", "temperature", "draw")
     )
     return int(
         cursor.execute(
-            "INSERT INTO generated_answers FROM new_generated n WHERE NOT EXISTS (SELECT * FROM generated_answers g"
+            "INSERT INTO generated_answers FROM new_generated n WHERE NOT EXISTS (SELECT *"
+            " FROM generated_answers g"
             " WHERE g.generator_key = n.generator_key AND g.question_text_key = n.question_text_key"
             f" AND {same} AND g.text_key IS NOT NULL) ORDER BY n.rowid"
         ).fetchall()[0][0]
@@ -159,16 +172,20 @@ def _context_columns(context: AnswerContext) -> tuple[list[int] | None, str | No
 
 
 def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
-    """Return, by place, a generator's answer that counts: the first answer with a text, or else the last failure."""
+    """Return, by place, a generator's answer that counts: the first answer with a text, or else the
+    last failure.
+    """
     place = "question_text_key, context_keys, run, k, temperature, draw"
     rows = project.rows(
-        f"SELECT {place}, text, reason, seed, shortened, note, coalesce(text_key, 0) FROM generated_answers g"
-        " LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
+        f"SELECT {place}, text, reason, seed, shortened, note, coalesce(text_key, 0)"
+        " FROM generated_answers g LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
         f" {counting_row_sql(place, 'text_key', 'g.rowid')} ORDER BY g.rowid",
         [generator_key],
     )
     answers = [
-        Generated((question, (run, k or 0) if keys is None else tuple(keys), temperature, draw), *rest)
+        Generated(
+            (question, (run, k or 0) if keys is None else tuple(keys), temperature, draw), *rest
+        )
         for question, keys, run, k, temperature, draw, *rest in rows
     ]
     return {answer.place: answer for answer in answers}
@@ -188,7 +205,9 @@ _COMPARISONS = {
 }
 
 
-def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], job: int | None) -> int:
+def add_comparisons(
+    cursor: Cursor, judge_key: int, said: Sequence[Comparison], job: int | None
+) -> int:
     """Store results of an answer check; earlier results stay.
 
     Returns:
@@ -210,7 +229,8 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
     stage_rows(cursor, "new_comparisons", rows, _COMPARISONS)
     return int(
         cursor.execute(
-            "INSERT INTO comparisons FROM new_comparisons n WHERE NOT EXISTS (SELECT * FROM comparisons c"
+            "INSERT INTO comparisons FROM new_comparisons n WHERE NOT EXISTS (SELECT *"
+            " FROM comparisons c"
             " WHERE c.judge_key = n.judge_key AND c.question_text_key = n.question_text_key"
             " AND c.answer_text_key = n.answer_text_key AND c.reference_keys = n.reference_keys"
             " AND c.rating IS NOT NULL) ORDER BY n.rowid"
@@ -219,25 +239,35 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
 
 
 def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
-    """Return, by comparison, an answer check's result that counts: the first rating, or else the last failure."""
+    """Return, by comparison, an answer check's result that counts: the first rating, or else the
+    last failure.
+    """
     texts = "question_text_key, answer_text_key, reference_keys"
     rows = project.rows(
-        f"SELECT {texts}, rating, reason, raw, confidence, note FROM comparisons WHERE judge_key = ?"
-        f" {counting_row_sql(texts, 'rating')} ORDER BY rowid",
+        f"SELECT {texts}, rating, reason, raw, confidence, note FROM comparisons"
+        f" WHERE judge_key = ? {counting_row_sql(texts, 'rating')} ORDER BY rowid",
         [judge_key],
     )
-    found = [Comparison((question, answer, tuple(references)), *rest) for question, answer, references, *rest in rows]
+    found = [
+        Comparison((question, answer, tuple(references)), *rest)
+        for question, answer, references, *rest in rows
+    ]
     return {comparison.about: comparison for comparison in found}
 
 
 def put_answer_verdicts(
-    cursor: Cursor, source: str, verdicts: Mapping[tuple[int, str], bool | None], words: Mapping[int, int], author: str
+    cursor: Cursor,
+    source: str,
+    verdicts: Mapping[tuple[int, str], bool | None],
+    words: Mapping[int, int],
+    author: str,
 ) -> dict[str, int]:
     """Store people's answer checks; earlier ones of the same source stay on record.
 
     Args:
         source: the file, or the assessor.
-        verdicts: whether an answer is acceptable, by query key and answer text; None withdraws the earlier result.
+        verdicts: whether an answer is acceptable, by query key and answer text; None withdraws the
+            earlier result.
         words: text keys of the queries.
 
     Returns:
@@ -246,24 +276,33 @@ def put_answer_verdicts(
     texts = {place: clean_text(place[1]) for place in verdicts}
     keys = answer_text_keys(cursor, texts.values())
     known = _latest_verdicts(cursor, source)
-    placed = {(query, keys[texts[query, answer]]): verdict for (query, answer), verdict in verdicts.items()}
+    placed = {
+        (query, keys[texts[query, answer]]): verdict
+        for (query, answer), verdict in verdicts.items()
+    }
     new = [
         (query, words[query], answer, verdict)
         for (query, answer), verdict in placed.items()
         if known.get((query, answer), {}).get(source) is not verdict
     ]
-    types = dict.fromkeys(("query_key", "question_text_key", "answer_text_key"), "INTEGER") | {"acceptable": "BOOLEAN"}
+    types = dict.fromkeys(("query_key", "question_text_key", "answer_text_key"), "INTEGER") | {
+        "acceptable": "BOOLEAN"
+    }
     stage_rows(cursor, "new_verdicts", new, types)
     cursor.execute(
-        "INSERT INTO answer_verdicts SELECT query_key, question_text_key, answer_text_key, ?, acceptable, ?,"
+        "INSERT INTO answer_verdicts"
+        " SELECT query_key, question_text_key, answer_text_key, ?, acceptable, ?,"
         " now()::TIMESTAMP FROM new_verdicts ORDER BY rowid",
         [source, author],
     )
     return {"verdicts": len(verdicts), "new verdicts": len(new)}
 
 
-def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
-    """Return people's current answer checks: by query key and text key of the answer, then by source.
+def answer_verdicts(
+    project: Project, source: str | None = None
+) -> dict[tuple[int, int], dict[str, bool]]:
+    """Return people's current answer checks: by query key and text key of the answer, then by
+    source.
 
     Args:
         source: restricts the result; None for all.
@@ -273,12 +312,15 @@ def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[i
 
 def _latest_verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
     rows = cursor.execute(
-        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) AS latest FROM answer_verdicts"
+        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) AS latest"
+        " FROM answer_verdicts"
         " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL"
         " HAVING latest IS NOT NULL ORDER BY min(rowid)",
         {"source": source},
     ).fetchall()
-    return nest_triples(((query, answer), judge, acceptable) for query, answer, judge, acceptable in rows)
+    return nest_triples(
+        ((query, answer), judge, acceptable) for query, answer, judge, acceptable in rows
+    )
 
 
 Role = Literal["generator", "judge"]
@@ -300,11 +342,12 @@ class AnswerModel:
 
     Args:
         name: shown to people; not part of the fingerprint.
-        fingerprint: hash of all settings that change its output. Temperature and draw are stored with each answer
-            instead.
+        fingerprint: hash of all settings that change its output. Temperature and draw are stored
+            with each answer instead.
         model: name of the model, or of the rule.
         prompt, prompt_hash: its prompt and the hash of it; empty without a prompt.
-        parameters: the settings from which it can be built again; empty for a model that was used elsewhere.
+        parameters: the settings from which it can be built again; empty for a model that was used
+            elsewhere.
         key: its key in the project; 0 before it is stored.
     """
 
@@ -330,24 +373,38 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
     """
     table, column = _TABLES[role]
     known = cursor.execute(
-        f"SELECT {column}, fingerprint FROM {table} WHERE fingerprint = ? OR name = ?", [model.fingerprint, model.name]
+        f"SELECT {column}, fingerprint FROM {table} WHERE fingerprint = ? OR name = ?",
+        [model.fingerprint, model.name],
     ).fetchall()
     key = next((key for key, fingerprint in known if fingerprint == model.fingerprint), None)
     if key is None:
         if known:
-            raise InputError("name-taken", f"Another {_CALLED[role][0]} is named '{model.name}'.", "Use another name.")
+            raise InputError(
+                "name-taken",
+                f"Another {_CALLED[role][0]} is named '{model.name}'.",
+                "Use another name.",
+            )
         check_new(cursor, _CALLED[role][0], [model.name])
         parameters = json.dumps(dict(model.parameters), ensure_ascii=False, sort_keys=True)
         key = cursor.execute(
-            f"INSERT INTO {table} VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING {column}",
-            [model.fingerprint, model.name, model.model, model.prompt, model.prompt_hash, parameters, as_name(author)],
+            f"INSERT INTO {table} VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            f" RETURNING {column}",
+            [
+                model.fingerprint,
+                model.name,
+                model.model,
+                model.prompt,
+                model.prompt_hash,
+                parameters,
+                as_name(author),
+            ],
         ).fetchall()[0][0]
         log_action(cursor, author, f"add answer {role}", name=model.name)
     return int(key)
 
 
 def answer_models(project: Project, role: Role) -> list[AnswerModel]:
-    """Return every answer generator, or every answer check, in the order in which they were added."""
+    """Return every answer generator, or every answer check, in order of addition."""
     return project.read(lambda cursor: answer_models_of(cursor, role))
 
 
@@ -357,13 +414,15 @@ def answer_models_of(cursor: Cursor, role: Role) -> list[AnswerModel]:
     return [
         AnswerModel(name, fingerprint, model, prompt, prompt_hash, json.loads(parameters), key)
         for key, fingerprint, name, model, prompt, prompt_hash, parameters in cursor.execute(
-            f"SELECT {column}, fingerprint, name, model, prompt, prompt_hash, parameters FROM {table} ORDER BY {column}"
+            f"SELECT {column}, fingerprint, name, model, prompt, prompt_hash, parameters"
+            f" FROM {table} ORDER BY {column}"
         ).fetchall()
     ]
 
 
 def find_answer_model(project: Project, role: Role, name: str | None = None) -> AnswerModel:
-    """Return the answer generator or answer check with a name or fingerprint; None selects the last added.
+    """Return the answer generator or answer check with a name or fingerprint; None selects the last
+    added.
 
     Raises:
         InputError: no answer generator or answer check matches.
@@ -382,7 +441,8 @@ def find_answer_model(project: Project, role: Role, name: str | None = None) -> 
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """The case of a run for a query (how its answer relates to its ranking), as a person confirmed it.
+    """The case of a run for a query (how its answer relates to its ranking), as a person confirmed
+    it.
 
     Args:
         key: key of the record.
@@ -404,7 +464,9 @@ class ConfirmedCase:
 
 @dataclass(frozen=True)
 class CasePlace:
-    """The place of a case: a query, a run at a cutoff, and the generator of the answer (key and name)."""
+    """The place of a case: a query, a run at a cutoff, and the generator of the answer (key and
+    name).
+    """
 
     query_id: str
     run: str
@@ -413,7 +475,9 @@ class CasePlace:
     generator: str
 
 
-def record_case(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
+def record_case(
+    project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str
+) -> int:
     """Record a case. It replaces the earlier case of the same person at this place.
 
     Returns:
@@ -423,19 +487,35 @@ def record_case(project: Project, place: CasePlace, case: str, proposed: str, no
         InputError: unknown query, or empty name of the assessor.
     """
     if not (author := as_name(author)):
-        raise InputError("empty-name", "The name of the assessor is empty.", "Give the name to record with the case.")
-    with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
+        raise InputError(
+            "empty-name",
+            "The name of the assessor is empty.",
+            "Give the name to record with the case.",
+        )
+    with project.transaction(
+        act="confirm cases", queries=[place.query_id], author=author
+    ) as cursor:
         query = find_query(cursor, place.query_id)
         _withdraw_own_case(cursor, place, query, author)
         key = cursor.execute(
-            "INSERT INTO answer_cases (case_key, query_key, run, k, generator_key, case_name, proposed, note, author,"
-            " confirmed_at) VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING case_key",
+            "INSERT INTO answer_cases (case_key, query_key, run, k, generator_key, case_name,"
+            " proposed, note, author,"
+            " confirmed_at) VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            " RETURNING case_key",
             [query, place.run, place.k, place.generator_key, case, proposed, note.strip(), author],
         ).fetchall()[0][0]
         log_action(
-            cursor, author, "confirm case", query=place.query_id, run=place.run, k=place.k, case=case,
-            proposed=proposed, generator=place.generator, note=note.strip(),
-        )  # fmt: skip
+            cursor,
+            author,
+            "confirm case",
+            query=place.query_id,
+            run=place.run,
+            k=place.k,
+            case=case,
+            proposed=proposed,
+            generator=place.generator,
+            note=note.strip(),
+        )
     return int(key)
 
 
@@ -446,11 +526,14 @@ def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
         InputError: this person has not confirmed a case there.
     """
     author = as_name(author)
-    with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
+    with project.transaction(
+        act="confirm cases", queries=[place.query_id], author=author
+    ) as cursor:
         if not _withdraw_own_case(cursor, place, find_query(cursor, place.query_id), author):
             raise InputError(
                 "no-own-case",
-                f"{author} has not confirmed a case of query {place.query_id} for run {place.run} at cutoff {place.k}.",
+                f"{author} has not confirmed a case of query {place.query_id} for run {place.run}"
+                f" at cutoff {place.k}.",
                 "You can withdraw only your own cases. See exam reteval cases.",
             )
         log_action(cursor, author, "withdraw case", query=place.query_id, run=place.run, k=place.k)
@@ -458,7 +541,8 @@ def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
 
 def _withdraw_own_case(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool:
     changed = cursor.execute(
-        "UPDATE answer_cases SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP WHERE query_key = ? AND run = ?"
+        "UPDATE answer_cases SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
+        " WHERE query_key = ? AND run = ?"
         " AND k = ? AND generator_key = ? AND author = ? AND withdrawn_at IS NULL",
         [author, query, place.run, place.k, place.generator_key, author],
     ).fetchall()
@@ -474,11 +558,10 @@ def confirmed_cases(project: Project, generator_key: int | None = None) -> list[
     return [
         ConfirmedCase(*row)
         for row in project.rows(
-            "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author, confirmed_at"
-            " FROM answer_cases c JOIN queries USING (query_key)"
-            " JOIN generators g USING (generator_key)"
-            " WHERE ($generator IS NULL OR generator_key = $generator) AND withdrawn_at IS NULL"
-            " ORDER BY case_key",
+            "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author,"
+            " confirmed_at FROM answer_cases c JOIN queries USING (query_key)"
+            " JOIN generators g USING (generator_key) WHERE ($generator IS NULL"
+            " OR generator_key = $generator) AND withdrawn_at IS NULL ORDER BY case_key",
             {"generator": generator_key},
         )
     ]

@@ -1,4 +1,6 @@
-"""Judgments of any source, imported leaderboards, and the pool: the passages to grade for every query."""
+"""Judgments of any source, imported leaderboards, and the pool: the passages to grade for every
+query.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ DEFAULT_POOL_DEPTH = 20
 
 
 ROWS_A_PART = 200_000
-"""Approximate number of rows of lists, judgments and rankings to pool at once, which limits the memory
-for sorting. A single query may have more.
+"""Approximate number of rows of lists, judgments and rankings to pool at once, which limits the
+memory for sorting. A single query may have more.
 """
 
 
@@ -50,11 +52,16 @@ def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.i
         if start:
             release_memory(cursor)
         of, listed = (keys[start : start + ROWS_A_PART] for keys in (queries, passages))
-        with lend_table(cursor, "new_listed", number_table(row=np.arange(len(of)), query_key=of, passage_key=listed)):
+        with lend_table(
+            cursor,
+            "new_listed",
+            number_table(row=np.arange(len(of)), query_key=of, passage_key=listed),
+        ):
             cursor.execute(
-                "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
-                " SELECT query_key, passage_key, min(n.row) AS first"
-                " FROM new_listed n ANTI JOIN (FROM listed WHERE query_key BETWEEN $least AND $greatest)"
+                "INSERT INTO listed"
+                " SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+                " SELECT query_key, passage_key, min(n.row) AS first FROM new_listed n"
+                " ANTI JOIN (FROM listed WHERE query_key BETWEEN $least AND $greatest)"
                 "  USING (query_key, passage_key) GROUP BY ALL),"
                 " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)",
                 {"least": int(of.min()), "greatest": int(of.max())},
@@ -81,19 +88,21 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
 
 
 def pool_rows(cursor: Cursor) -> str:
-    """Return SQL for the pool's content: query_key, passage_key, and place, the first position in a list or NULL."""
+    """Return SQL for the pool's content: query_key, passage_key, and place, the first position in a
+    list or NULL.
+    """
     return (
         "SELECT query_key, passage_key, min(position) AS place FROM ("
         " SELECT query_key, passage_key, position FROM listed"
-        " UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
-        f" UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= {pool_depth(cursor):d}"
-        " UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
-        ") GROUP BY ALL"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM judgments UNION ALL"
+        f" SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= {pool_depth(cursor):d}"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages) GROUP BY ALL"
     )
 
 
 def refresh_pool(cursor: Cursor) -> None:
-    """Rebuild the pool: per query the listed and the judged passages, the gold texts, and the top of every run.
+    """Rebuild the pool: per query the listed and the judged passages, the gold texts, and the top
+    of every run.
 
     Call it at the end of every transaction that changed one of these.
     """
@@ -107,7 +116,9 @@ def refresh_pool(cursor: Cursor) -> None:
         with lend_table(cursor, "pooled", pooled):
             # In a transaction that adds a million passages DuckDB estimates none and would load all
             # of them for the join. The range of keys avoids that.
-            ends = cursor.execute("SELECT min(passage_key), max(passage_key) FROM pooled").fetchall()[0]
+            ends = cursor.execute(
+                "SELECT min(passage_key), max(passage_key) FROM pooled"
+            ).fetchall()[0]
             cursor.execute(
                 "INSERT INTO pool SELECT query_key, passage_key, text_key,"
                 " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
@@ -129,19 +140,24 @@ def _query_ranges(cursor: Cursor) -> list[tuple[int, int]]:
     every = " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named)
     ends = cursor.execute(
         "SELECT max(query_key) FROM (SELECT query_key,"
-        f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every}) GROUP BY query_key)"
-        " GROUP BY part ORDER BY part"
+        f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every})"
+        " GROUP BY query_key) GROUP BY part ORDER BY part"
     ).fetchall()
     return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
 
 
 def pooled_queries(project: Project) -> dict[str, str]:
     """Return the texts of the queries that have passages in the pool, by id."""
-    return dict(project.rows("SELECT query_id, text FROM queries SEMI JOIN pool USING (query_key) ORDER BY query_key"))
+    return dict(
+        project.rows(
+            "SELECT query_id, text FROM queries SEMI JOIN pool USING (query_key) ORDER BY query_key"
+        )
+    )
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
-    """Add judgments to the temporary table `staged_judgments`, from which `write_judgments` stores them.
+    """Add judgments to the temporary table `staged_judgments`, from which `write_judgments` stores
+    them.
 
     Raises:
         InputError: the id of a new passage is not valid in qrels.
@@ -150,7 +166,8 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
     columns = {name: [getattr(judgment, name) for judgment in judgments] for name in types}
     cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
+        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id"
+        " VARCHAR, value INTEGER)"
     )
     with lend_table(cursor, "new_judgments", table_of(columns, types)):
         cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
@@ -190,8 +207,8 @@ def write_judged_keys(
 ) -> int:
     """Store judgments under a source as `write_judgments` does, from columns of keys.
 
-    Args: `queries`, `passages` and `values` have equal length. For a repeated pair of query and passage, the first
-        judgment counts.
+    Args: `queries`, `passages` and `values` have equal length. For a repeated pair of query and
+        passage, the first judgment counts.
     """
     import numpy as np
 
@@ -204,7 +221,8 @@ def write_judged_keys(
 def _write_source(cursor: Cursor, source: str, judged: str, keeper: Keeper | None) -> int:
     check_new(cursor, "source", [source])
     cursor.execute(
-        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
+        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources"
+        " WHERE name = ?)",
         [source, source],
     )
     key = cursor.execute("SELECT source_key FROM sources WHERE name = ?", [source]).fetchall()[0][0]
@@ -212,14 +230,17 @@ def _write_source(cursor: Cursor, source: str, judged: str, keeper: Keeper | Non
         keeper.keep("judgments", source, key)
     cursor.execute("DELETE FROM judgments WHERE source_key = ?", [key])
     written = cursor.execute(
-        "INSERT INTO judgments SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
+        "INSERT INTO judgments"
+        " SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
         f" FROM ({judged}) ORDER BY query_key, passage_key",
         [key],
     ).fetchall()[0][0]
     return int(written)
 
 
-def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, value: int | None) -> bool:
+def put_judgment(
+    cursor: Cursor, source: str, query_key: int, passage_key: int, value: int | None
+) -> bool:
     """Store or remove one judgment of a source; a source is removed with its last judgment.
 
     Args:
@@ -229,26 +250,34 @@ def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, 
         Whether the source had a judgment of this passage.
     """
     cursor.execute(
-        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
+        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources"
+        " WHERE name = ?)",
         [source, source],
     )
     key = cursor.execute("SELECT source_key FROM sources WHERE name = ?", [source]).fetchall()[0][0]
     pair = [query_key, passage_key]
     gone = cursor.execute(
-        "DELETE FROM judgments WHERE query_key = ? AND passage_key = ? AND source_key = ?", [*pair, key]
+        "DELETE FROM judgments WHERE query_key = ? AND passage_key = ? AND source_key = ?",
+        [*pair, key],
     ).fetchall()[0][0]
     if value is None:
         cursor.execute(
-            "DELETE FROM sources WHERE source_key = ? AND source_key NOT IN (SELECT source_key FROM judgments)", [key]
+            "DELETE FROM sources WHERE source_key = ? AND source_key NOT IN (SELECT source_key"
+            " FROM judgments)",
+            [key],
         )
         # The passage stays in the pool if a list, a run or another judgment has it.
-        stays = f"SELECT count(*) FROM ({pool_rows(cursor)}) WHERE query_key = ? AND passage_key = ?"
+        stays = (
+            f"SELECT count(*) FROM ({pool_rows(cursor)}) WHERE query_key = ? AND passage_key = ?"
+        )
         if not cursor.execute(stays, pair).fetchall()[0][0]:
             refresh_pool(cursor)
         return bool(gone)
     cursor.execute("INSERT INTO judgments VALUES (?, ?, ?, ?)", [key, *pair, value])
     # A passage that is in the pool already leaves the pool unchanged.
-    if not cursor.execute("SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", pair).fetchall()[0][0]:
+    if not cursor.execute(
+        "SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", pair
+    ).fetchall()[0][0]:
         refresh_pool(cursor)
     return bool(gone)
 
@@ -257,7 +286,8 @@ Qrels = dict[str, dict[str, int]]
 
 
 def judgment_sources(project: Project) -> list[str]:
-    """Return the names of the sources of judgments in the order of their first import, sources of audits last.
+    """Return the names of the sources of judgments in the order of their first import, sources of
+    audits last.
 
     Judgments of an audit are a sample. So complete judgments come first, because callers use the
     first source by default.
@@ -266,15 +296,17 @@ def judgment_sources(project: Project) -> list[str]:
 
 
 def audited_sources(project: Project) -> list[str]:
-    """Return the names of the sources that an audit created, in the order of their first judgment."""
+    """Return the names of the sources that audits created, in order of their first judgment."""
     return [name for name, audited in _list_sources(project) if audited]
 
 
 def _list_sources(project: Project) -> list[tuple[str, bool]]:
-    """Return the name of every source, and whether an audit created it. Audits can also add to imported sources."""
+    """Return the name of every source, and whether an audit created it. Audits can also add to
+    imported sources.
+    """
     rows = project.rows(
-        "SELECT name, EXISTS (FROM audits a WHERE a.source = s.name AND a.audit_key < source_key) AS audited"
-        " FROM sources s ORDER BY audited, source_key"
+        "SELECT name, EXISTS (FROM audits a WHERE a.source = s.name"
+        " AND a.audit_key < source_key) AS audited FROM sources s ORDER BY audited, source_key"
     )
     return [(str(name), bool(audited)) for name, audited in rows]
 
@@ -285,7 +317,8 @@ def source_judgments(project: Project, source: str) -> Qrels:
     return {
         query: dict(zip(passages, values, strict=True))
         for query, passages, values in project.rows(
-            "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
+            "SELECT query_id, list(passage_id ORDER BY passage_key), list(value"
+            " ORDER BY passage_key)"
             f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
@@ -299,8 +332,8 @@ def judged_values(project: Project, source: str) -> list[int]:
     return [
         int(value)
         for (value,) in project.rows(
-            f"SELECT DISTINCT value FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
-            " WHERE name = ? ORDER BY 1",
+            f"SELECT DISTINCT value FROM {visible_rows(project, 'judgments')}"
+            " JOIN sources USING (source_key) WHERE name = ? ORDER BY 1",
             [source],
         )
     ]
@@ -323,19 +356,36 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
             keeper.keep("leaderboard", board.name, known[0][0])
         for table in ("board_scores", "board_query_scores"):
             cursor.execute(f"DELETE FROM {table} WHERE board_key = ?", [known[0][0]])
-        cursor.execute("UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]])
+        cursor.execute(
+            "UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]]
+        )
     else:
-        cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
+        cursor.execute(
+            "INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure]
+        )
     types = {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"}
-    stage_rows(cursor, "new_board", [(row.run, row.score, row.std_error, row.rank) for row in board.rows], types)
+    stage_rows(
+        cursor,
+        "new_board",
+        [(row.run, row.score, row.std_error, row.rank) for row in board.rows],
+        types,
+    )
     cursor.execute(
-        "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards"
+        " WHERE boards.name = ?",
         [board.name],
     )
-    cells = [(run, query, score) for run, scores in board.per_query.items() for query, score in scores.items()]
-    stage_rows(cursor, "new_board", cells, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"})
+    cells = [
+        (run, query, score)
+        for run, scores in board.per_query.items()
+        for query, score in scores.items()
+    ]
+    stage_rows(
+        cursor, "new_board", cells, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"}
+    )
     cursor.execute(
-        "INSERT INTO board_query_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        "INSERT INTO board_query_scores SELECT board_key, n.* FROM new_board n, boards"
+        " WHERE boards.name = ?",
         [board.name],
     )
 
@@ -343,12 +393,17 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
 @as_act("see boards")
 def imported_leaderboards(project: Project) -> list[tuple[str, str]]:
     """Return name and measure of every imported leaderboard, in the order of their import."""
-    return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
+    return [
+        (row[0], row[1])
+        for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")
+    ]
 
 
 @as_act("see boards")
 def official_sources(project: Project) -> list[str]:
-    """Return the names of all official sources: judgments, imported leaderboards, then judgments of audits."""
+    """Return the names of all official sources: judgments, imported leaderboards, then judgments of
+    audits.
+    """
     audited = audited_sources(project)
     whole = [name for name in judgment_sources(project) if name not in audited]
     return [*whole, *(name for name, _ in imported_leaderboards(project)), *audited]
@@ -356,7 +411,8 @@ def official_sources(project: Project) -> list[str]:
 
 @as_act("see boards")
 def find_source(project: Project, name: str) -> str:
-    """Return the name of a source of judgments or of an imported leaderboard; `judgments` means the first source.
+    """Return the name of a source of judgments or of an imported leaderboard; `judgments` means the
+    first source.
 
     Raises:
         InputError: unknown source.

@@ -1,4 +1,6 @@
-"""The people of a project with their roles and queries, and access tokens for scripts and other computers."""
+"""The people of a project with their roles and queries, and access tokens for scripts and other
+computers.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,14 @@ LONGEST = 200
 
 
 SUBJECT = "subject:"
-"""Prefix for a subject that contains an @ or starts with this prefix, so that it never equals an e-mail address."""
+"""Prefix for a subject that contains an @ or starts with this prefix, so that it never equals an
+e-mail address.
+"""
 
 
 def identity_of(claims: Mapping[str, Any]) -> str:
-    """Return the identity of a login: its e-mail address in lower case, or its subject if it has no verified address.
+    """Return the identity of a login: its e-mail address in lower case, or its subject if it has no
+    verified address.
 
     The provider assigns a subject to one account (OpenID Connect Core 1.0, sections 2 and 5.1). The
     owner of an account may be able to choose its subject. So a subject with an @ gets the prefix
@@ -57,8 +62,11 @@ def identity_of(claims: Mapping[str, Any]) -> str:
     """
     stated = str(claims.get("email") or "").strip()
     address = stated.lower()
-    # Lower case turns the Kelvin sign into the letter k, so a non-ASCII address could become another, ASCII one.
-    sound = "@" in address and not address.startswith(SUBJECT) and address.isascii() == stated.isascii()
+    # Lower case turns the Kelvin sign into the letter k, so a non-ASCII address could become
+    # another, ASCII one.
+    sound = (
+        "@" in address and not address.startswith(SUBJECT) and address.isascii() == stated.isascii()
+    )
     if sound and claims.get("email_verified", True) in (True, "true"):
         return address
     if subject := str(claims.get("sub") or "").strip():
@@ -82,12 +90,13 @@ def set_member(
 
     Args:
         identity: their e-mail address, or the subject of their login as `identity_of` returns it.
-        name: recorded with their actions. None keeps the present name; a new person gets the part before the @.
+        name: recorded with their actions. None keeps the present name; a new person gets the part
+            before the @.
         queries: ids of the queries that an assessor is limited to; None for all.
 
     Raises:
-        InputError: empty or taken name; unknown role or query; queries for a person who is not an assessor; the
-            last organizer would lose the role.
+        InputError: empty or taken name; unknown role or query; queries for a person who is not an
+            assessor; the last organizer would lose the role.
         NotAllowed: only an organizer may set roles.
     """
     identity = _clean_identity(identity)
@@ -96,7 +105,9 @@ def set_member(
         before = known.get(identity)
         usual = before.name if before else identity.removeprefix(SUBJECT).split("@")[0]
         name = as_name(usual if name is None else name)
-        new = Member(identity, name, role, None if queries is None else tuple(dict.fromkeys(queries)))
+        new = Member(
+            identity, name, role, None if queries is None else tuple(dict.fromkeys(queries))
+        )
         _check_member(cursor, new)
         if before is None or new != replace(before, further=()):
             _keep_one(known, identity, role)
@@ -128,7 +139,9 @@ def change_member(
     project.require("manage people")
     if (known := project.members().get(_clean_identity(identity))) is None:
         raise InputError(
-            "unknown-member", f"{identity} has no role in this project.", "Add a role with exam people add."
+            "unknown-member",
+            f"{identity} has no role in this project.",
+            "Add a role with exam people add.",
         )
     role = role or known.role
     stays = known.queries if role == known.role and not all_queries else None
@@ -146,7 +159,11 @@ def remove_member(project: Project, identity: str, author: str) -> None:
     with project.transaction(act="manage people", author=author) as cursor:
         known = project.members()
         if identity not in known:
-            raise InputError("unknown-member", f"{identity} has no role in this project.", "See exam people list.")
+            raise InputError(
+                "unknown-member",
+                f"{identity} has no role in this project.",
+                "See exam people list.",
+            )
         _keep_one(known, identity, None)
         _insert_member(cursor, identity, known[identity].name, None, None, author)
         log_action(cursor, author, REMOVE_MEMBER, person=known[identity].name)
@@ -159,25 +176,30 @@ def undo_member(project: Project, identity: str, author: str) -> Member | None:
         Their role now; None without a role.
 
     Raises:
-        InputError: no change to undo, their earlier name or queries are no longer available, or the last organizer
-            would lose the role.
+        InputError: no change to undo, their earlier name or queries are no longer available, or the
+            last organizer would lose the role.
         NotAllowed: only an organizer may undo it.
     """
     identity = _clean_identity(identity)
     project.require("manage people")
     stated = project.rows(
-        "SELECT name, role, to_json(queries)::VARCHAR FROM members WHERE identity = ? ORDER BY member_key DESC LIMIT 2",
+        "SELECT name, role, to_json(queries)::VARCHAR FROM members WHERE identity = ?"
+        " ORDER BY member_key DESC LIMIT 2",
         [identity],
     )
     if not stated:
         raise InputError(
-            "nothing-to-undo", f"{identity} has never had a role in this project.", "See exam people list."
+            "nothing-to-undo",
+            f"{identity} has never had a role in this project.",
+            "See exam people list.",
         )
     if len(stated) == 1 or stated[1][1] is None:
         remove_member(project, identity, author)
         return None
     name, role, queries = stated[1]
-    return set_member(project, identity, role, author, name, None if queries is None else json.loads(queries))
+    return set_member(
+        project, identity, role, author, name, None if queries is None else json.loads(queries)
+    )
 
 
 def _clean_identity(text: str) -> str:
@@ -195,7 +217,9 @@ def _check_member(cursor: Cursor, new: Member) -> None:
     check_known("unknown-role", "role", ROLES, new.role)
     if not new.name or len(new.name) > LONGEST:
         raise InputError(
-            "invalid-name", "The name is empty or too long.", "Give the name to record with this person's actions."
+            "invalid-name",
+            "The name is empty or too long.",
+            "Give the name to record with this person's actions.",
         )
     # Removed people keep their names, because their actions are recorded under them.
     others = cursor.execute(
@@ -203,7 +227,9 @@ def _check_member(cursor: Cursor, new: Member) -> None:
         [new.name, new.identity],
     ).fetchall()
     if others:
-        raise InputError("name-taken", f"The name {new.name} belongs to {others[0][0]}.", "Use another name.")
+        raise InputError(
+            "name-taken", f"The name {new.name} belongs to {others[0][0]}.", "Use another name."
+        )
     if new.queries is None:
         return
     if new.role != "assessor":
@@ -231,7 +257,12 @@ def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> 
 
 
 def _insert_member(
-    cursor: Cursor, identity: str, name: str, role: Role | None, queries: Sequence[str] | None, author: str
+    cursor: Cursor,
+    identity: str,
+    name: str,
+    role: Role | None,
+    queries: Sequence[str] | None,
+    author: str,
 ) -> None:
     cursor.execute(
         "INSERT INTO members VALUES (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
@@ -279,7 +310,8 @@ def find_tokens(project: Project) -> list[Token]:
     return [
         Token(*row)
         for row in project.rows(
-            "SELECT token_key, name, role, author, made_at, used_at, withdrawn_at FROM tokens ORDER BY token_key DESC"
+            "SELECT token_key, name, role, author, made_at, used_at, withdrawn_at FROM tokens"
+            " ORDER BY token_key DESC"
         )
     ]
 
@@ -300,7 +332,9 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
     name = as_name(name)
     if not name or len(name) > LONGEST_TOKEN_NAME:
         raise InputError(
-            "invalid-name", "The name of the token is empty or too long.", f"Use 1 to {LONGEST_TOKEN_NAME} characters."
+            "invalid-name",
+            "The name of the token is empty or too long.",
+            f"Use 1 to {LONGEST_TOKEN_NAME} characters.",
         )
     check_known("unknown-role", "role", get_args(Role), role)
     text = BEGINS + secrets.token_urlsafe(BYTES)
@@ -308,7 +342,9 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
         # Names of revoked tokens stay taken, so that the log is unambiguous.
         if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", [name]).fetchall():
             raise InputError(
-                "name-taken", f"A token named '{name}' already exists, or was revoked.", "Use another name."
+                "name-taken",
+                f"A token named '{name}' already exists, or was revoked.",
+                "Use another name.",
             )
         cursor.execute(
             "INSERT INTO tokens VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)",
@@ -327,11 +363,14 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
     """
     with project.transaction(act="manage people", author=author) as cursor:
         changed = cursor.execute(
-            "UPDATE tokens SET withdrawn_at = now()::TIMESTAMP WHERE name = ? AND withdrawn_at IS NULL RETURNING name",
+            "UPDATE tokens SET withdrawn_at = now()::TIMESTAMP WHERE name = ?"
+            " AND withdrawn_at IS NULL RETURNING name",
             [name],
         ).fetchall()
         if not changed:
-            raise InputError("unknown-token", f"No active token is named '{name}'.", "See exam tokens list.")
+            raise InputError(
+                "unknown-token", f"No active token is named '{name}'.", "See exam tokens list."
+            )
         log_action(cursor, author, WITHDRAW_TOKEN, name=name)
 
 
@@ -345,12 +384,16 @@ def find_token(project: Project, text: str) -> Token | None:
     rows = project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL")
     keys = [key for key, kept in rows if hmac.compare_digest(shown, kept)]
     token = next((known for known in find_tokens(project) if known.key in keys), None)
-    if token is not None and not project.read_only and (
-        token.used_at is None or abs(datetime.now() - token.used_at) > USED
-    ):  # fmt: skip
+    if (
+        token is not None
+        and not project.read_only
+        and (token.used_at is None or abs(datetime.now() - token.used_at) > USED)
+    ):
         try:
             with project.transaction() as cursor:
-                cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
+                cursor.execute(
+                    "UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key]
+                )
         except (duckdb.Error, ProjectError) as error:
             # On a full disk tokens still work. The next use is recorded once there is space.
             _log.warning("cannot record the use of token %s: %s", token.name, error)
@@ -358,7 +401,9 @@ def find_token(project: Project, text: str) -> Token | None:
 
 
 def acting_with(project: Project, token: Token) -> Project:
-    """Return a handle of the same open project for a token. Every act checks the current role of the token."""
+    """Return a handle of the same open project for a token. Every act checks the current role of
+    the token.
+    """
 
     def current_member() -> Member | None:
         now = next((one for one in find_tokens(project) if one.key == token.key), None)
@@ -378,11 +423,13 @@ _seen: dict[Path, tuple[tuple[tuple[int, int], ...], frozenset[str]]] = {}
 def peek_members(path: Path) -> frozenset[str] | None:
     """Return the identities with a role in a project that this process does not have open.
 
-    The file is read again only if it changed. If another process holds it now, the result is that of the last read.
-    This process must not open the file meanwhile, because closing it here would drop the lock on it.
+    The file is read again only if it changed. If another process holds it now, the result is that
+    of the last read. This process must not open the file meanwhile, because closing it here would
+    drop the lock on it.
 
     Returns:
-        An empty set for a file that is not a project, has a version without roles, or was never readable. None if
+        An empty set for a file that is not a project, has a version without roles, or was never
+            readable. None if
         this process has the project open; ask the project itself then.
     """
     if is_open(path):

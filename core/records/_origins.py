@@ -1,4 +1,6 @@
-"""Origins of runs, graders and texts: model families, data sets, objects of other tools, and live targets."""
+"""Origins of runs, graders and texts: model families, data sets, objects of other tools, and live
+targets.
+"""
 
 from __future__ import annotations
 
@@ -16,41 +18,52 @@ from ._runs import check_runs
 
 Part = Literal["run", "grader", "questions"]
 PARTS: tuple[Part, ...] = ("run", "grader", "questions")
-"""Parts of an evaluation that a model can make. A run is identified by its name, and a grader by its fingerprint. The
-questions have no name."""
+"""Parts of an evaluation that a model can make. A run is identified by its name, and a grader by
+its fingerprint. The questions have no name."""
 
 STATE_FAMILIES = "state families"
 
 
-def state_families(project: Project, part: Part, name: str, families: Sequence[str], author: str) -> None:
+def state_families(
+    project: Project, part: Part, name: str, families: Sequence[str], author: str
+) -> None:
     """State the model families that made a part; this replaces the earlier statement.
 
     Args:
         name: name of the run, or fingerprint of the grader; empty for the questions.
-        families: names such as "gpt" or "llama"; an empty list states that people made the part without a model.
+        families: names such as "gpt" or "llama"; an empty list states that people made the part
+            without a model.
 
     Raises:
         InputError: unknown run or grader.
     """
     if part == "run":
         check_runs(project, [name])
-    elif part == "grader" and not project.value("SELECT count(*) FROM graders WHERE fingerprint = ?", [name]):
-        raise unknown_name("unknown-grader", "grader fingerprint", name, (), "See exam graders list --json.")
+    elif part == "grader" and not project.value(
+        "SELECT count(*) FROM graders WHERE fingerprint = ?", [name]
+    ):
+        raise unknown_name(
+            "unknown-grader", "grader fingerprint", name, (), "See exam graders list --json."
+        )
     named = list(dict.fromkeys(family for one in families if (family := as_name(one).lower())))
     with project.transaction() as cursor:
         cursor.execute(
-            "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
+            "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?,"
+            " now()::TIMESTAMP)",
             [part, name, named, as_name(author)],
         )
         log_action(cursor, author, STATE_FAMILIES, part=part, name=name, families=named)
 
 
 def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
-    """Return the latest stated families of all parts of a kind, by name; parts without a statement are absent."""
+    """Return the latest stated families of all parts of a kind, by name; parts without a statement
+    are absent.
+    """
     return {
         name: tuple(families)
         for name, families in project.rows(
-            "SELECT name, arg_max(families, family_key) FROM model_families WHERE part = ? GROUP BY name ORDER BY name",
+            "SELECT name, arg_max(families, family_key) FROM model_families WHERE part = ?"
+            " GROUP BY name ORDER BY name",
             [part],
         )
     }
@@ -59,7 +72,12 @@ def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
 def keep_objects(cursor: Cursor, objects: Iterable[KeptObject]) -> None:
     """Keep objects of known queries; each replaces the object of the same form, query and name."""
     rows = {
-        (kept.form, kept.query_id, kept.name): (kept.form, kept.query_id, kept.name, json.dumps(kept.content))
+        (kept.form, kept.query_id, kept.name): (
+            kept.form,
+            kept.query_id,
+            kept.name,
+            json.dumps(kept.content),
+        )
         for kept in objects
     }
     types = dict.fromkeys(("form", "query_id", "name", "content"), "VARCHAR")
@@ -69,7 +87,8 @@ def keep_objects(cursor: Cursor, objects: Iterable[KeptObject]) -> None:
         " (SELECT (form, query_key, name) FROM new_objects JOIN queries USING (query_id))"
     )
     cursor.execute(
-        "INSERT INTO kept_objects SELECT form, query_key, name, content FROM new_objects JOIN queries USING (query_id)"
+        "INSERT INTO kept_objects SELECT form, query_key, name, content FROM new_objects"
+        " JOIN queries USING (query_id)"
     )
 
 
@@ -103,7 +122,9 @@ class Terms:
     address: str
 
     def __str__(self) -> str:
-        return f"{self.data_set}: {self.terms or 'no terms are known to ir_datasets'} ({self.address})"
+        return (
+            f"{self.data_set}: {self.terms or 'no terms are known to ir_datasets'} ({self.address})"
+        )
 
 
 def read_terms(written: str) -> list[Terms]:
@@ -118,8 +139,12 @@ def terms_of(project: Project) -> list[Terms]:
 
 def keep_terms(cursor: Cursor, terms: Terms) -> None:
     """Store the terms of a data set; they replace earlier ones."""
-    found = cursor.execute("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]).fetchall()
-    others = [one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set]
+    found = cursor.execute(
+        "SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]
+    ).fetchall()
+    others = [
+        one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set
+    ]
     written = json.dumps([asdict(one) for one in (*others, terms)], ensure_ascii=False)
     put_setting(cursor, SETTING_OF_TERMS, written)
 
@@ -133,7 +158,8 @@ class Freeze:
         url: the target's address.
         asked: digest of the settings for the request and for reading its answer.
         system: name of the run of responses; None without responses.
-        queries, failed: numbers of queries sent and of unusable responses; None for an unfinished snapshot.
+        queries, failed: numbers of queries sent and of unusable responses; None for an unfinished
+            snapshot.
         came: number of queries answered so far; 0 for a finished snapshot.
         ended_at: None for an unfinished snapshot.
     """
@@ -177,9 +203,9 @@ def list_snapshots(project: Project) -> list[Freeze]:
     return [
         Freeze(*row)
         for row in project.rows(
-            "SELECT freeze_key, name, url, asked, system, queries, failed, author, started_at, ended_at, coalesce(n, 0)"
-            " FROM freezes LEFT JOIN (SELECT freeze_key, count(*) AS n FROM frozen_queries GROUP BY 1)"
-            " USING (freeze_key) ORDER BY freeze_key DESC"
+            "SELECT freeze_key, name, url, asked, system, queries, failed, author, started_at,"
+            " ended_at, coalesce(n, 0) FROM freezes LEFT JOIN (SELECT freeze_key, count(*) AS n"
+            " FROM frozen_queries GROUP BY 1) USING (freeze_key) ORDER BY freeze_key DESC"
         )
     ]
 
@@ -204,7 +230,9 @@ def begin_freeze(project: Project, name: str, url: str, asked: str, author: str)
 
 
 def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
-    """Store responses of a target in an unfinished snapshot; they replace its earlier responses to these queries."""
+    """Store responses of a target in an unfinished snapshot; they replace its earlier responses to
+    these queries.
+    """
     for response in some:
         cursor.execute(
             "DELETE FROM frozen_queries WHERE freeze_key = ?"
@@ -212,7 +240,8 @@ def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
             [key, response.query_id],
         )
         cursor.execute(
-            "INSERT INTO frozen_queries SELECT ?, query_key, ?, ?, ? FROM queries WHERE query_id = ?",
+            "INSERT INTO frozen_queries SELECT ?, query_key, ?, ?, ?"
+            " FROM queries WHERE query_id = ?",
             [key, response.words, response.given, response.seconds, response.query_id],
         )
 
@@ -224,18 +253,21 @@ def frozen_so_far(project: Project, key: int) -> dict[str, FrozenQuery]:
     return {
         row[0]: FrozenQuery(*row)
         for row in project.rows(
-            "SELECT query_id, words, given, seconds FROM frozen_queries JOIN queries USING (query_key)"
-            " WHERE freeze_key = ? ORDER BY query_key",
+            "SELECT query_id, words, given, seconds FROM frozen_queries"
+            " JOIN queries USING (query_key) WHERE freeze_key = ? ORDER BY query_key",
             [key],
         )
     }
 
 
 def end_freeze(cursor: Cursor, key: int, system: str | None, queries: int, failed: int) -> None:
-    """Mark a snapshot as finished; its stored responses are deleted, because the run holds them now."""
+    """Mark a snapshot as finished; its stored responses are deleted, because the run holds them
+    now.
+    """
     cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [key])
     cursor.execute(
-        "UPDATE freezes SET system = ?, queries = ?, failed = ?, ended_at = now()::TIMESTAMP WHERE freeze_key = ?",
+        "UPDATE freezes SET system = ?, queries = ?, failed = ?, ended_at = now()::TIMESTAMP"
+        " WHERE freeze_key = ?",
         [system, queries, failed, key],
     )
 

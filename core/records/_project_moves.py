@@ -1,4 +1,4 @@
-"""Renaming, removing and restoring a project: its file moves together with its copies and backups."""
+"""Renaming, removing and restoring a project: its file moves with its copies and backups."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ class RemovedProject:
 
 
 def rename_project(project: Project, name: str, author: str) -> Path:
-    """Close a project, give it another name in the same folder, and return the new path. Its backups get the name too.
+    """Close a project, give it another name in the same folder, and return the new path. Its
+    backups get the name too.
 
     Raises:
         NotAllowed: the person is not an organizer.
-        InputError: invalid or taken name; the project may not be moved, or its folder cannot be written.
+        InputError: invalid or taken name; the project may not be moved, or its folder cannot be
+            written.
         ProjectError: a job is running, or the project is in use. Nothing was changed.
     """
     project.require("organize", author=author)
@@ -65,7 +67,8 @@ def rename_project(project: Project, name: str, author: str) -> Path:
 
 
 def remove_project(project: Project, author: str) -> RemovedProject:
-    """Close a project and move it, with its copies and backups, into a folder from which it can be restored.
+    """Close a project and move it, with its copies and backups, into a folder from which it can be
+    restored.
 
     Raises:
         NotAllowed, InputError, ProjectError: as in `rename_project`.
@@ -117,7 +120,8 @@ def _close_for_move(project: Project) -> Path:
     """Close a project that may be moved, and return its path."""
     path, named = project.path, os.environ.get("EXAM_PROJECT")
     reasons = {
-        "it is outside the projects folder": path.is_symlink() or path.parent.resolve() != projects_folder().resolve(),
+        "it is outside the projects folder": path.is_symlink()
+        or path.parent.resolve() != projects_folder().resolve(),
         "EXAM_PROJECT names it": bool(named) and Path(str(named)).resolve() == path.resolve(),
         "it is open read-only": project.read_only,
     }
@@ -130,10 +134,14 @@ def _close_for_move(project: Project) -> Path:
     for state in ("running", "waiting"):
         if jobs := recorded_jobs(project, state=state):
             raise ProjectError(
-                "job-running", f"A job of this project is {state}: {jobs[0].name}.", "Wait until it ends, or cancel it."
+                "job-running",
+                f"A job of this project is {state}: {jobs[0].name}.",
+                "Wait until it ends, or cancel it.",
             )
     if not project.close(when_unused=True) or is_open(path):
-        raise ProjectError("project-busy", f"{path.name} is in use by other work.", "Try again in a minute.")
+        raise ProjectError(
+            "project-busy", f"{path.name} is in use by other work.", "Try again in a minute."
+        )
     if has_log(path):
         raise ProjectError(
             "project-busy",
@@ -144,7 +152,8 @@ def _close_for_move(project: Project) -> Path:
 
 
 def _move_files(path: Path, target: Path) -> None:
-    """Rename the file of a closed project, its copies from before an upgrade or restore, and its backups.
+    """Rename the file of a closed project, its copies from before an upgrade or restore, and its
+    backups.
 
     The file itself is last, so that an interruption leaves a complete project.
 
@@ -158,7 +167,9 @@ def _move_files(path: Path, target: Path) -> None:
         if (named := copies.fullmatch(one.name))
     }
     for backup in find_backups(path):
-        moves[backup.path] = target.parent / FOLDER / f"{target.stem}{backup.path.name.removeprefix(path.stem)}"
+        moves[backup.path] = (
+            target.parent / FOLDER / f"{target.stem}{backup.path.name.removeprefix(path.stem)}"
+        )
     with explain_write_errors(target):
         if find_backups(path):
             (target.parent / FOLDER).mkdir(exist_ok=True)
@@ -171,7 +182,9 @@ def _rename_all(moves: Mapping[Path, Path]) -> None:
     try:
         for source, target in moves.items():
             if os.path.lexists(target):
-                raise InputError("file-exists", f"The file {target} already exists.", "Choose another name.")
+                raise InputError(
+                    "file-exists", f"The file {target} already exists.", "Choose another name."
+                )
             source.rename(target)
             done.append((source, target))
     except BaseException:

@@ -1,4 +1,6 @@
-"""Keeping and reporting the data that imports replace, so that `project.bringing_back` can restore it."""
+"""Keeping and reporting the data that imports replace, so that `project.bringing_back` can restore
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ class Replaced:
     Args:
         kind: a key of `KINDS`.
         name: name of the source, run or leaderboard; the first ids of queries or passages.
-        before: number of its earlier rows (judgments, ranked passages, scores, gold passages or texts).
+        before: number of its earlier rows (judgments, ranked passages, scores, gold passages or
+            texts).
         gone: number of these rows that were removed or changed.
         after: number of its new rows.
     """
@@ -57,7 +60,8 @@ class _Kind:
         said: phrase for the removed rows, with `{count}` and `{name}`.
         tables: tables that hold it; rows of the first one are counted.
         key: column with its key in these tables; None if rows are kept individually.
-        named_in: table with its name, of which the columns `further` are restored; empty if no column can change.
+        named_in: table with its name, of which the columns `further` are restored; empty if no
+            column can change.
     """
 
     said: str
@@ -104,15 +108,22 @@ _RESTS = (
     ("grades", "SELECT count(*) FROM grades g WHERE g.passage_text_key = c.text_key"),
     (
         "overrides",
-        "SELECT count(*) FROM overrides o WHERE o.passage_key = c.passage_key AND o.withdrawn_at IS NULL",
+        "SELECT count(*) FROM overrides o WHERE o.passage_key = c.passage_key"
+        " AND o.withdrawn_at IS NULL",
     ),
     (
         "assessor judgments",
-        "SELECT count(*) FROM judgments j JOIN sources s USING (source_key) WHERE j.passage_key = c.passage_key"
-        " AND starts_with(s.name, 'assessor: ')",
+        "SELECT count(*) FROM judgments j JOIN sources s USING (source_key)"
+        " WHERE j.passage_key = c.passage_key AND starts_with(s.name, 'assessor: ')",
     ),
-    ("audit judgments", "SELECT count(*) FROM audit_verdicts v WHERE v.passage_key = c.passage_key"),
-    ("resolved disagreements", "SELECT count(*) FROM settlings s WHERE s.passage_key = c.passage_key"),
+    (
+        "audit judgments",
+        "SELECT count(*) FROM audit_verdicts v WHERE v.passage_key = c.passage_key",
+    ),
+    (
+        "resolved disagreements",
+        "SELECT count(*) FROM settlings s WHERE s.passage_key = c.passage_key",
+    ),
     (
         "response sentences",
         "SELECT count(*) FROM response_sentences r WHERE r.passage_key = c.passage_key",
@@ -129,20 +140,26 @@ _CHANGED = {
     "queries": (
         "SELECT query_id FROM replaced_queries o JOIN queries q USING (query_key)"
         f" WHERE replacement_key = $key AND NOT follows AND ({_LOST})"
-        " UNION SELECT query_id FROM replaced_subtopics o JOIN subtopics s USING (query_key, subtopic_id)"
-        " JOIN queries USING (query_key) WHERE replacement_key = $key AND o.text <> s.text ORDER BY query_id"
+        " UNION SELECT query_id FROM replaced_subtopics o JOIN subtopics s"
+        " USING (query_key, subtopic_id)"
+        " JOIN queries USING (query_key) WHERE replacement_key = $key AND o.text <> s.text"
+        " ORDER BY query_id"
     ),
     "passages": (
         "SELECT passage_id FROM replaced_passages o JOIN passages p USING (passage_key)"
-        " WHERE replacement_key = $key AND o.text_key IS DISTINCT FROM p.text_key ORDER BY passage_key"
+        " WHERE replacement_key = $key AND o.text_key IS DISTINCT FROM p.text_key"
+        " ORDER BY passage_key"
     ),
 }
-"""SQL for the ids of the replaced objects that differ now, by kind of object that is kept row by row."""
+"""SQL for the ids of the replaced objects that differ now, by kind of object that is kept row by
+row.
+"""
 
 
 @dataclass(eq=False)
 class Keeper:
-    """Keeps the data that a transaction is going to replace, and reports the differences at the end.
+    """Keeps the data that a transaction is going to replace, and reports the differences at the
+    end.
 
     Args:
         cursor: the cursor of the transaction.
@@ -167,7 +184,8 @@ class Keeper:
         replacement = self._begin(kind, name, key)
         for table in (*of.tables, *((of.named_in,) if of.named_in else ())):
             self.cursor.execute(
-                f"INSERT INTO replaced_{table} SELECT {replacement:d}, * FROM {table} WHERE {where} ORDER BY rowid"
+                f"INSERT INTO replaced_{table} SELECT {replacement:d}, * FROM {table}"
+                f" WHERE {where} ORDER BY rowid"
             )
 
     def keep_sentences(self, of: str) -> None:
@@ -182,16 +200,18 @@ class Keeper:
         )
 
     def keep_queries(self, of: str, follows: bool = False) -> None:
-        """Keep the texts of queries before they change; queries without a text of their own are skipped.
+        """Keep the texts of queries before they change; queries without a text of their own are
+        skipped.
 
         Args:
             of: SQL for the keys of the queries.
             follows: whether the queries are topics, which are named after their parent query.
         """
         self.cursor.execute(
-            f"INSERT INTO replaced_queries SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
-            f" {follows}, further_answers FROM queries WHERE text <> query_id AND query_key IN ({of})"
-            " AND query_key NOT IN (SELECT query_key FROM replaced_queries"
+            "INSERT INTO replaced_queries"
+            f" SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
+            f" {follows}, further_answers FROM queries WHERE text <> query_id"
+            f" AND query_key IN ({of}) AND query_key NOT IN (SELECT query_key FROM replaced_queries"
             f" WHERE replacement_key = {self._begin('queries', ''):d})"
         )
 
@@ -202,7 +222,8 @@ class Keeper:
             of: SQL for (key of the query, id of the subtopic).
         """
         self.cursor.execute(
-            f"INSERT INTO replaced_subtopics SELECT {self._begin('queries', ''):d}, query_key, subtopic_id, text"
+            f"INSERT INTO replaced_subtopics SELECT {self._begin('queries', ''):d}, query_key,"
+            " subtopic_id, text"
             f" FROM subtopics WHERE text <> subtopic_id AND (query_key, subtopic_id) IN ({of})"
         )
 
@@ -210,15 +231,16 @@ class Keeper:
         """Keep the text keys of passages before they change.
 
         Args:
-            clashing: a nonempty table of the passages: `passage_key`, `passage_id` and the old `text_key`.
+            clashing: a nonempty table of the passages: `passage_key`, `passage_id` and the old
+                `text_key`.
 
         Raises:
             InputError: other data depends on one of these texts.
         """
         check_nothing_rests(self.cursor, clashing)
         self.cursor.execute(
-            f"INSERT INTO replaced_passages SELECT {self._begin('passages', ''):d}, passage_key, text_key"
-            f" FROM {clashing}"
+            "INSERT INTO replaced_passages"
+            f" SELECT {self._begin('passages', ''):d}, passage_key, text_key FROM {clashing}"
         )
 
     def among_replaced(self) -> str:
@@ -242,7 +264,9 @@ class Keeper:
                 changed.append((replacement, key, replaced))
                 continue
             for table in _tables_of(kind):
-                self.cursor.execute(f"DELETE FROM replaced_{table} WHERE replacement_key = {replacement:d}")
+                self.cursor.execute(
+                    f"DELETE FROM replaced_{table} WHERE replacement_key = {replacement:d}"
+                )
         return changed
 
     def record(self, found: Sequence[tuple[int, int | None, Replaced]], activity_key: int) -> None:
@@ -273,7 +297,9 @@ class Keeper:
     def _compare(self, kind: str, key: int | None, replacement: int, name: str) -> Replaced:
         if kind in _CHANGED:
             rows = self.cursor.execute(_CHANGED[kind], {"key": replacement}).fetchall()
-            return Replaced(kind, first_few([name for (name,) in rows]), len(rows), len(rows), len(rows))
+            return Replaced(
+                kind, first_few([name for (name,) in rows]), len(rows), len(rows), len(rows)
+            )
         of = KINDS[kind]
         where = "true" if of.key is None else f"{of.key} = {key:d}"
         if kind == "citations":
@@ -284,14 +310,17 @@ class Keeper:
         before = gone = after = 0
         # The other tables of a run (stated ranks, response lengths) add nothing to its ranking.
         for table in of.tables if of.key is None or kind == "leaderboard" else of.tables[:1]:
-            was = f"SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE replacement_key = {replacement:d}"
+            was = (
+                f"SELECT * EXCLUDE (replacement_key) FROM replaced_{table}"
+                f" WHERE replacement_key = {replacement:d}"
+            )
             now = f"SELECT * FROM {table} WHERE {where}"
             before += self._count(was)
             gone += self._count(f"{was} EXCEPT {now}")
             after += self._count(now)
         if kind == "leaderboard" and self._count(
-            f"SELECT 1 FROM replaced_boards r JOIN boards b USING (board_key) WHERE replacement_key = {replacement:d}"
-            " AND r.measure <> b.measure"
+            "SELECT 1 FROM replaced_boards r JOIN boards b USING (board_key)"
+            f" WHERE replacement_key = {replacement:d} AND r.measure <> b.measure"
         ):
             gone = before
         return Replaced(kind, name, before, gone, after)
@@ -307,7 +336,8 @@ def check_nothing_rests(cursor: Cursor, passages: str) -> None:
         passages: a table with `passage_key`, `passage_id`, and the old `text_key`.
 
     Raises:
-        InputError: other data depends on a text; the message names the first such passage and the data.
+        InputError: other data depends on a text; the message names the first such passage and the
+            data.
     """
     counts = ", ".join(f"({sql})" for _, sql in _RESTS)
     for passage_id, *numbers in cursor.execute(
@@ -317,7 +347,8 @@ def check_nothing_rests(cursor: Cursor, passages: str) -> None:
         if resting:
             raise InputError(
                 "passage-text-in-use",
-                f"The text of passage {passage_id} cannot change, because it is in use: {', '.join(resting)}.",
+                f"The text of passage {passage_id} cannot change, because it is in use:"
+                f" {', '.join(resting)}.",
                 "Give the new text a new passage id.",
             )
 

@@ -1,4 +1,6 @@
-"""Generated responses: split into passages the size of a paragraph, ranked as runs, or used as gold texts."""
+"""Generated responses: split into passages the size of a paragraph, ranked as runs, or used as gold
+texts.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from dataclasses import dataclass
 
 from ..errors import Report, check_known
 from ..sentences import split_sentences
-from ..store import COLLECTION, Cursor, Project, as_act, cached, log_action, stage_columns, stage_rows
+from ..store import (
+    COLLECTION,
+    Cursor,
+    Project,
+    as_act,
+    cached,
+    log_action,
+    stage_columns,
+    stage_rows,
+)
 from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
@@ -30,8 +41,11 @@ class Part:
     sentences: tuple[Sentence, ...]
 
 
-def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = PASSAGE_WORDS) -> list[Part]:
-    """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never inside a sentence.
+def split_response(
+    text: str, sentences: Sequence[Sentence] = (), limit: int = PASSAGE_WORDS
+) -> list[Part]:
+    """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never
+    inside a sentence.
 
     Consecutive paragraphs (separated by empty lines) share a passage if they fit. A longer
     paragraph is split into the smallest possible number of passages, of about equal length, so that
@@ -39,11 +53,13 @@ def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = P
 
     Args:
         text: the response.
-        sentences: its sentences as spans, in order. If empty, the text is split into sentences by rule.
+        sentences: its sentences as spans, in order. If empty, the text is split into sentences by
+            rule.
         limit: maximum number of words per passage; half a sentence more is allowed.
 
     Returns:
-        Passages in order, which together contain every sentence once; an empty list for a text without words.
+        Passages in order, which together contain every sentence once; an empty list for a text
+            without words.
     """
     cut = list(sentences) or [Sentence(begin, end) for begin, end in split_sentences(text)]
     parts: list[list[Sentence]] = []
@@ -113,7 +129,12 @@ def known_responses(
         if query_id not in unknown:
             continue
         if skip_unknown:
-            report.remark(first.file, first.line, "unknown-query", "left out because the query is not in the project")
+            report.remark(
+                first.file,
+                first.line,
+                "unknown-query",
+                "left out because the query is not in the project",
+            )
         else:
             report.refuse(
                 first.file,
@@ -152,15 +173,21 @@ def write_responses(
     stage_rankings(cursor, rankings)
     write_runs(cursor, [(name, *files[name]) for name in rankings], keeper)
     _write_lengths(cursor, [(name, r.query_id, count_words(r.text)) for name, r, _ in parts])
-    return {"runs": len(rankings), "responses": len(parts), "passages of responses": sum(map(len, placed))}
+    return {
+        "runs": len(rankings),
+        "responses": len(parts),
+        "passages of responses": sum(map(len, placed)),
+    }
 
 
 def _run_names(cursor: Cursor, responses: Sequence[Response], report: Report) -> dict[str, str]:
     """Return the name of each system's run in the project."""
-    # New responses replace only earlier responses of the same system, never a retrieval run or those of another system.
+    # New responses replace only earlier responses of the same system, never a retrieval run or
+    # those of another system.
     owners = dict(
         cursor.execute(
-            "SELECT name, CASE WHEN run_key IN (SELECT run_key FROM responses) THEN tag END FROM runs"
+            "SELECT name, CASE WHEN run_key IN (SELECT run_key"
+            " FROM responses) THEN tag END FROM runs"
         ).fetchall()
     )
     names: dict[str, str] = {}
@@ -177,7 +204,9 @@ def _run_names(cursor: Cursor, responses: Sequence[Response], report: Report) ->
 
 
 def place_parts(
-    cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Part]]], keeper: Keeper | None = None
+    cursor: Cursor,
+    responses: Sequence[tuple[str, str, Sequence[Part]]],
+    keeper: Keeper | None = None,
 ) -> list[list[str]]:
     """Add the passages of responses, with their sentences and citations.
 
@@ -196,7 +225,13 @@ def place_parts(
     ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
     add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
     rows = {
-        (passage_id, position): (passage_id, position, sentence.begin, sentence.end, sentence.citations)
+        (passage_id, position): (
+            passage_id,
+            position,
+            sentence.begin,
+            sentence.end,
+            sentence.citations,
+        )
         for passage_id, (_, part) in zip(ids, wanted, strict=True)
         for position, sentence in enumerate(part.sentences, 1)
     }
@@ -225,12 +260,16 @@ def place_parts(
 
 
 def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a passage id for each text: the wanted id, or its next revision if another text has the wanted id."""
+    """Return a passage id for each text: the wanted id, or its next revision if another text has
+    the wanted id.
+    """
     ids: list[str] = [passage_id for passage_id, _ in wanted]
     taken: dict[str, str] = {}
     open_, revision = list(range(len(wanted))), 1
     while open_:
-        stage_columns(cursor, "wanted_ids", {"passage_id": [ids[i] for i in open_]}, {"passage_id": "VARCHAR"})
+        stage_columns(
+            cursor, "wanted_ids", {"passage_id": [ids[i] for i in open_]}, {"passage_id": "VARCHAR"}
+        )
         taken |= dict(
             cursor.execute(
                 "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
@@ -246,13 +285,17 @@ def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None:
-    stage_rows(cursor, "new_responses", rows, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"})
+    stage_rows(
+        cursor, "new_responses", rows, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"}
+    )
     cursor.execute(
-        "DELETE FROM responses WHERE run_key IN (SELECT run_key FROM runs JOIN new_responses n ON n.run = runs.name)"
+        "DELETE FROM responses WHERE run_key IN (SELECT run_key FROM runs JOIN new_responses n"
+        " ON n.run = runs.name)"
     )
     cursor.execute(
         "INSERT INTO responses SELECT run_key, query_key, words"
-        " FROM new_responses n JOIN runs ON runs.name = n.run JOIN queries USING (query_id) ORDER BY run_key, query_key"
+        " FROM new_responses n JOIN runs ON runs.name = n.run JOIN queries USING (query_id)"
+        " ORDER BY run_key, query_key"
     )
 
 
@@ -275,8 +318,10 @@ def response_runs(project: Project) -> list[ResponseRun]:
     return [
         ResponseRun(*row)
         for row in project.rows(
-            "WITH sizes AS (SELECT run_key, count(*) AS responses, sum(words)::BIGINT AS words FROM responses"
-            "  GROUP BY run_key) SELECT name, responses, words, count(DISTINCT passage_key), count(position),"
+            "WITH sizes AS (SELECT run_key, count(*) AS responses, sum(words)::BIGINT AS words"
+            " FROM responses"
+            "  GROUP BY run_key)"
+            " SELECT name, responses, words, count(DISTINCT passage_key), count(position),"
             " count(position) FILTER (len(citations) > 0) FROM sizes JOIN runs USING (run_key)"
             " JOIN rankings USING (run_key) LEFT JOIN response_sentences USING (passage_key)"
             " GROUP BY run_key, name, responses, words ORDER BY run_key"
@@ -288,11 +333,13 @@ IMPORTED = "gold"
 """Name of imported gold texts, also in the ids of their passages: gold/QUERY/1."""
 
 GOLD = (
-    "(SELECT query_key, passage_key, position FROM gold_passages"
-    " UNION ALL SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
+    "(SELECT query_key, passage_key, position FROM gold_passages UNION ALL"
+    " SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
     "  SEMI JOIN pool USING (query_key, passage_key))"
 )
-"""Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only pooled passages."""
+"""Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only
+pooled passages.
+"""
 
 
 def write_gold(
@@ -302,7 +349,8 @@ def write_gold(
 
     Args:
         responses: one text per query.
-        report: collects an error for each query with several texts. With an error nothing is written.
+        report: collects an error for each query with several texts. With an error nothing is
+            written.
         keeper: keeps the replaced texts; None discards them.
 
     Returns:
@@ -313,24 +361,33 @@ def write_gold(
         first = seen.setdefault(response.query_id, response)
         if first is not response:
             reason = (
-                f"query {response.query_id} already has a gold text (run {first.run}); only one per query is allowed"
+                f"query {response.query_id} already has a gold text (run {first.run}); only one"
+                " per query is allowed"
             )
             report.refuse(response.file, response.line, "duplicate-gold-text", reason)
     if report.count:
         return {}
     placed = place_parts(
-        cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in responses], keeper
+        cursor,
+        [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in responses],
+        keeper,
     )
     rows = [
         (response.query_id, passage_id, position)
         for response, ids in zip(responses, placed, strict=True)
         for position, passage_id in enumerate(ids, 1)
     ]
-    stage_rows(cursor, "new_gold", rows, {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"})
+    stage_rows(
+        cursor,
+        "new_gold",
+        rows,
+        {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"},
+    )
     _clear_gold(cursor, keeper)
     cursor.execute(
         "INSERT INTO gold_passages SELECT query_key, passage_key, position"
-        " FROM new_gold JOIN queries USING (query_id) JOIN passages USING (passage_id) ORDER BY query_key, position"
+        " FROM new_gold JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+        " ORDER BY query_key, position"
     )
     return {"gold texts": len(responses), "passages of gold texts": len(rows)}
 
@@ -364,7 +421,9 @@ def _clear_gold(cursor: Cursor, keeper: Keeper | None) -> None:
 
 @as_act("see boards")
 def gold_name(project: Project) -> str | None:
-    """Return the name of the gold texts: a run, `gold` for imported texts, or None without gold texts."""
+    """Return the name of the gold texts: a run, `gold` for imported texts, or None without gold
+    texts.
+    """
     run = project.value("SELECT name FROM runs JOIN gold_runs USING (run_key)")
     if run is not None:
         return str(run)
@@ -372,7 +431,9 @@ def gold_name(project: Project) -> str | None:
 
 
 def gold_texts(project: Project) -> dict[str, str]:
-    """Return the gold text of each query that has one, by query id: its passages, separated by empty lines."""
+    """Return the gold text of each query that has one, by query id: its passages, separated by
+    empty lines.
+    """
     return dict(
         project.rows(
             "SELECT query_id, string_agg(passage_texts.text, chr(10) || chr(10) ORDER BY position)"
@@ -387,7 +448,8 @@ class Length:
     """Means over the queries that a system answered.
 
     Args:
-        words: mean number of words in the top k passages; a passage without a known text has 0 words.
+        words: mean number of words in the top k passages; a passage without a known text has 0
+            words.
         passages: mean number of these passages, at most k.
     """
 
@@ -405,12 +467,14 @@ def run_lengths(project: Project, cutoff: int) -> dict[str, Length]:
     return {
         run: Length(words, passages)
         for run, words, passages in project.rows(
-            "WITH top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
-            "  WHERE rank <= ?),"
-            " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
-            "  FROM passage_texts SEMI JOIN top USING (text_key)),"
-            " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
-            "  FROM plain), spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
+            "WITH top AS (SELECT run_key, query_key, text_key FROM rankings"
+            " JOIN passages USING (passage_key)"
+            "  WHERE rank <= ?), plain AS (SELECT text_key,"
+            " translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
+            "  FROM passage_texts SEMI JOIN top USING (text_key)), sizes AS (SELECT text_key,"
+            " len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
+            "  FROM plain), spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words,"
+            " count(*) AS passages"
             "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"
             " SELECT name, avg(words), avg(passages) FROM spent JOIN runs USING (run_key)"
             " GROUP BY run_key, name ORDER BY run_key",

@@ -1,4 +1,6 @@
-"""Runs, the rankings of systems: written from memory or, with stated ranks, from a file of any size."""
+"""Runs, the rankings of systems: written from memory or, with stated ranks, from a file of any
+size.
+"""
 
 from __future__ import annotations
 
@@ -32,26 +34,38 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-RANKED = {"run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "score": "DOUBLE", "rank": "INTEGER"}
+RANKED = {
+    "run": "VARCHAR",
+    "query_id": "VARCHAR",
+    "passage_id": "VARCHAR",
+    "score": "DOUBLE",
+    "rank": "INTEGER",
+}
 """Columns of lines of runs, with their SQL types; `rank` is the rank stated in the file."""
 
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
-    """Add lines of runs to the temporary table `staged_rankings`, from which `write_runs` stores them.
+    """Add lines of runs to the temporary table `staged_rankings`, from which `write_runs` stores
+    them.
 
     Raises:
         InputError: the id of a new passage is not valid in qrels.
     """
     # A table cannot hold halves of surrogate pairs, so ids are checked first.
-    check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
-    # The columns are explicit because of a defect in DuckDB 2.0. It affects tables that CREATE TABLE AS created without
-    # rows in this transaction. Once such a table holds over a row group, filters drop all rows.
+    check_new(
+        cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines)
+    )
+    # The columns are explicit because of a defect in DuckDB 2.0. It affects tables that CREATE
+    # TABLE AS created without rows in this transaction. Once such a table holds over a row group,
+    # filters drop all rows.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
     )
     with lend_table(cursor, "new_rankings", ranked_table(rankings)):
-        cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
+        cursor.execute(
+            "INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings"
+        )
 
 
 def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
@@ -67,7 +81,9 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
     return table_of(columns, RANKED)
 
 
-def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> None:
+def write_runs(
+    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None
+) -> None:
     """Store the staged rankings; a new run replaces one of the same name.
 
     Ranks are computed from the scores as in trec_eval: by score as a 32-bit float, then by
@@ -90,7 +106,9 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
     cursor.execute("DROP TABLE staged_rankings")
 
 
-def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> list[int]:
+def clear_runs(
+    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None
+) -> list[int]:
     """Create runs without a ranking; existing ones lose their rankings.
 
     Args:
@@ -105,7 +123,12 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
     """
     check_new(cursor, "run", (name for name, _, _ in runs))
     given = {name: (name, tag, file) for name, tag, file in runs}
-    stage_rows(cursor, "given_runs", list(given.values()), {"name": "VARCHAR", "tag": "VARCHAR", "file": "VARCHAR"})
+    stage_rows(
+        cursor,
+        "given_runs",
+        list(given.values()),
+        {"name": "VARCHAR", "tag": "VARCHAR", "file": "VARCHAR"},
+    )
     known = cursor.execute(
         "SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name) ORDER BY run_key"
     ).fetchall()
@@ -116,12 +139,18 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
         of_these = "run_key IN (SELECT run_key FROM runs SEMI JOIN given_runs USING (name))"
         cursor.execute(f"DELETE FROM rankings WHERE {of_these}")
         cursor.execute(f"DELETE FROM ranked_runs WHERE {of_these}")
-        cursor.execute("UPDATE runs SET tag = g.tag, file = g.file FROM given_runs g WHERE g.name = runs.name")
+        cursor.execute(
+            "UPDATE runs SET tag = g.tag, file = g.file FROM given_runs g WHERE g.name = runs.name"
+        )
     cursor.execute(
         "INSERT INTO runs SELECT nextval('keys'), name, tag, file FROM"
         " (SELECT * FROM given_runs ANTI JOIN runs USING (name) ORDER BY given_runs.rowid)"
     )
-    keys = dict(cursor.execute("SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name)").fetchall())
+    keys = dict(
+        cursor.execute(
+            "SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name)"
+        ).fetchall()
+    )
     return [int(keys[name]) for name, _, _ in runs]
 
 
@@ -137,8 +166,8 @@ Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 @cached(COLLECTION)
 def ranking_scores(project: Project) -> Runs:
-    """Return the score of every ranked passage, by run, query and passage id. If a file stated ranks,
-    the scores are derived from them.
+    """Return the score of every ranked passage, by run, query and passage id. If a file stated
+    ranks, the scores are derived from them.
     """
     import numpy as np
 
@@ -152,11 +181,13 @@ def ranking_scores(project: Project) -> Runs:
     queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
     # Each id string is created once and shared by all runs.
     named = project.table(
-        "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key) ORDER BY 1"
+        "SELECT passage_key, passage_id FROM passages"
+        " SEMI JOIN rankings USING (passage_key) ORDER BY 1"
     )
     known, ids = array_of(named["passage_key"]), np.array(named["passage_id"].to_pylist(), object)
     ranked = project.table(
-        "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS value FROM rankings"
+        "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS"
+        " value FROM rankings"
     )
     run, query, passage, value = (array_of(column) for column in ranked.columns)
     pair = (run.astype(np.int64) << 32) + query
@@ -230,12 +261,14 @@ def run_names(project: Project) -> list[str]:
 
 @as_act("see boards")
 def run_sizes(project: Project) -> list[tuple[str, int, int]]:
-    """Return (name, number of queries, number of ranked passages) of every run, in the order of import."""
+    """Return (name, number of queries, number of ranked passages) of every run, in the order of
+    import.
+    """
     return [
         (name, queries, passages)
         for name, queries, passages in project.rows(
-            "SELECT name, count(DISTINCT query_key), count(passage_key) FROM runs LEFT JOIN rankings USING (run_key)"
-            " GROUP BY name, run_key ORDER BY run_key"
+            "SELECT name, count(DISTINCT query_key), count(passage_key) FROM runs"
+            " LEFT JOIN rankings USING (run_key) GROUP BY name, run_key ORDER BY run_key"
         )
     ]
 
@@ -243,7 +276,13 @@ def run_sizes(project: Project) -> list[tuple[str, int, int]]:
 LINES_A_PART = 100_000
 """Lines to rank at once, which limits the memory. A single query may have more."""
 
-_COLUMNS = {"run": "INTEGER", "query": "INTEGER", "passage": "INTEGER", "rank": "INTEGER", "score": "DOUBLE"}
+_COLUMNS = {
+    "run": "INTEGER",
+    "query": "INTEGER",
+    "passage": "INTEGER",
+    "rank": "INTEGER",
+    "score": "DOUBLE",
+}
 
 
 class RankingFile(ParquetBuffer):
@@ -279,10 +318,15 @@ class RankingFile(ParquetBuffer):
         if not lines:
             return 0
         queries, passages, ranks, scores = zip(*lines, strict=True)
-        of = {query: self.queries.setdefault(query, len(self.queries)) for query in dict.fromkeys(queries)}
+        of = {
+            query: self.queries.setdefault(query, len(self.queries))
+            for query in dict.fromkeys(queries)
+        }
         size = len(lines)
         return self._keep(
-            run=np.repeat(np.array(runs, np.int32), [len(ranking) for ranking in rankings.values()]),
+            run=np.repeat(
+                np.array(runs, np.int32), [len(ranking) for ranking in rankings.values()]
+            ),
             query=np.fromiter(map(of.__getitem__, queries), np.int32, size),
             passage=np.fromiter(map(rows.__getitem__, passages), np.int32, size),
             rank=np.array(ranks, np.int32),
@@ -314,7 +358,9 @@ class RankingFile(ParquetBuffer):
         import numpy as np
 
         if self._lines:
-            columns = {name: np.concatenate([part[name] for part in self._waiting]) for name in _COLUMNS}
+            columns = {
+                name: np.concatenate([part[name] for part in self._waiting]) for name in _COLUMNS
+            }
             self._writer.write_table(number_table(**columns))
         self._waiting, self._lines = [], 0
 
@@ -326,7 +372,8 @@ def write_stated_rankings(
     passages: NDArray[np.int32],
     keeper: Keeper,
 ) -> int:
-    """Store runs with the ranks that their file states, including gaps. Scores do not change the order.
+    """Store runs with the ranks that their file states, including gaps. Scores do not change the
+    order.
 
     Ranks that begin below 1 are moved up. A ranking that states a rank twice is renumbered by rank,
     score and passage id. If a passage is in a ranking twice, its better rank counts. A run replaces
@@ -354,13 +401,23 @@ def write_stated_rankings(
     for part in parts:
         release_memory(cursor)
         with lend_table(cursor, "ranked_for", number_table(query=part)):
-            lines = cursor.execute(f"SELECT * FROM {kept.relation} SEMI JOIN ranked_for USING (query)").fetchnumpy()
-        run, query, passage = run_keys[lines["run"]], query_keys[lines["query"]], passages[lines["passage"]]
+            lines = cursor.execute(
+                f"SELECT * FROM {kept.relation} SEMI JOIN ranked_for USING (query)"
+            ).fetchnumpy()
+        run, query, passage = (
+            run_keys[lines["run"]],
+            query_keys[lines["query"]],
+            passages[lines["passage"]],
+        )
         rank, score = np.asarray(lines["rank"]), np.asarray(lines["score"])
         order = np.lexsort((rank, run, query))
         order = order[run[order] > 0]
         ranked = number_table(
-            run_key=run[order], query_key=query[order], passage_key=passage[order], rank=rank[order], score=score[order]
+            run_key=run[order],
+            query_key=query[order],
+            passage_key=passage[order],
+            rank=rank[order],
+            score=score[order],
         )
         if not _as_they_should(run[order], query[order], passage[order], rank[order]):
             with lend_table(cursor, "stated", ranked):
@@ -369,17 +426,23 @@ def write_stated_rankings(
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
         with lend_table(cursor, "new_ranks", ranked):
-            # RETURNING makes DuckDB append the rows to those of the previous statement; see `grading.grades`.
+            # RETURNING makes DuckDB append the rows to those of the previous statement; see
+            # `grading.grades`.
             cursor.execute(
-                "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
+                "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score"
+                " FROM new_ranks RETURNING 1"
             )
     return repeated
 
 
 def _as_they_should(
-    run: NDArray[np.int32], query: NDArray[np.int32], passage: NDArray[np.int32], rank: NDArray[np.int32]
+    run: NDArray[np.int32],
+    query: NDArray[np.int32],
+    passage: NDArray[np.int32],
+    rank: NDArray[np.int32],
 ) -> bool:
-    """Return whether ranks need no correction: they begin at 1, and no ranking repeats a rank or a passage.
+    """Return whether ranks need no correction: they begin at 1, and no ranking repeats a rank or a
+    passage.
 
     Args: columns of equal length, sorted by query, run and rank.
     """
@@ -394,11 +457,12 @@ def _as_they_should(
 
 
 _RANK = (
-    "SELECT run_key, query_key, passage_key, CASE WHEN NOT repeated THEN rank + greatest(0, 1 - min(rank) OVER ranking)"
-    " ELSE row_number() OVER (PARTITION BY run_key, query_key ORDER BY rank, score DESC, passage_id DESC)"
-    " END::INTEGER AS rank, score, repeated FROM ("
+    "SELECT run_key, query_key, passage_key, CASE WHEN NOT repeated THEN rank + greatest(0, 1 -"
+    " min(rank) OVER ranking) ELSE row_number() OVER (PARTITION BY run_key, query_key"
+    " ORDER BY rank, score DESC, passage_id DESC) END::INTEGER AS rank, score, repeated FROM ("
     " SELECT *, count(DISTINCT rank) OVER ranking < count(*) OVER ranking AS repeated FROM ("
-    "  SELECT run_key, query_key, passage_key, any_value(passage_id) AS passage_id, min(rank) AS rank,"
+    "  SELECT run_key, query_key, passage_key,"
+    " any_value(passage_id) AS passage_id, min(rank) AS rank,"
     "  arg_min(score, rank) AS score FROM stated JOIN passages USING (passage_key)"
     "  GROUP BY run_key, query_key, passage_key)"
     " WINDOW ranking AS (PARTITION BY run_key, query_key))"
@@ -406,19 +470,27 @@ _RANK = (
 )
 
 
-def _query_parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
-    """Return the keys of queries by their numbers, and parts of these numbers with about `LINES_A_PART` lines each.
+def _query_parts(
+    cursor: Cursor, kept: RankingFile
+) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
+    """Return the keys of queries by their numbers, and parts of these numbers with about
+    `LINES_A_PART` lines each.
 
     The parts are in the order of the keys.
     """
     import numpy as np
 
-    columns: dict[str, list[Any]] = {"query": list(kept.queries.values()), "query_id": list(kept.queries)}
-    with lend_table(cursor, "ranked_for", table_of(columns, {"query": "INTEGER", "query_id": "VARCHAR"})):
+    columns: dict[str, list[Any]] = {
+        "query": list(kept.queries.values()),
+        "query_id": list(kept.queries),
+    }
+    with lend_table(
+        cursor, "ranked_for", table_of(columns, {"query": "INTEGER", "query_id": "VARCHAR"})
+    ):
         rows = cursor.execute(
             "SELECT query, query_key, lines FROM ranked_for JOIN queries USING (query_id)"
-            f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation} GROUP BY query) USING (query)"
-            " ORDER BY query_key"
+            f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation}"
+            " GROUP BY query) USING (query) ORDER BY query_key"
         ).fetchnumpy()
     keys = np.zeros(len(kept.queries), np.int32)
     keys[rows["query"]] = rows["query_key"]

@@ -30,8 +30,8 @@ class Guidelines:
 def find_guidelines(project: Project, query_id: str | None = None) -> Guidelines:
     """Return the guidelines of the project and, if given, of a query."""
     rows = project.rows(
-        "SELECT query_id, arg_max(g.text, guideline_key) FROM guidelines g LEFT JOIN queries USING (query_key)"
-        " WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
+        "SELECT query_id, arg_max(g.text, guideline_key) FROM guidelines g LEFT JOIN queries"
+        " USING (query_key) WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
         [query_id or ""],
     )
     texts = dict(rows)
@@ -59,9 +59,12 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
     with project.transaction(act="set guidelines", author=author) as cursor:
         key = None if query_id is None else find_query(cursor, query_id)
         cursor.execute(
-            "INSERT INTO guidelines VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, text, as_name(author)]
+            "INSERT INTO guidelines VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
+            [key, text, as_name(author)],
         )
-        log_action(cursor, author, "set guidelines", **({} if query_id is None else {"query": query_id}))
+        log_action(
+            cursor, author, "set guidelines", **({} if query_id is None else {"query": query_id})
+        )
 
 
 def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
@@ -74,17 +77,18 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
     with project.transaction(act="mark work", queries=[query_id], author=author) as cursor:
         key = find_query(cursor, query_id)
         cursor.execute(
-            "INSERT INTO query_marks VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, as_name(author), done]
+            "INSERT INTO query_marks VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
+            [key, as_name(author), done],
         )
         log_action(cursor, author, "finish query" if done else "reopen query", query=query_id)
 
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
-    """Return when people marked queries as done, by name and query id; withdrawn marks are absent."""
+    """Return when people marked queries as done, by name and query id, without withdrawn marks."""
     return nest_triples(
         project.rows(
-            "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
-            " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
+            "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries"
+            " USING (query_key) GROUP BY ALL HAVING arg_max(done, query_mark_key) ORDER BY ALL"
         )
     )
 
@@ -97,7 +101,9 @@ def find_query(cursor: Cursor, query_id: str) -> int:
     """
     rows = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not rows:
-        raise unknown_name("unknown-query", "query", query_id, (), "Check the id, or import the query first.")
+        raise unknown_name(
+            "unknown-query", "query", query_id, (), "Check the id, or import the query first."
+        )
     return int(rows[0][0])
 
 
@@ -110,13 +116,15 @@ TURNS = (*TAKING_PART, "declined", "released")
 
 @dataclass(frozen=True)
 class Double:
-    """A query, or some of its passages, that several people judge blindly. Open ones never share a passage.
+    """A query, or some of its passages, that several people judge blindly. Open ones never share a
+    passage.
 
     Args:
         key: the number of the assignment.
         passages: ids of its passages; None for all passages of the query.
         wanted: number of people who are to judge.
-        adjudicator: person who decides on differences, in addition to the organizers; None for organizers only.
+        adjudicator: person who decides on differences, in addition to the organizers; None for
+            organizers only.
         people: latest state of each person by name: asked, claimed, declined or released.
         reasons: why people declined, by name, if they gave a reason.
     """
@@ -154,33 +162,45 @@ class Double:
     def is_open_to(self, name: str) -> bool:
         """Return whether a person was asked or may claim it, and has not answered yet."""
         turn = self.people.get(name)
-        return name != self.adjudicator and (turn == "asked" or (self.free > 0 and turn not in ("claimed", "declined")))
+        return name != self.adjudicator and (
+            turn == "asked" or (self.free > 0 and turn not in ("claimed", "declined"))
+        )
 
 
 def open_double_assignments(project: Project) -> list[Double]:
     """Return the open double assignments, in the order of the queries."""
     turns = project.rows(
-        "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason, double_turn_key) FROM double_turns t"
+        "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason,"
+        " double_turn_key) FROM double_turns t"
         " GROUP BY ALL ORDER BY double_key, min(double_turn_key)"
     )
     people = nest_triples((key, name, turn) for key, name, turn, _ in turns)
     reasons = nest_triples((key, name, reason) for key, name, _, reason in turns if reason)
     passages: dict[int, list[str]] = group_pairs(
         project.rows(
-            "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS passage_key FROM doubles"
+            "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS"
+            " passage_key FROM doubles"
             " WHERE ended_at IS NULL) JOIN passages USING (passage_key) ORDER BY ALL"
         )
     )
     return [
         Double(
-            key, query_id, tuple(passages.get(key, ())) if some else None, wanted, adjudicator, author, stated_at,
-            people.get(key, {}), reasons.get(key, {}),
+            key,
+            query_id,
+            tuple(passages.get(key, ())) if some else None,
+            wanted,
+            adjudicator,
+            author,
+            stated_at,
+            people.get(key, {}),
+            reasons.get(key, {}),
         )
         for key, query_id, some, wanted, adjudicator, author, stated_at in project.rows(
-            "SELECT double_key, query_id, passage_keys IS NOT NULL, wanted, adjudicator, author, stated_at"
+            "SELECT double_key, query_id, passage_keys IS NOT NULL, wanted,"
+            " adjudicator, author, stated_at"
             " FROM doubles JOIN queries USING (query_key) WHERE ended_at IS NULL ORDER BY query_key"
         )
-    ]  # fmt: skip
+    ]
 
 
 def doubles_of(project: Project, query_id: str) -> list[Double]:
@@ -192,13 +212,18 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
     matches = [one for one in open_double_assignments(project) if one.query_id == query_id]
     if not matches:
         raise InputError(
-            "not-doubly-assigned", f"Query {query_id} has no double assignment.", "See exam assignments list."
+            "not-doubly-assigned",
+            f"Query {query_id} has no double assignment.",
+            "See exam assignments list.",
         )
     return matches
 
 
 def double_of(
-    project: Project, query_id: str, number: int | None = None, fits: Callable[[Double], bool] = lambda one: True
+    project: Project,
+    query_id: str,
+    number: int | None = None,
+    fits: Callable[[Double], bool] = lambda one: True,
 ) -> Double:
     """Return an open double assignment of a query.
 
@@ -207,7 +232,8 @@ def double_of(
         fits: returns whether an assignment is a candidate.
 
     Raises:
-        InputError: the query has no double assignment, the number is unknown, or several are candidates.
+        InputError: the query has no double assignment, the number is unknown, or several are
+            candidates.
     """
     matches = doubles_of(project, query_id)
     if number is not None:
@@ -223,7 +249,8 @@ def double_of(
     if len(matches) > 1:
         raise InputError(
             "ambiguous-double-assignment",
-            f"Query {query_id} has {len(matches)} double assignments: {'; '.join(double.said for double in matches)}.",
+            f"Query {query_id} has {len(matches)} double assignments:"
+            f" {'; '.join(double.said for double in matches)}.",
             "Choose one by its number (--number).",
         )
     return matches[0]
@@ -238,7 +265,8 @@ def assign_double(
     passages: Iterable[str] | None = None,
     adjudicator: str | None = None,
 ) -> int:
-    """Assign a query, or some of its passages, to several people who judge without seeing each other's judgments.
+    """Assign a query, or some of its passages, to several people who judge without seeing each
+    other's judgments.
 
     Args:
         people: names of the people who are asked; other people may claim it, up to `wanted`.
@@ -250,8 +278,8 @@ def assign_double(
         The number of the double assignment.
 
     Raises:
-        InputError: unknown query or passage, an overlap with an open assignment, too few or too many people, or an
-            adjudicator who is one of them.
+        InputError: unknown query or passage, an overlap with an open assignment, too few or too
+            many people, or an adjudicator who is one of them.
         NotAllowed: only an organizer may assign.
     """
     names = list(dict.fromkeys(as_name(name) for name in people))
@@ -260,7 +288,8 @@ def assign_double(
     if not 2 <= number <= MOST_WANTED or len(names) > number or not all(names):
         raise InputError(
             "people-out-of-range",
-            f"Invalid double assignment of query {query_id}: {number} assessors wanted, {len(names)} named.",
+            f"Invalid double assignment of query {query_id}: {number} assessors wanted,"
+            f" {len(names)} named.",
             f"Ask for 2 to {MOST_WANTED} assessors, and name at most as many.",
         )
     if decider in names:
@@ -271,11 +300,15 @@ def assign_double(
         )
     with project.transaction(act="assign work", author=author) as cursor:
         query = find_query(cursor, query_id)
-        keys = None if passages is None else _pooled_keys(cursor, query_id, query, list(dict.fromkeys(passages)))
+        keys = (
+            None
+            if passages is None
+            else _pooled_keys(cursor, query_id, query, list(dict.fromkeys(passages)))
+        )
         _check_apart(cursor, query_id, query, keys)
         (key,) = cursor.execute(
-            "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
-            " RETURNING double_key",
+            "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?,"
+            " now()::TIMESTAMP, NULL, NULL) RETURNING double_key",
             [query, keys, number, decider, as_name(author)],
         ).fetchall()[0]
         for name in names:
@@ -286,7 +319,8 @@ def assign_double(
 
 
 def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list[str]:
-    """Draw passages of a query's pool at random; return their ids. The same seed gives the same passages.
+    """Draw passages of a query's pool at random; return their ids. The same seed gives the same
+    passages.
 
     Passages in an open double assignment are left out.
 
@@ -296,18 +330,19 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
     pooled = [
         passage_id
         for (passage_id,) in project.rows(
-            "SELECT passage_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            " WHERE query_id = ? AND NOT EXISTS (SELECT * FROM doubles d WHERE d.query_key = pool.query_key"
-            "  AND ended_at IS NULL AND (passage_keys IS NULL OR list_contains(passage_keys, pool.passage_key)))"
-            " ORDER BY position",
+            "SELECT passage_id FROM pool JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE query_id = ? AND NOT EXISTS (SELECT *"
+            " FROM doubles d WHERE d.query_key = pool.query_key"
+            "  AND ended_at IS NULL AND (passage_keys IS NULL"
+            " OR list_contains(passage_keys, pool.passage_key))) ORDER BY position",
             [query_id],
         )
     ]
     if not 1 <= size <= len(pooled):
         raise InputError(
             "sample-out-of-range",
-            f"Cannot draw {how_many(size, 'passages')} of query {query_id}: {len(pooled):,} pooled and not yet in a"
-            " double assignment.",
+            f"Cannot draw {how_many(size, 'passages')} of query {query_id}: {len(pooled):,} pooled"
+            " and not yet in a double assignment.",
             "Draw fewer passages, but at least 1.",
         )
     return random.Random(seed).sample(pooled, size)
@@ -317,7 +352,8 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
     """Join the double assignment of a query.
 
     Args:
-        number: of the assignment; None selects the only assignment that the person was asked to join or may claim.
+        number: of the assignment; None selects the only assignment that the person was asked to
+            join or may claim.
 
     Raises:
         InputError: the number of candidates is not 1, or the assignment is full.
@@ -336,42 +372,54 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
         asked = double.people.get(name) == "asked"
         if name in double.present and not asked:
             raise InputError(
-                "already-takes-part", f"{name} already takes part in the double assignment of query {query_id}."
+                "already-takes-part",
+                f"{name} already takes part in the double assignment of query {query_id}.",
             )
         if not double.free and not asked:
             raise InputError(
                 "double-assignment-full",
-                f"The double assignment of query {query_id} is full: {first_few(list(double.present))}.",
+                f"The double assignment of query {query_id} is full:"
+                f" {first_few(list(double.present))}.",
                 "Claim another one. See exam assignments list.",
             )
         _record_turn(cursor, double.key, name, "claimed", "", author)
         log_action(cursor, author, "claim double", query=query_id)
 
 
-def decline_double(project: Project, query_id: str, author: str, reason: str = "", number: int | None = None) -> None:
+def decline_double(
+    project: Project, query_id: str, author: str, reason: str = "", number: int | None = None
+) -> None:
     """Decline or leave the double assignment of a query, which frees a place.
 
     Args:
-        number: of the assignment; None selects the only assignment that the person joined or may join.
+        number: of the assignment; None selects the only assignment that the person joined or may
+            join.
 
     Raises:
         InputError: the number of candidates is not 1, or the person does not take part.
     """
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
-        found = double_of(project, query_id, number, lambda one: name in one.present or one.is_open_to(name))
+        found = double_of(
+            project, query_id, number, lambda one: name in one.present or one.is_open_to(name)
+        )
         _leave_double(cursor, found, name, "declined", reason, author)
-        log_action(cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip())
+        log_action(
+            cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip()
+        )
 
 
-def release_double(project: Project, query_id: str, name: str, author: str, number: int | None = None) -> None:
+def release_double(
+    project: Project, query_id: str, name: str, author: str, number: int | None = None
+) -> None:
     """Remove a person from a double assignment, which frees a place.
 
     Args:
         number: of the assignment; None selects the only assignment in which the person takes part.
 
     Raises:
-        InputError: the query has no double assignment, or the person does not take part in exactly one.
+        InputError: the query has no double assignment, or the person does not take part in exactly
+            one.
         NotAllowed: only an organizer may remove people.
     """
     with project.transaction(act="assign work", author=author) as cursor:
@@ -381,7 +429,9 @@ def release_double(project: Project, query_id: str, name: str, author: str, numb
 
 
 def write_end(cursor: Cursor, double: Double, author: str) -> None:
-    """End a double assignment. Later judgments, and differences without a decision, count as without an assignment."""
+    """End a double assignment. Later judgments, and differences without a decision, count as
+    without an assignment.
+    """
     cursor.execute(
         "UPDATE doubles SET ended_by = ?, ended_at = now()::TIMESTAMP WHERE double_key = ?",
         [as_name(author), double.key],
@@ -389,7 +439,9 @@ def write_end(cursor: Cursor, double: Double, author: str) -> None:
     log_action(cursor, author, "end double", query=double.query_id)
 
 
-def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int, question_key: int | None) -> None:
+def check_undecided(
+    cursor: Cursor, name: str, query_key: int, passage_key: int, question_key: int | None
+) -> None:
     """Refuse a change of a judgment or rating in a double assignment after its adjudication.
 
     Args:
@@ -400,19 +452,27 @@ def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int,
     """
     rows = cursor.execute(
         "SELECT a.author FROM doubles d JOIN double_people p USING (double_key)"
-        " JOIN standing_adjudications a USING (double_key) WHERE ended_at IS NULL AND p.name = ? AND d.query_key = ?"
-        " AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
+        " JOIN standing_adjudications a USING (double_key) WHERE ended_at IS NULL AND p.name = ?"
+        " AND d.query_key = ? AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
         [as_name(name), query_key, passage_key, question_key],
     ).fetchall()
     if rows:
         raise InputError(
             "decided-meanwhile",
-            f"{rows[0][0]} has already adjudicated this, so the value from {as_name(name)} cannot change.",
-            "Ask the adjudicator to withdraw the decision: screen Adjudication, or exam adjudicate undo.",
+            f"{rows[0][0]} has already adjudicated this, so the value from"
+            f" {as_name(name)} cannot change.",
+            "Ask the adjudicator to withdraw the decision: screen Adjudication, or"
+            " exam adjudicate undo.",
         )
 
 
-def set_due(project: Project, query_ids: Sequence[str], due: date | None, author: str, name: str | None = None) -> None:
+def set_due(
+    project: Project,
+    query_ids: Sequence[str],
+    due: date | None,
+    author: str,
+    name: str | None = None,
+) -> None:
     """Set or remove the due date of queries.
 
     Args:
@@ -424,7 +484,9 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
         NotAllowed: only an organizer may set due dates.
     """
     if not query_ids:
-        raise InputError("no-query-named", "No query is named.", "Name the queries for the due date.")
+        raise InputError(
+            "no-query-named", "No query is named.", "Name the queries for the due date."
+        )
     person = None if name is None else as_name(name)
     with project.transaction(act="assign work", author=author) as cursor:
         for query_id in dict.fromkeys(query_ids):
@@ -432,7 +494,9 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
                 "INSERT INTO dues VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
                 [find_query(cursor, query_id), person, due, as_name(author)],
             )
-        told: dict[str, object] = {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
+        told: dict[str, object] = (
+            {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
+        )
         told |= {"due": due.isoformat()} if due else {}
         log_action(cursor, author, "set due", **told, **({"person": person} if person else {}))
 
@@ -442,7 +506,7 @@ Dues = Mapping[tuple[str, str | None], date]
 
 
 def due_of(dates: Dues, query_id: str, name: str) -> date | None:
-    """Return a query's due date for a person, or else its date for all people; None without a date."""
+    """Return a query's due date for a person, or else the date for all people, or else None."""
     return dates.get((query_id, name)) or dates.get((query_id, None))
 
 
@@ -452,14 +516,18 @@ def due_dates(project: Project) -> Dues:
         (query_id, name): due
         for query_id, name, due in project.rows(
             "SELECT query_id, name, due FROM (FROM dues QUALIFY row_number() OVER"
-            " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1) JOIN queries USING (query_key)"
-            " WHERE due IS NOT NULL"
+            " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1)"
+            " JOIN queries USING (query_key) WHERE due IS NOT NULL"
         )
     }
 
 
-def _leave_double(cursor: Cursor, double: Double, name: str, turn: str, reason: str, author: str) -> None:
-    if name not in double.present and not (turn == "declined" and double.free and name not in double.people):
+def _leave_double(
+    cursor: Cursor, double: Double, name: str, turn: str, reason: str, author: str
+) -> None:
+    if name not in double.present and not (
+        turn == "declined" and double.free and name not in double.people
+    ):
         raise InputError(
             "takes-no-part",
             f"{name} does not take part in the double assignment of query {double.query_id}.",
@@ -488,12 +556,14 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
         raise InputError(
             "already-doubly-assigned",
             f"Query {query_id} already has a double assignment.",
-            "End it first: exam assignments end. A query can have several only if they share no passage.",
+            "End it first: exam assignments end. A query can have several only if"
+            " they share no passage.",
         )
     if some:
         raise InputError(
             "already-doubly-assigned",
-            f"{how_many(some, 'named passages')} of query {query_id} already assigned to several assessors.",
+            f"{how_many(some, 'named passages')} of query {query_id} already assigned"
+            " to several assessors.",
             "Name other passages (--passage), or draw a sample (--sample).",
         )
 
@@ -501,8 +571,8 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
 def _pooled_keys(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:
     keys = dict(
         cursor.execute(
-            "SELECT passage_id, passage_key FROM pool JOIN passages USING (passage_key) WHERE query_key = ?"
-            " AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
+            "SELECT passage_id, passage_key FROM pool JOIN passages USING (passage_key)"
+            " WHERE query_key = ? AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
             [query, list(passages)],
         ).fetchall()
     )
@@ -514,6 +584,8 @@ def _pooled_keys(cursor: Cursor, query_id: str, query: int, passages: Sequence[s
         )
     if not keys:
         raise InputError(
-            "no-passage-named", "No passage is named.", "Name passages, or omit the list to assign the query."
+            "no-passage-named",
+            "No passage is named.",
+            "Name passages, or omit the list to assign the query.",
         )
     return sorted(keys.values())

@@ -24,60 +24,70 @@ SUPPORTED = "'set support', 'remove support'"
 
 
 def visible_rows(project: Project, table: Table) -> str:
-    """Return SQL for the rows of a table that the person of this handle may see, and of the part that it reads.
+    """Return SQL for the rows of a table that the person of this handle may see, and of the part
+    that it reads.
 
-    The views `current_overrides` and `current_support` have no hidden rows: every person may see values in effect.
+    The views `current_overrides` and `current_support` have no hidden rows: every person may see
+    values in effect.
     """
     reader = project.limited_to()
     seen = table if reader is None else f"({_seen_by(quoted_text(reader))[table]})"
-    return _part_of(seen, *project.part) if project.part is not None and table == "judgments" else seen
+    return (
+        _part_of(seen, *project.part) if project.part is not None and table == "judgments" else seen
+    )
 
 
 def _part_of(seen: str, share: float, seed: int, held_out: bool) -> str:
     """Return SQL for the judgments that are held out, or for all others.
 
-    A passage of a query is held out if the beginning of a digest, as a fraction, is below the share. The digest is of
-    ids and not of keys, so that it is the same in a copy of the project.
+    A passage of a query is held out if the beginning of a digest, as a fraction, is below the
+    share. The digest is of ids and not of keys, so that it is the same in a copy of the project.
     """
     digest = f"md5('{seed}' || chr(10) || query_id || chr(10) || passage_id)"
     below = f"substr({digest}, 1, 8) < '{int(share * 16**8):08x}'"
     return (
-        f"(SELECT j.* FROM {seen} j JOIN queries q USING (query_key) JOIN passages p USING (passage_key)"
-        f" WHERE {below if held_out else f'NOT ({below})'})"
+        f"(SELECT j.* FROM {seen} j JOIN queries q USING (query_key)"
+        f" JOIN passages p USING (passage_key) WHERE {below if held_out else f'NOT ({below})'})"
     )
 
 
 def _seen_by(reader: str) -> dict[Table, str]:
     others = (
-        "(SELECT d.double_key, d.query_key, d.passage_keys, t.name, 'assessor: ' || t.name AS source"
-        " FROM doubles d JOIN (SELECT DISTINCT double_key, name FROM double_turns"
-        "  WHERE act IN ('asked', 'claimed')) t USING (double_key)"
-        f" WHERE d.ended_at IS NULL AND t.name <> {reader} AND d.adjudicator IS DISTINCT FROM {reader})"
+        "(SELECT d.double_key, d.query_key, d.passage_keys, t.name, 'assessor: ' ||"
+        " t.name AS source FROM doubles d JOIN (SELECT DISTINCT double_key, name FROM double_turns"
+        "  WHERE act IN ('asked', 'claimed')) t USING (double_key) WHERE d.ended_at IS NULL"
+        f" AND t.name <> {reader} AND d.adjudicator IS DISTINCT FROM {reader})"
     )
     within = "(h.passage_keys IS NULL OR list_contains(h.passage_keys, {}))"
     open_ = (
-        "NOT EXISTS (SELECT * FROM standing_adjudications e WHERE e.double_key = h.double_key AND e.passage_key = {}"
-        " AND e.question_key IS NOT DISTINCT FROM {})"
+        "NOT EXISTS (SELECT * FROM standing_adjudications e WHERE e.double_key = h.double_key"
+        " AND e.passage_key = {} AND e.question_key IS NOT DISTINCT FROM {})"
     )
     hidden_overrides = (
         "(SELECT o.override_key FROM overrides o JOIN questions q USING (question_key)"
-        f" JOIN {others} h ON h.query_key = q.query_key AND h.name = o.author AND o.override_key > h.double_key"
-        f" WHERE {within.format('o.passage_key')} AND {open_.format('o.passage_key', 'o.question_key')})"
+        f" JOIN {others} h ON h.query_key = q.query_key AND h.name = o.author"
+        f" AND o.override_key > h.double_key WHERE {within.format('o.passage_key')}"
+        f" AND {open_.format('o.passage_key', 'o.question_key')})"
     )
     # Another person, such as an organizer, may have resolved a disagreement that shows both values.
     names_one = "(h.name = {0}.author OR {1} IN (h.said, h.judged) OR {2} IN (h.said, h.judged))"
-    named = f"(SELECT *, 'ratings of ' || name AS said, 'judgments of ' || source AS judged FROM {others})"
+    named = (
+        "(SELECT *, 'ratings of ' || name AS said, 'judgments of ' || source AS judged"
+        f" FROM {others})"
+    )
     hidden_acts = (
-        "(SELECT a.activity_key FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
+        "(SELECT a.activity_key"
+        " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
         "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key,"
         "  detail->>'$.left' AS left_side, detail->>'$.right' AS right_side"
-        f"  FROM activity WHERE act IN ({JUDGED}, {GIVEN}, {SUPPORTED})) a"
-        " LEFT JOIN overrides o USING (override_key) LEFT JOIN questions q ON q.question_id = a.question"
-        " LEFT JOIN questions oq ON oq.question_key = o.question_key"
-        " LEFT JOIN passages p ON p.passage_id = a.passage LEFT JOIN queries y ON y.query_id = a.query"
+        f"  FROM activity WHERE act IN ({JUDGED}, {GIVEN}, {SUPPORTED})) a LEFT JOIN overrides o"
+        " USING (override_key) LEFT JOIN questions q ON q.question_id = a.question"
+        " LEFT JOIN questions oq ON oq.question_key = o.question_key LEFT JOIN passages p"
+        " ON p.passage_id = a.passage LEFT JOIN queries y ON y.query_id = a.query"
         f" JOIN {named} h ON h.query_key = coalesce(y.query_key, q.query_key, oq.query_key)"
         f"  AND {names_one.format('a', 'a.left_side', 'a.right_side')}"
-        f" WHERE {within.format('coalesce(p.passage_key, o.passage_key)')} AND (a.act IN ({SUPPORTED}) OR "
+        f" WHERE {within.format('coalesce(p.passage_key, o.passage_key)')}"
+        f" AND (a.act IN ({SUPPORTED}) OR "
         + open_.format(
             "coalesce(p.passage_key, o.passage_key)",
             f"CASE WHEN a.act NOT IN ({JUDGED}) THEN coalesce(q.question_key, oq.question_key) END",
@@ -90,14 +100,17 @@ def _seen_by(reader: str) -> dict[Table, str]:
         f" AND h.query_key = j.query_key AND {within.format('j.passage_key')}"
         f" AND {open_.format('j.passage_key', 'NULL')})",
         "overrides": f"SELECT * FROM overrides WHERE override_key NOT IN {hidden_overrides}",
-        # Adjudication is about judgments and ratings, so these values are hidden until the double assignment ends.
-        "support_values": "SELECT * FROM support_values WHERE support_value_key NOT IN (SELECT s.support_value_key"
-        f" FROM held_support s JOIN {others} h ON h.double_key = s.double_key AND h.name = s.author)",
+        # Adjudication is about judgments and ratings, so these values are hidden until the double
+        # assignment ends.
+        "support_values": "SELECT * FROM support_values"
+        " WHERE support_value_key NOT IN (SELECT s.support_value_key FROM held_support s"
+        f" JOIN {others} h ON h.double_key = s.double_key AND h.name = s.author)",
         "activity": f"SELECT * FROM activity WHERE activity_key NOT IN {hidden_acts}",
         "settlings": f"SELECT s.* FROM settlings s WHERE NOT EXISTS (SELECT * FROM {named} h"
-        f" WHERE h.query_key = s.query_key AND {names_one.format('s', 's.left_side', 's.right_side')}"
-        f" AND {within.format('s.passage_key')}"
-        f" AND {open_.format('s.passage_key', 'coalesce(s.touched_question_key, s.question_key)')})",
+        " WHERE h.query_key = s.query_key"
+        f" AND {names_one.format('s', 's.left_side', 's.right_side')}"
+        f" AND {within.format('s.passage_key')} AND"
+        f" {open_.format('s.passage_key', 'coalesce(s.touched_question_key, s.question_key)')})",
     }
 
 
@@ -111,7 +124,8 @@ def sealed_questions(project: Project) -> frozenset[str]:
     return frozenset(
         name
         for (name,) in project.rows(
-            "SELECT question_id FROM seals JOIN questions USING (question_key) WHERE opened_at IS NULL"
+            "SELECT question_id FROM seals JOIN questions USING (question_key)"
+            " WHERE opened_at IS NULL"
         )
     )
 
@@ -123,30 +137,38 @@ def hidden_questions(project: Project) -> frozenset[str]:
     return frozenset(
         name
         for (name,) in project.rows(
-            f"SELECT question_id FROM questions WHERE question_key IN ({_hidden_condition(project)}) ORDER BY "
-            "question_id"
+            "SELECT question_id FROM questions"
+            f" WHERE question_key IN ({_hidden_condition(project)}) ORDER BY question_id"
         )
     )
 
 
 def readable_texts(project: Project) -> str:
-    """Return SQL for `question_texts` without the texts that are hidden from the person of this handle (NULL)."""
+    """Return SQL for `question_texts` without the texts that are hidden from the person of this
+    handle (NULL).
+    """
     if not sealed_questions(project):
         return "question_texts"
     return (
-        "(SELECT * REPLACE (CASE WHEN text_key NOT IN (SELECT text_key FROM question_revisions WHERE question_key IN"
+        "(SELECT * REPLACE (CASE WHEN text_key NOT IN (SELECT text_key FROM question_revisions"
+        " WHERE question_key IN"
         f" ({_hidden_condition(project)})) THEN text END AS text) FROM question_texts)"
     )
 
 
 def readable_versions(project: Project) -> str:
-    """Return SQL for `bank_versions` without notes that are about hidden questions, or quote them (empty)."""
+    """Return SQL for `bank_versions` without notes that are about hidden questions, or quote them
+    (empty).
+    """
     if not sealed_questions(project):
         return "bank_versions"
-    hidden = f"SELECT * FROM question_revisions WHERE question_key IN ({_hidden_condition(project)})"
+    hidden = (
+        f"SELECT * FROM question_revisions WHERE question_key IN ({_hidden_condition(project)})"
+    )
     return (
-        f"(WITH hidden AS ({hidden}) SELECT * REPLACE (CASE WHEN version IN (SELECT version FROM hidden) OR EXISTS"
-        " (SELECT 1 FROM hidden JOIN question_texts USING (text_key) WHERE contains(bank_versions.note, text))"
+        f"(WITH hidden AS ({hidden}) SELECT * REPLACE (CASE WHEN version IN (SELECT version"
+        " FROM hidden) OR EXISTS (SELECT 1 FROM hidden JOIN question_texts USING (text_key)"
+        " WHERE contains(bank_versions.note, text))"
         " THEN '' ELSE note END AS note) FROM bank_versions)"
     )
 
@@ -157,7 +179,8 @@ def readable_activity(project: Project) -> str:
     if not sealed_questions(project):
         return known
     return (
-        "(SELECT a.* REPLACE (CASE WHEN v.note = '' THEN json_merge_patch(a.detail, '{\"note\": \"\"}') ELSE a.detail"
+        "(SELECT a.* REPLACE (CASE WHEN v.note = ''"
+        ' THEN json_merge_patch(a.detail, \'{"note": ""}\') ELSE a.detail'
         f" END AS detail) FROM {known} a LEFT JOIN {readable_versions(project)} v"
         " ON act = 'save bank' AND v.version = try_cast(a.detail->>'$.version' AS INTEGER))"
     )
@@ -180,11 +203,15 @@ def refuse_hidden(project: Project, question_ids: list[str]) -> None:
     """
     if hidden := sorted(hidden_questions(project).intersection(question_ids)):
         raise InputError(
-            "question-sealed", f"Question '{hidden[0]}' is sealed.", "Ask an organizer to open it: exam bank open"
+            "question-sealed",
+            f"Question '{hidden[0]}' is sealed.",
+            "Ask an organizer to open it: exam bank open",
         )
 
 
-def refuse_sealed(project: Project, left_out: Collection[str] = (), files: str = "this export") -> None:
+def refuse_sealed(
+    project: Project, left_out: Collection[str] = (), files: str = "this export"
+) -> None:
     """Refuse files that contain questions which are sealed now.
 
     Args:
@@ -205,8 +232,8 @@ def refuse_sealed(project: Project, left_out: Collection[str] = (), files: str =
 def add_seals(cursor: Cursor, question_ids: list[str], seed: int, author: str) -> None:
     """Seal questions."""
     cursor.execute(
-        "INSERT INTO seals SELECT nextval('keys'), question_key, $seed, $author, now()::TIMESTAMP, NULL, NULL"
-        " FROM questions WHERE list_contains($ids, question_id) ORDER BY question_key",
+        "INSERT INTO seals SELECT nextval('keys'), question_key, $seed, $author, now()::TIMESTAMP,"
+        " NULL, NULL FROM questions WHERE list_contains($ids, question_id) ORDER BY question_key",
         {"ids": question_ids, "seed": seed, "author": author},
     )
 
@@ -215,7 +242,8 @@ def open_seals(cursor: Cursor, author: str) -> int:
     """Open all sealed questions; return their number."""
     return len(
         cursor.execute(
-            "UPDATE seals SET opened_by = ?, opened_at = now()::TIMESTAMP WHERE opened_at IS NULL RETURNING seal_key",
+            "UPDATE seals SET opened_by = ?, opened_at = now()::TIMESTAMP"
+            " WHERE opened_at IS NULL RETURNING seal_key",
             [author],
         ).fetchall()
     )
@@ -231,8 +259,8 @@ class HoldOut:
     """The judgments that are held out.
 
     Args:
-        share: probability that a judged passage of a query is held out, decided once for each passage by the seed.
-            So later judgments do not move a passage.
+        share: probability that a judged passage of a query is held out, decided once for each
+            passage by the seed. So later judgments do not move a passage.
         seed: of the choice.
         version: the newest bank version when it was set; earlier edits may rest on these judgments.
     """
@@ -248,7 +276,9 @@ def hold_out(project: Project) -> HoldOut | None:
     return None if found is None else HoldOut(**json.loads(found))
 
 
-def set_hold_out(project: Project, share: float, author: str, seed: int | None = None) -> HoldOut | None:
+def set_hold_out(
+    project: Project, share: float, author: str, seed: int | None = None
+) -> HoldOut | None:
     """Hold out a random share of the judgments of each query, and return it.
 
     Args:
@@ -259,13 +289,17 @@ def set_hold_out(project: Project, share: float, author: str, seed: int | None =
         InputError: the share or the seed is out of range.
     """
     if not 0 <= share < 1:
-        raise InputError("share-out-of-range", f"Invalid share {share:g}.", "Use a number from 0 to below 1.")
+        raise InputError(
+            "share-out-of-range", f"Invalid share {share:g}.", "Use a number from 0 to below 1."
+        )
     number = random.SystemRandom().randrange(10**6) if seed is None else seed
     with project.transaction(author=author) as cursor:
         versions = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()
         drawn = HoldOut(share, number, versions[0][0]) if share else None
         put_setting(cursor, HOLD_OUT, json.dumps(asdict(drawn)) if drawn else None)
-        log_action(cursor, author, "hold out judgments", share=share, **({"seed": number} if share else {}))
+        log_action(
+            cursor, author, "hold out judgments", share=share, **({"seed": number} if share else {})
+        )
     return drawn
 
 
@@ -276,6 +310,8 @@ def for_tuning(project: Project) -> Project:
 
 
 def for_confirming(project: Project) -> Project | None:
-    """Return a handle of the project that reads only judgments that are held out; None if no judgments are."""
+    """Return a handle of the project that reads only judgments that are held out; None if no
+    judgments are.
+    """
     found = hold_out(project)
     return None if found is None else project.judged_by_part((found.share, found.seed, True))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 HASH = "(hash({}.text) >> 1)::BIGINT"
-"""SQL for a 63-bit hash. Texts with different hashes differ; texts with equal hashes are compared."""
+"""SQL for a 63-bit hash. Texts with different hashes differ; texts with equal hashes are compared.
+"""
 ROWS_A_PART = 200_000
 """Passages whose hashes are computed or sorted at once."""
 COMPARED = 50_000
@@ -35,8 +36,10 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         rows: number of its rows.
 
     Returns:
-        Two arrays by row. The first has the first row with the same text, or -1 without a text. The second has the
-        key of the text in the project; 0 for texts that the project does not have, and for repeats of an earlier row.
+        Two arrays by row. The first has the first row with the same text, or -1 without a text. The
+            second has the
+        key of the text in the project; 0 for texts that the project does not have, and for repeats
+            of an earlier row.
     """
     hashes = _text_hashes(cursor, kept, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
@@ -70,8 +73,8 @@ def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
     for part in _compared_parts(met):
         with lend_table(cursor, "met", number_table(row=part, first=same[part])):
             differing = cursor.execute(
-                f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row) JOIN {kept} b ON b.row = m.first"
-                " WHERE a.text <> b.text ORDER BY m.row"
+                f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row)"
+                f" JOIN {kept} b ON b.row = m.first WHERE a.text <> b.text ORDER BY m.row"
             ).fetchall()
         for row, text in differing:
             same[row] = apart.setdefault(text, row)
@@ -91,14 +94,15 @@ def _known_text_keys(
         return keys
     with lend_table(cursor, "hashed", number_table(row=first, hash=hashes)):
         met = cursor.execute(
-            f"SELECT h.row, t.text_key FROM passage_texts t JOIN hashed h ON h.hash = {HASH.format('t')}"
+            "SELECT h.row, t.text_key FROM passage_texts t JOIN hashed h"
+            f" ON h.hash = {HASH.format('t')}"
         ).fetchnumpy()
     rows_met, keys_met = np.asarray(met["row"]), np.asarray(met["text_key"])
     for part in _compared_parts(np.arange(len(rows_met))):
         with lend_table(cursor, "met", number_table(row=rows_met[part], text_key=keys_met[part])):
             equal = cursor.execute(
-                f"SELECT m.row, m.text_key FROM met m JOIN {kept} k USING (row) JOIN passage_texts t USING (text_key)"
-                " WHERE k.text = t.text"
+                f"SELECT m.row, m.text_key FROM met m JOIN {kept} k USING (row)"
+                " JOIN passage_texts t USING (text_key) WHERE k.text = t.text"
             ).fetchnumpy()
         keys[equal["row"]] = equal["text_key"]
     return keys
@@ -129,7 +133,9 @@ class WrittenPassages:
     text_keys: NDArray[np.int32]
 
 
-def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: Keeper | None) -> WrittenPassages:
+def write_passages(
+    cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: Keeper | None
+) -> WrittenPassages:
     """Write passages; see `project.passages.add_passages`.
 
     Args:
@@ -145,11 +151,14 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
     first = _first_rows(cursor, kept, texted)
     differing = np.flatnonzero(texted & (same != same[first]))
     if len(differing):
-        found = cursor.execute(f"SELECT passage_id FROM {kept} WHERE row = ?", [int(differing[0])]).fetchall()
+        found = cursor.execute(
+            f"SELECT passage_id FROM {kept} WHERE row = ?", [int(differing[0])]
+        ).fetchall()
         _refuse_two_texts(found[0][0])
     own = texted & (first == numbers)
     known = cursor.execute(
-        f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {kept} JOIN passages p USING (passage_id)"
+        f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {kept} JOIN passages p"
+        " USING (passage_id)"
     ).fetchnumpy()
     keys, before = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
     keys[known["row"]], before[known["row"]] = known["passage_key"], known["text_key"]
@@ -158,14 +167,22 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
         _replace_texts(cursor, keys[others], keeper)
     created_texts = np.flatnonzero((same == numbers) & (text_keys == 0)).astype(np.int32)
     text_keys[created_texts] = _new_keys(cursor, len(created_texts))
-    _insert_passages(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
+    _insert_passages(
+        cursor,
+        f"passage_texts SELECT c.text_key, text FROM {kept}",
+        created_texts,
+        text_key=text_keys,
+    )
     text_keys = np.where(texted, text_keys[same], np.int32(0))
     filled = own & (keys > 0) & (before == 0)
     given = filled | others
     if given.any():
-        with lend_table(cursor, "given", number_table(passage_key=keys[given], text_key=text_keys[given])):
+        with lend_table(
+            cursor, "given", number_table(passage_key=keys[given], text_key=text_keys[given])
+        ):
             cursor.execute(
-                "UPDATE passages SET text_key = g.text_key FROM given g WHERE g.passage_key = passages.passage_key"
+                "UPDATE passages SET text_key = g.text_key FROM given g"
+                " WHERE g.passage_key = passages.passage_key"
             )
     if filled.any() and keeper is not None:
         with lend_table(cursor, "filled", number_table(passage_key=keys[filled])):
@@ -177,7 +194,9 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
     return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
 
 
-def _insert_passages(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArray[np.int32]) -> None:
+def _insert_passages(
+    cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArray[np.int32]
+) -> None:
     """Insert some of the passages, in order.
 
     Args:
@@ -189,10 +208,13 @@ def _insert_passages(cursor: Cursor, into: str, rows: NDArray[np.int32], **colum
         release_memory(cursor)
         part = rows[start : start + ROWS_A_STATEMENT]
         with lend_table(
-            cursor, "created", number_table(row=part, **{name: column[part] for name, column in columns.items()})
+            cursor,
+            "created",
+            number_table(row=part, **{name: column[part] for name, column in columns.items()}),
         ):
             cursor.execute(
-                f"INSERT INTO {into} JOIN created c USING (row) WHERE row BETWEEN {part[0]:d} AND {part[-1]:d}"
+                f"INSERT INTO {into} JOIN created c USING (row) WHERE row BETWEEN {part[0]:d}"
+                f" AND {part[-1]:d}"
             )
 
 
@@ -200,8 +222,13 @@ def _with_clean_texts(cursor: Cursor, kept: str) -> str:
     """Return SQL for the passages with clean texts. An unclean text that an earlier version stored
     stays unchanged, because it has grades.
     """
-    old = r"(SELECT DISTINCT text FROM passage_texts WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
-    if not cursor.execute(f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)").fetchall()[0][0]:
+    old = (
+        r"(SELECT DISTINCT text FROM passage_texts"
+        r" WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
+    )
+    if not cursor.execute(
+        f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)"
+    ).fetchall()[0][0]:
         return kept
     return (
         "(SELECT row, passage_id, coalesce(o.text, k.text) AS text"
@@ -210,13 +237,15 @@ def _with_clean_texts(cursor: Cursor, kept: str) -> str:
 
 
 def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return, by row, the first row with a text for the same passage; a row without a text maps to itself."""
+    """Return, by row, the first row with a text for the same passage; a row without a text maps to
+    itself.
+    """
     first, parts = np.arange(len(texted), dtype=np.int32), len(texted) // ROWS_A_PART + 1
     for part in range(parts):
         repeats = cursor.execute(
             f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
-            f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id HAVING count(*) > 1) USING (passage_id)"
-            " ORDER BY row"
+            f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id"
+            " HAVING count(*) > 1) USING (passage_id) ORDER BY row"
         ).fetchnumpy()
         has = texted[repeats["row"]]
         rows = repeats["row"][has]
@@ -229,13 +258,20 @@ def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | Non
     """Keep the texts of passages before their replacement.
 
     Raises:
-        InputError: this import itself set one of the texts, `keeper` is None, or other data depends on a text.
+        InputError: this import itself set one of the texts, `keeper` is None, or other data depends
+            on a text.
     """
     with lend_table(cursor, "replaced", number_table(passage_key=keys)):
-        others = cursor.execute("SELECT p.* FROM replaced JOIN passages p USING (passage_key)").to_arrow_table()
+        others = cursor.execute(
+            "SELECT p.* FROM replaced JOIN passages p USING (passage_key)"
+        ).to_arrow_table()
     named = zip(others["passage_key"].to_pylist(), others["passage_id"].to_pylist(), strict=True)
     # A text that this import itself set does not count as replaceable.
-    own = set() if keeper is None else {key for (key,) in cursor.execute(keeper.among_replaced()).fetchall()}
+    own = (
+        set()
+        if keeper is None
+        else {key for (key,) in cursor.execute(keeper.among_replaced()).fetchall()}
+    )
     for key, passage_id in named:
         if keeper is None or key > keeper.first_key or key in own:
             _refuse_two_texts(passage_id)
@@ -254,5 +290,7 @@ def _refuse_two_texts(passage_id: str) -> NoReturn:
 
 def _new_keys(cursor: Cursor, count: int) -> NDArray[np.int32]:
     """Return new keys in ascending order."""
-    found = cursor.execute("SELECT nextval('keys')::INTEGER AS key FROM range(?)", [count]).fetchnumpy()
+    found = cursor.execute(
+        "SELECT nextval('keys')::INTEGER AS key FROM range(?)", [count]
+    ).fetchnumpy()
     return np.sort(np.asarray(found["key"], np.int32))

@@ -1,4 +1,6 @@
-"""Judgments that assessors give in the app: one source per assessor, with every change in the activity log."""
+"""Judgments that assessors give in the app: one source per assessor, with every change in the
+activity log.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ JUDGE, WITHDRAW = "judge", "withdraw judgment"
 class JudgmentAct:
     """A step in the history of a judgment; `value` is None for a withdrawal.
 
-    `blind` is whether the assessor had not seen the labels of the passage; None if that is not recorded.
+    `blind` is whether the assessor had not seen the labels of the passage; None if that is not
+    recorded.
     """
 
     author: str
@@ -42,7 +45,9 @@ def source_of(author: str) -> str:
     """
     if not (author := as_name(author)):
         raise InputError(
-            "empty-name", "The name of the assessor is empty.", "Give the name to record with the judgment."
+            "empty-name",
+            "The name of the assessor is empty.",
+            "Give the name to record with the judgment.",
         )
     return PREFIX + author
 
@@ -71,7 +76,9 @@ def judge_passage(
     """
     if value not in SCALE:
         raise InputError(
-            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+            "judgment-out-of-range",
+            f"Judgment {value} is out of range.",
+            f"Use {min(SCALE)} to {max(SCALE)}.",
         )
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
@@ -91,11 +98,14 @@ def judge_passage(
         )
 
 
-def withdraw_judgment(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
+def withdraw_judgment(
+    project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None
+) -> None:
     """Withdraw an assessor's judgment; a source is removed with its last judgment.
 
     Args:
-        blind: as in `judge_passage`. A blind judgment that is withdrawn blind is not kept by `blind_judgments`.
+        blind: as in `judge_passage`. A blind judgment that is withdrawn blind is not kept by
+            `blind_judgments`.
 
     Raises:
         InputError: the assessor has not judged this passage.
@@ -110,11 +120,21 @@ def withdraw_judgment(project: Project, query_id: str, passage_id: str, author: 
                 f"{author.strip()} has not judged this passage.",
                 "You can withdraw only your own judgments.",
             )
-        log_action(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id, **_blind_detail(blind))
+        log_action(
+            cursor,
+            author.strip(),
+            WITHDRAW,
+            query=query_id,
+            passage=passage_id,
+            **_blind_detail(blind),
+        )
 
 
-def undo_judgment(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
-    """Restore the judgment that an assessor's last one replaced, with its note; withdraw a first judgment.
+def undo_judgment(
+    project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None
+) -> None:
+    """Restore the judgment that an assessor's last one replaced, with its note; withdraw a first
+    judgment.
 
     Args:
         blind: as in `withdraw_judgment`.
@@ -122,12 +142,25 @@ def undo_judgment(project: Project, query_id: str, passage_id: str, author: str,
     Raises:
         InputError: the assessor has not judged this passage.
     """
-    past = [one for one in judgment_history(project, query_id, passage_id) if one.author == author.strip()]
+    past = [
+        one
+        for one in judgment_history(project, query_id, passage_id)
+        if one.author == author.strip()
+    ]
     replaced = past[1] if len(past) > 1 and past[0].value is not None else None
     if replaced is None or replaced.value is None:
         withdraw_judgment(project, query_id, passage_id, author, blind)
     else:
-        judge_passage(project, query_id, passage_id, replaced.value, author, replaced.note, replaced.blind, undo=True)
+        judge_passage(
+            project,
+            query_id,
+            passage_id,
+            replaced.value,
+            author,
+            replaced.note,
+            replaced.blind,
+            undo=True,
+        )
 
 
 def _blind_detail(blind: bool | None) -> dict[str, bool]:
@@ -137,12 +170,15 @@ def _blind_detail(blind: bool | None) -> dict[str, bool]:
 def blind_judgments(project: Project, author: str) -> dict[tuple[str, str], int]:
     """Return the first blind judgment of each passage by an assessor, by query and passage id.
 
-    Later judgments, given after seeing labels, do not replace it. A withdrawal removes it only if it was blind too.
+    Later judgments, given after seeing labels, do not replace it. A withdrawal removes it only if
+    it was blind too.
     """
     first_values: dict[tuple[str, str], int] = {}
     for query_id, passage_id, value, blind in project.rows(
-        "SELECT detail->>'$.query', detail->>'$.passage', (detail->>'$.value')::INTEGER, detail->>'$.blind' = 'true'"
-        f" FROM {visible_rows(project, 'activity')} WHERE act IN (?, ?) AND author = ? ORDER BY activity_key",
+        "SELECT detail->>'$.query', detail->>'$.passage', (detail->>'$.value')::INTEGER,"
+        " detail->>'$.blind' = 'true'"
+        f" FROM {visible_rows(project, 'activity')} WHERE act IN (?, ?) AND author = ?"
+        " ORDER BY activity_key",
         [JUDGE, WITHDRAW, as_name(author)],
     ):
         if blind and value is None:
@@ -173,7 +209,9 @@ class Assessed:
     value: int
 
 
-def assessor_judgments(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
+def assessor_judgments(
+    project: Project, query_id: str | None = None, author: str | None = None
+) -> list[Assessed]:
     """Return the judgments that assessors gave in the app, by assessor and query.
 
     Args:
@@ -184,9 +222,10 @@ def assessor_judgments(project: Project, query_id: str | None = None, author: st
         Assessed(*row)
         for row in project.rows(
             "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
-            f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key) JOIN queries USING (query_key)"
-            " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
-            " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL OR name = $prefix || $author)"
+            f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)"
+            " AND ($author IS NULL OR name = $prefix || $author)"
             " ORDER BY author, query_key, passage_key",
             {"prefix": PREFIX, "query": query_id, "author": author},
         )
@@ -194,12 +233,16 @@ def assessor_judgments(project: Project, query_id: str | None = None, author: st
 
 
 def last_judged_passage(project: Project, query_id: str, author: str) -> str | None:
-    """Return the passage of a query that an assessor judged last, without undone judgments; None without one."""
+    """Return the passage of a query that an assessor judged last, without undone judgments; None
+    without one.
+    """
     passage_id: str | None = project.value(
-        "SELECT passage_id FROM (SELECT detail->>'$.passage' AS passage_id, max(activity_key) AS last,"
+        "SELECT passage_id"
+        " FROM (SELECT detail->>'$.passage' AS passage_id, max(activity_key) AS last,"
         " arg_max(act = $judge AND (detail->>'$.undo') IS NULL, activity_key) AS stays"
-        f" FROM {visible_rows(project, 'activity')} WHERE act IN ($judge, $withdraw) AND author = $author"
-        " AND (detail->>'$.query') = $query GROUP BY passage_id) WHERE stays ORDER BY last DESC LIMIT 1",
+        f" FROM {visible_rows(project, 'activity')}"
+        " WHERE act IN ($judge, $withdraw) AND author = $author AND (detail->>'$.query') = $query"
+        " GROUP BY passage_id) WHERE stays ORDER BY last DESC LIMIT 1",
         {"judge": JUDGE, "withdraw": WITHDRAW, "author": as_name(author), "query": query_id},
     )
     return passage_id
@@ -223,9 +266,10 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
     return [
         JudgmentAct(*row)
         for row in project.rows(
-            "SELECT author, happened_at, (detail->>'$.value')::INTEGER, coalesce(detail->>'$.note', ''),"
-            f" (detail->>'$.blind')::BOOLEAN FROM {visible_rows(project, 'activity')} WHERE act IN (?, ?)"
-            " AND (detail->>'$.query') = ? AND (detail->>'$.passage') = ? ORDER BY activity_key DESC",
+            "SELECT author, happened_at, (detail->>'$.value')::INTEGER, coalesce(detail->>'$.note',"
+            f" ''), (detail->>'$.blind')::BOOLEAN FROM {visible_rows(project, 'activity')}"
+            " WHERE act IN (?, ?) AND (detail->>'$.query') = ? AND (detail->>'$.passage') = ?"
+            " ORDER BY activity_key DESC",
             [JUDGE, WITHDRAW, query_id, passage_id],
         )
     ]
@@ -234,7 +278,8 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
 def _find_keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
     query = find_query(cursor, query_id)
     passage = cursor.execute(
-        "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
+        "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL",
+        [passage_id],
     ).fetchall()
     if not passage:
         hint = "Check the id, or import the passage with its text."

@@ -1,4 +1,6 @@
-"""Review by people: effects of changes, disagreements between two sides, adjudication, and single passages."""
+"""Review by people: effects of changes, disagreements between two sides, adjudication, and single
+passages.
+"""
 
 from ..store import attach_face
 

@@ -13,7 +13,14 @@ import numpy as np
 from ..bank import latest_version
 from ..errors import InputError, NotAllowed
 from ..labels import write_override, write_withdrawal
-from ..measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
+from ..measures import (
+    Coefficient,
+    alpha_of,
+    cohen_kappa,
+    cross_table,
+    krippendorff_alpha,
+    weighted_kappa,
+)
 from ..records import (
     ADJUDICATED,
     PREFIX,
@@ -58,7 +65,8 @@ class Decision:
 
 @dataclass(frozen=True)
 class Contested:
-    """A case: the values by the assessors of a double assignment for a passage, or for a question and a passage.
+    """A case: the values by the assessors of a double assignment for a passage, or for a question
+    and a passage.
 
     Args:
         question_id: the rated question; None for judgments of the passage.
@@ -86,31 +94,34 @@ class Contested:
 
 # Judgments of a query's passages have a NULL question.
 _GIVEN = (
-    "SELECT d.double_key, query_id, coalesce(queries.text, query_id), passage_id, g.question_id, words, g.name, value"
-    " FROM doubles d JOIN queries USING (query_key) JOIN ("
-    " SELECT p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
-    "  NULL AS words, j.value::INTEGER AS value FROM double_people p JOIN sources s ON s.name = $prefix || p.name"
-    "  JOIN {judgments} j USING (source_key) WHERE p.present"
-    " UNION ALL SELECT h.double_key, o.author, q.query_key, o.passage_key, q.question_key, q.question_id, t.text,"
-    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN {overrides} o USING (override_key)"
+    "SELECT d.double_key, query_id, coalesce(queries.text, query_id), passage_id, g.question_id,"
+    " words, g.name, value FROM doubles d JOIN queries USING (query_key) JOIN ( SELECT"
+    " p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
+    "  NULL AS words, j.value::INTEGER AS value FROM double_people p"
+    " JOIN sources s ON s.name = $prefix || p.name"
+    "  JOIN {judgments} j USING (source_key) WHERE p.present UNION ALL SELECT h.double_key,"
+    " o.author, q.query_key, o.passage_key, q.question_key, q.question_id, t.text,"
+    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h"
+    " JOIN {overrides} o USING (override_key)"
     "  JOIN double_people p ON p.double_key = h.double_key AND p.name = o.author AND p.present"
     "  JOIN questions q USING (question_key) JOIN bank_at($version) r USING (question_key)"
     "  LEFT JOIN {texts} t ON t.text_key = r.text_key"
     "  WHERE withdrawn_at IS NULL AND o.question_text_key = r.text_key GROUP BY ALL"
-    " ) g ON g.double_key = d.double_key AND g.query_key = d.query_key JOIN passages USING (passage_key)"
-    " WHERE d.ended_at IS NULL AND (d.passage_keys IS NULL OR list_contains(d.passage_keys, g.passage_key))"
+    " ) g ON g.double_key = d.double_key AND g.query_key = d.query_key"
+    " JOIN passages USING (passage_key) WHERE d.ended_at IS NULL"
+    " AND (d.passage_keys IS NULL OR list_contains(d.passage_keys, g.passage_key))"
     " ORDER BY d.query_key, passage_key, question_key NULLS FIRST, g.name"
 )
 _DECIDED = (
     "SELECT query_id, passage_id, question_id, value, a.reason, a.author, a.stated_at FROM {} a"
-    " JOIN doubles USING (double_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-    " LEFT JOIN questions q ON q.question_key = a.question_key"
+    " JOIN doubles USING (double_key) JOIN queries USING (query_key)"
+    " JOIN passages USING (passage_key) LEFT JOIN questions q ON q.question_key = a.question_key"
 )
 
 
 def contested_cases(project: Project, query_id: str | None = None) -> list[Contested]:
-    """Return the cases in the open double assignments that the person may adjudicate. Cases without a decision are
-    first.
+    """Return the cases in the open double assignments that the person may adjudicate. Cases without
+    a decision are first.
 
     Args:
         query_id: restricts the result to this query; None for all.
@@ -120,7 +131,9 @@ def contested_cases(project: Project, query_id: str | None = None) -> list[Conte
     """
     with project.doing("adjudicate"):
         return _find_contested(
-            project, [one for one in open_double_assignments(project) if _may_decide(project, one, None)], query_id
+            project,
+            [one for one in open_double_assignments(project) if _may_decide(project, one, None)],
+            query_id,
         )
 
 
@@ -160,7 +173,9 @@ def _find_contested(project: Project, among: list[Double], query_id: str | None)
 def _find_standing(
     double: Double, given: Mapping[str, int | None], done: Mapping[str, Mapping[str, object]]
 ) -> Standing:
-    waiting = any(value is None and double.query_id not in done.get(name, ()) for name, value in given.items())
+    waiting = any(
+        value is None and double.query_id not in done.get(name, ()) for name, value in given.items()
+    )
     if double.free or waiting:
         return "waiting"
     return "agrees" if len(set(given.values())) == 1 else "differs"
@@ -174,42 +189,54 @@ def decide_case(
     author: str,
     over: Collection[datetime | None] | None = None,
 ) -> datetime:
-    """Decide a case. The value becomes a judgment of the source `adjudicated`, or an override of the question's rating.
+    """Decide a case. The value becomes a judgment of the source `adjudicated`, or an override of
+    the question's rating.
 
     The decision replaces an earlier decision, which stays on record.
 
     Args:
         value: 0 to 3 for a passage, 0 to 5 for a question and a passage.
         reason: reason for the decision.
-        over: times of the decisions that this decision may replace; the entry None allows a case without a decision.
-            Pass all states that the person may have seen. If `over` is None, any decision is replaced.
+        over: times of the decisions that this decision may replace; the entry None allows a case
+            without a decision. Pass all states that the person may have seen. If `over` is None,
+            any decision is replaced.
 
     Returns:
         The time of the decision.
 
     Raises:
-        InputError: the value is out of range, the reason is empty, assessors have not finished, or the decision in
-            force is not in `over`.
+        InputError: the value is out of range, the reason is empty, assessors have not finished, or
+            the decision in force is not in `over`.
         NotAllowed: the author takes part, or is neither organizer nor the named adjudicator.
     """
     reason = clean_text(reason).strip()
     if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Give a short reason for the decision.")
+        raise InputError(
+            "empty-reason", "The reason is empty.", "Give a short reason for the decision."
+        )
 
     def write_decision(cursor: Cursor, double: Double, case: Contested) -> None:
         if case.standing == "waiting":
             raise InputError(
                 "decisions-missing",
-                f"Some assessors have not finished passage {case.passage_id} of query {case.query_id}.",
-                "Wait for them, or replace them: exam assignments remove, then exam assignments join.",
+                f"Some assessors have not finished passage {case.passage_id} of query"
+                f" {case.query_id}.",
+                "Wait for them, or replace them: exam assignments remove, then"
+                " exam assignments join.",
             )
         if over is not None and (case.decision and case.decision.stated_at) not in over:
             now = case.decision
-            earlier = f"{now.author} has already decided {now.value}: {now.reason}" if now else _WITHDRAWN
-            raise InputError("decided-meanwhile", earlier, "Check the decision, and decide again if it is wrong.")
+            earlier = (
+                f"{now.author} has already decided {now.value}: {now.reason}" if now else _WITHDRAWN
+            )
+            raise InputError(
+                "decided-meanwhile", earlier, "Check the decision, and decide again if it is wrong."
+            )
         _write_decision(project, cursor, double, case, value, reason, author)
 
-    _write_cases(project, place[0], author, write_decision, lambda case: case.place == place, place[1])
+    _write_cases(
+        project, place[0], author, write_decision, lambda case: case.place == place, place[1]
+    )
     return list_decisions(project, place)[0].stated_at
 
 
@@ -231,11 +258,14 @@ def accept_agreed(project: Project, query_id: str, author: str) -> int:
         (value,) = set(case.given.values())
         _write_decision(project, cursor, double, case, int(value or 0), AGREED, author)
 
-    return _write_cases(project, query_id, author, write_agreed, lambda case: case.standing == "agrees")
+    return _write_cases(
+        project, query_id, author, write_agreed, lambda case: case.standing == "agrees"
+    )
 
 
 def undo_decision(project: Project, place: Place, author: str) -> None:
-    """Withdraw the decision in force, and the override that it made; the case awaits another decision.
+    """Withdraw the decision in force, and the override that it made; the case awaits another
+    decision.
 
     Raises:
         InputError: the case has no decision.
@@ -253,7 +283,9 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
         _write_adjudication(cursor, double, case, None, None, "", author)
         log_action(cursor, author, "undo adjudication", **_case_ids(case))
 
-    _write_cases(project, place[0], author, withdraw_decision, lambda case: case.place == place, place[1])
+    _write_cases(
+        project, place[0], author, withdraw_decision, lambda case: case.place == place, place[1]
+    )
 
 
 def list_decisions(project: Project, place: Place) -> list[Decision]:
@@ -276,13 +308,16 @@ def end_double(project: Project, query_id: str, author: str, number: int | None 
         number: number of the assignment; needed if the query has several.
 
     Raises:
-        InputError: the query is not doubly assigned, has several assignments, or a case awaits adjudication.
+        InputError: the query is not doubly assigned, has several assignments, or a case awaits
+            adjudication.
         NotAllowed: the author is not an organizer.
     """
     with project.transaction(act="assign work", author=author) as cursor:
         double = double_of(project, query_id, number)
         # Only organizers may end it, and for this they see all cases, even if they take part.
-        waits = sum(one.standing == "differs" for one in _find_contested(project, [double], query_id))
+        waits = sum(
+            one.standing == "differs" for one in _find_contested(project, [double], query_id)
+        )
         if waits:
             raise InputError(
                 "decisions-missing",
@@ -298,7 +333,9 @@ def may_decide(project: Project, name: str) -> list[str]:
         return []
     return list(
         dict.fromkeys(
-            one.query_id for one in open_double_assignments(project) if _may_decide(project, one, name or None)
+            one.query_id
+            for one in open_double_assignments(project)
+            if _may_decide(project, one, name or None)
         )
     )
 
@@ -319,7 +356,9 @@ def _write_cases(
     which: Callable[[Contested], bool],
     passage_id: str | None = None,
 ) -> int:
-    """Call `write` for the cases of a query, or of a passage of it, that `which` selects; return their number."""
+    """Call `write` for the cases of a query, or of a passage of it, that `which` selects; return
+    their number.
+    """
     with project.transaction(act="adjudicate", author=author) as cursor:
         among = doubles_of(project, query_id)
         if passage_id is not None:
@@ -328,7 +367,9 @@ def _write_cases(
         own = {entry.key: entry for entry in adjudicable if as_name(author) not in entry.present}
         if not own and any(as_name(author) in entry.present for entry in among):
             raise NotAllowed(
-                "adjudicator-takes-part", f"{author} is an assessor of query {query_id}.", "Ask another adjudicator."
+                "adjudicator-takes-part",
+                f"{author} is an assessor of query {query_id}.",
+                "Ask another adjudicator.",
             )
         if not own:
             raise NotAllowed(
@@ -336,10 +377,16 @@ def _write_cases(
                 f"{author} is not an adjudicator of query {query_id}.",
                 "Ask an organizer or the adjudicator of this query.",
             )
-        chosen = [entry for entry in contested_cases(project, query_id) if entry.number in own and which(entry)]
+        chosen = [
+            entry
+            for entry in contested_cases(project, query_id)
+            if entry.number in own and which(entry)
+        ]
         if not chosen:
             raise InputError(
-                "nothing-to-decide", f"Nothing to adjudicate for query {query_id}.", "See exam adjudicate list."
+                "nothing-to-decide",
+                f"Nothing to adjudicate for query {query_id}.",
+                "See exam adjudicate list.",
             )
         for entry in chosen:
             write(cursor, own[entry.number], entry)
@@ -347,21 +394,33 @@ def _write_cases(
 
 
 def _write_decision(
-    project: Project, cursor: Cursor, double: Double, case: Contested, value: int, reason: str, author: str
+    project: Project,
+    cursor: Cursor,
+    double: Double,
+    case: Contested,
+    value: int,
+    reason: str,
+    author: str,
 ) -> None:
     _clear_decision(cursor, double, case, author)
     override = None
     if case.question_id is not None:
-        override = write_override(project, cursor, case.question_id, case.passage_id, value, reason, author)
+        override = write_override(
+            project, cursor, case.question_id, case.passage_id, value, reason, author
+        )
     elif value not in SCALE:
         raise InputError(
-            "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
+            "judgment-out-of-range",
+            f"Judgment {value} is out of range.",
+            f"Use {min(SCALE)} to {max(SCALE)}.",
         )
     else:
         put_judgment(cursor, ADJUDICATED, *_case_keys(cursor, case)[:2], value)
     _write_adjudication(cursor, double, case, value, override, reason, author)
     given = {name: rating for name, rating in case.given.items() if rating is not None}
-    log_action(cursor, author, "adjudicate", **_case_ids(case), value=value, given=given, reason=reason)
+    log_action(
+        cursor, author, "adjudicate", **_case_ids(case), value=value, given=given, reason=reason
+    )
 
 
 def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str) -> None:
@@ -372,7 +431,8 @@ def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str
             put_judgment(cursor, ADJUDICATED, query, passage, None)
         return
     for (key,) in cursor.execute(
-        "SELECT override_key FROM standing_adjudications WHERE double_key = ? AND passage_key = ? AND question_key = ?",
+        "SELECT override_key FROM standing_adjudications WHERE double_key = ? AND passage_key = ?"
+        " AND question_key = ?",
         [double.key, passage, question],
     ).fetchall():
         write_withdrawal(cursor, key, author)
@@ -380,7 +440,8 @@ def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str
 
 def _case_keys(cursor: Cursor, case: Contested) -> tuple[int, int, int | None]:
     query, passage, question = cursor.execute(
-        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages"
+        "SELECT (SELECT query_key FROM queries"
+        " WHERE query_id = ?), (SELECT passage_key FROM passages"
         " WHERE passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?)",
         [case.query_id, case.passage_id, case.question_id],
     ).fetchall()[0]
@@ -388,7 +449,13 @@ def _case_keys(cursor: Cursor, case: Contested) -> tuple[int, int, int | None]:
 
 
 def _write_adjudication(
-    cursor: Cursor, double: Double, case: Contested, value: int | None, override: int | None, reason: str, author: str
+    cursor: Cursor,
+    double: Double,
+    case: Contested,
+    value: int | None,
+    override: int | None,
+    reason: str,
+    author: str,
 ) -> None:
     _, passage, question = _case_keys(cursor, case)
     cursor.execute(
@@ -404,7 +471,8 @@ def _case_ids(case: Contested) -> dict[str, str]:
 
 Kind = Literal["judgments", "ratings"]
 SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": tuple(RATINGS)}
-"""By kind of values (judgments of passages, ratings of questions in passages), the possible values."""
+"""By kind of values (judgments of passages, ratings of questions in passages), the possible values.
+"""
 
 
 @dataclass(frozen=True)
@@ -432,7 +500,8 @@ class BetweenPeople:
     """Agreement of people on one kind of values.
 
     Args:
-        n: number of things (passages, or questions in passages) with values from two or more people.
+        n: number of things (passages, or questions in passages) with values from two or more
+            people.
         same: number of these things with only equal values.
         people: number of these things with a value from the person, by name.
         alpha: Krippendorff's alpha of all people, with ordinal distances; values can be missing.
@@ -448,21 +517,22 @@ class BetweenPeople:
 
 
 _VALUES: Mapping[Kind, str] = {
-    "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing, substr(name, length($prefix) + 1) AS name,"
-    " value::INTEGER AS value FROM {judgments} JOIN sources USING (source_key) JOIN queries USING (query_key)"
+    "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing,"
+    " substr(name, length($prefix) + 1) AS name, value::INTEGER AS value FROM {judgments}"
+    " JOIN sources USING (source_key) JOIN queries USING (query_key)"
     " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)",
     # An adjudicated rating is not a person's own rating.
     "ratings": "SELECT [question_text_key, passage_text_key]::VARCHAR AS thing, author AS name,"
-    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides} JOIN questions USING (question_key)"
-    " JOIN queries USING (query_key) WHERE withdrawn_at IS NULL AND $prefix <> ''"
-    " AND override_key NOT IN (SELECT override_key FROM adjudications WHERE override_key IS NOT NULL)"
-    " AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
+    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides}"
+    " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE withdrawn_at IS NULL"
+    " AND $prefix <> '' AND override_key NOT IN (SELECT override_key FROM adjudications"
+    " WHERE override_key IS NOT NULL) AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
 }
 
 
 def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
-    """Return the agreement of people on judgments and on ratings. Values hidden from the person of the handle are
-    excluded.
+    """Return the agreement of people on judgments and on ratings. Values hidden from the person of
+    the handle are excluded.
 
     Source: Cohen 1960 and 1968, Krippendorff 2011; see `measures.cohen_kappa`.
 
@@ -478,7 +548,8 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeopl
     )
     table = project.table(
         f"WITH given AS ({given}) SELECT thing, name, value FROM given"
-        " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
+        " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1)"
+        " ORDER BY thing, name",
         {"prefix": PREFIX, "query": query_id},
     )
     by_thing = table.to_pandas().pivot(index="thing", columns="name", values="value")
@@ -501,4 +572,6 @@ def _of_pair(left: str, right: str, values: np.ndarray, scale: tuple[int, ...]) 
     both = values[~np.isnan(values).any(axis=1)].astype(int)
     table = cross_table(both[:, 0], both[:, 1], scale, scale)
     same = int((both[:, 0] == both[:, 1]).sum())
-    return OfPair(left, right, len(both), same, cohen_kappa(table), weighted_kappa(table), alpha_of(table))
+    return OfPair(
+        left, right, len(both), same, cohen_kappa(table), weighted_kappa(table), alpha_of(table)
+    )

@@ -16,13 +16,25 @@ from ..graders import Control
 from ..grading import Drafter, Report, Request, draft_rewordings, run_job
 from ..labels import MISSING, Basis, Policy, basis, find_overrides, graded_pairs, load_ratings
 from ..measures import HELD_OUT, RepairTest, level_of_test, rewording_test
-from ..records import find_source, passage_texts, readable_texts, refuse_hidden, source_judgments, visible_rows
+from ..records import (
+    find_source,
+    passage_texts,
+    readable_texts,
+    refuse_hidden,
+    source_judgments,
+    visible_rows,
+)
 from ..store import Project, log_action
 from ..types import ANSWERED, Question
 
 WORDINGS, EXAMPLES = 5, 3
-"""Usual number of drafted wordings, and number of passages of each kind of error that the model reads."""
-TOLD = {True: "This passage answers the question:", False: "This passage does not answer the question:"}
+"""Usual number of drafted wordings, and number of passages of each kind of error that the model
+reads.
+"""
+TOLD = {
+    True: "This passage answers the question:",
+    False: "This passage does not answer the question:",
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,8 @@ PASSAGES_NAMED = 5
 def list_strays(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
 ) -> tuple[int, list[Stray]]:
-    """Return a page of the questions that judged non-relevant passages answer, most such passages first.
+    """Return a page of the questions that judged non-relevant passages answer, most such passages
+    first.
 
     The result is that of `study.diagnose_questions`, for all queries at once.
 
@@ -84,15 +97,18 @@ def list_strays(
     rows = project.rows(
         f"{_judged_sql(project, base)}, found AS (SELECT query_key, question_key, weight,"
         " count(*) FILTER (NOT relevant) AS stray,"
-        " count(*) FILTER (relevant) AS fitting, array_agg(passage_id ORDER BY value, rating DESC, passage_key)"
+        " count(*) FILTER (relevant) AS fitting, array_agg(passage_id"
+        " ORDER BY value, rating DESC, passage_key)"
         " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
-        " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0)"
-        " SELECT count(*) OVER (), query_id, q.text, coalesce(question_id, query_id), coalesce(t.text, question_id,"
-        " q.text), found.weight, stray, fitting, passages[:$named] FROM found JOIN queries q USING (query_key)"
-        f" LEFT JOIN questions USING (question_key) LEFT JOIN bank_at($version) r USING (question_key)"
+        " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0) SELECT count(*)"
+        " OVER (), query_id, q.text, coalesce(question_id, query_id), coalesce(t.text, question_id,"
+        " q.text), found.weight, stray, fitting, passages[:$named] FROM found"
+        " JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
+        " LEFT JOIN bank_at($version) r USING (question_key)"
         f" LEFT JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
         " ORDER BY stray DESC, q.query_key, r.position, question_key LIMIT $limit OFFSET $offset",
-        _sql_parameters(project, base, source, limit, offset) | {"tau": base.min_rating, "named": PASSAGES_NAMED},
+        _sql_parameters(project, base, source, limit, offset)
+        | {"tau": base.min_rating, "named": PASSAGES_NAMED},
     )
     return (rows[0][0] if rows else 0), [Stray(*row[1:]) for row in rows]
 
@@ -100,13 +116,15 @@ def list_strays(
 def list_uncovered(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
 ) -> tuple[int, list[Uncovered]]:
-    """Return a page of the judged relevant passages that answer no question, highest judgment first.
+    """Return a page of the judged relevant passages that answer no question, highest judgment
+    first.
 
     Args, returns, raises: as for `list_strays`.
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged_sql(project, base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
+        f"{_judged_sql(project, base)}, found AS (SELECT query_key, passage_key, value,"
+        " max(rating) AS best FROM rated"
         " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
         " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
         " JOIN queries q USING (query_key) JOIN passages USING (passage_key)"
@@ -118,7 +136,9 @@ def list_uncovered(
 
 
 def _judged_sql(project: Project, base: Basis) -> str:
-    """Return the beginning of a query: a WITH clause that defines `rated`, every rating of a judged passage."""
+    """Return the beginning of a query: a WITH clause that defines `rated`, every rating of a judged
+    passage.
+    """
     return (
         "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant"
         f" FROM {visible_rows(project, 'judgments')}"
@@ -128,7 +148,9 @@ def _judged_sql(project: Project, base: Basis) -> str:
     )
 
 
-def _sql_parameters(project: Project, base: Basis, source: str, limit: int, offset: int) -> dict[str, object]:
+def _sql_parameters(
+    project: Project, base: Basis, source: str, limit: int, offset: int
+) -> dict[str, object]:
     source = find_source(project, source)
     return base.parameters | {
         "source": source,
@@ -169,20 +191,26 @@ class Repair:
 
 
 def repair_question(
-    project: Project, question_id: str, wordings: Sequence[str], policy: Policy, source: str, author: str
+    project: Project,
+    question_id: str,
+    wordings: Sequence[str],
+    policy: Policy,
+    source: str,
+    author: str,
 ) -> Repair:
     """Test rewordings of a question, and draft the best one if it is better.
 
-    A rating is right if it answers the question exactly for passages that do: by an override of the question, or else
-    by the judgment of the passage. Missing pairs of the wordings are graded first.
+    A rating is right if it answers the question exactly for passages that do: by an override of the
+    question, or else by the judgment of the passage. Missing pairs of the wordings are graded
+    first.
 
     Args:
         wordings: new wordings by people or models.
         source: the judgments. They count from `policy.min_judgment` on.
 
     Raises:
-        InputError: the question, grader or source is unknown, no wording is new, or too few pairs can be compared. The
-            pairs are counted before any grading.
+        InputError: the question, grader or source is unknown, no wording is new, or too few pairs
+            can be compared. The pairs are counted before any grading.
         GradingError: the grader cannot grade the wordings here.
     """
     project.require("grade", author=author)
@@ -192,7 +220,9 @@ def repair_question(
     texts = [text for text in dict.fromkeys(one.strip() for one in wordings) if text]
     if not texts or question.text in texts:
         raise InputError(
-            "nothing-to-repair", f"No new wording of question '{question_id}'.", "Give its id and another wording."
+            "nothing-to-repair",
+            f"No new wording of question '{question_id}'.",
+            "Give its id and another wording.",
         )
     _known_pairs(project, [question], base, policy, source)
     variants = [replace(question, text=text) for text in texts]
@@ -205,10 +235,21 @@ def repair_question(
     outcome = Repair(question_id, texts[test.chosen], number, test)
     with project.transaction(act="grade", author=author) as cursor:
         cursor.execute(
-            "INSERT INTO repairs VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
-            [key, base.grader.key, outcome.wording, test.pairs, test.gains, test.losses, test.p, test.level,
-             test.accepted, author],
-        )  # fmt: skip
+            "INSERT INTO repairs VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            " now()::TIMESTAMP)",
+            [
+                key,
+                base.grader.key,
+                outcome.wording,
+                test.pairs,
+                test.gains,
+                test.losses,
+                test.p,
+                test.level,
+                test.accepted,
+                author,
+            ],
+        )
         log_action(cursor, author, "test rewording", question=question_id, accepted=test.accepted)
     if test.accepted:
         bank.put_draft(project, author, replace(question, text=outcome.wording))
@@ -226,7 +267,8 @@ def suggest_rewordings(
     prompt: str | None = None,
     control: Control | None = None,
 ) -> Report:
-    """Draft new wordings of a question with a model, from passages that the grader rates wrongly, as proposals.
+    """Draft new wordings of a question with a model, from passages that the grader rates wrongly,
+    as proposals.
 
     The model reads no passage of the half that tests the wordings.
 
@@ -235,8 +277,8 @@ def suggest_rewordings(
         n, prompt, control: as for `draft_rewordings`.
 
     Raises:
-        InputError: the question, grader, source or prompt is unknown, too few pairs could test a wording, or no rating
-            of the first half is wrong.
+        InputError: the question, grader, source or prompt is unknown, too few pairs could test a
+            wording, or no rating of the first half is wrong.
         GradingError: the model cannot be used.
     """
     refuse_hidden(project, [question_id])
@@ -250,9 +292,13 @@ def suggest_rewordings(
             f"No rating of question '{question_id}' disagrees with a judgment or override.",
             "Write a wording yourself: exam bank repair QUESTION --wording TEXT",
         )
-    shown = [at for answers in (True, False) for at in wrong[known.truth[wrong] == answers][:EXAMPLES]]
+    shown = [
+        at for answers in (True, False) for at in wrong[known.truth[wrong] == answers][:EXAMPLES]
+    ]
     texts = passage_texts(project, [known.passage_ids[at] for at in shown])
-    examples = "\n\n".join(f"{TOLD[bool(known.truth[at])]}\n{texts.get(known.passage_ids[at], '')}" for at in shown)
+    examples = "\n\n".join(
+        f"{TOLD[bool(known.truth[at])]}\n{texts.get(known.passage_ids[at], '')}" for at in shown
+    )
     return draft_rewordings(project, drafter, question, examples, n, author, prompt, control)
 
 
@@ -280,7 +326,8 @@ class _KnownPairs:
 
 
 def count_held_out(project: Project, question_id: str, policy: Policy, source: str) -> int:
-    """Return the number of pairs that could test a rewording of a question; a test needs `measures.HELD_OUT`.
+    """Return the number of pairs that could test a rewording of a question; a test needs
+    `measures.HELD_OUT`.
 
     Args, raises: as for `repair_question`.
     """
@@ -290,7 +337,12 @@ def count_held_out(project: Project, question_id: str, policy: Policy, source: s
 
 
 def _known_pairs(
-    project: Project, asked: Sequence[Question], base: Basis, policy: Policy, source: str, least: int = HELD_OUT
+    project: Project,
+    asked: Sequence[Question],
+    base: Basis,
+    policy: Policy,
+    source: str,
+    least: int = HELD_OUT,
 ) -> _KnownPairs:
     query_id = asked[0].query_id
     known = load_ratings(project, base, query_id, asked)
@@ -298,19 +350,23 @@ def _known_pairs(
     values = source_judgments(project, find_source(project, source)).get(query_id, {})
     truth = {passage: value >= policy.min_judgment for passage, value in values.items()}
     mine = [
-        one for one in find_overrides(project, query_id) if one.question_id == asked[0].question_id and not one.stale
+        one
+        for one in find_overrides(project, query_id)
+        if one.question_id == asked[0].question_id and not one.stale
     ]
     truth |= {one.passage_id: one.rating >= ANSWERED for one in mine}
     judged = np.array([passage in truth for passage in known.passage_ids], bool)
     rows = np.flatnonzero(judged & known.pooled & (ratings != MISSING).all(axis=1))
     names = [known.passage_ids[at] for at in rows]
     answers = np.array([truth[name] for name in names], bool)
-    held_out = np.array([blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names], bool)
+    held_out = np.array(
+        [blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names], bool
+    )
     if held_out.sum() < least:
         raise InputError(
             "too-few-pairs",
-            f"A test of question '{asked[0].question_id}' needs {least} held-out pairs with a rating and a judgment or"
-            f" override; it has {held_out.sum()}.",
+            f"A test of question '{asked[0].question_id}' needs {least} held-out pairs with a"
+            f" rating and a judgment or override; it has {held_out.sum()}.",
             f"Judge more passages of query '{query_id}', or grade them. About half are held out.",
         )
     return _KnownPairs(names, answers, answers == (ratings[rows] >= base.min_rating).T, held_out)

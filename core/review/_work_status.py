@@ -43,7 +43,13 @@ from ..records import (
 from ..store import Member, Project, cached
 from ..text import how_many
 from ._disagreements.disagreement_queue import count_open
-from ._disagreements.label_agreement import Agreement, Judgments, Labels, find_confirmation, side_agreement
+from ._disagreements.label_agreement import (
+    Agreement,
+    Judgments,
+    Labels,
+    find_confirmation,
+    side_agreement,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,8 @@ class ToCurate:
     """The work to do in the question bank.
 
     Args:
-        without_questions: queries with passages but without active questions, and the number of passages.
+        without_questions: queries with passages but without active questions, and the number of
+            passages.
         ungraded: queries with ungraded pairs, and the number of pairs.
         drafts: queries with unsaved changes of the person, and the number of changes.
         proposed: queries with proposed questions without a decision, and the number of these.
@@ -84,7 +91,11 @@ def to_curate(project: Project, grading: Progress | None, author: str) -> ToCura
     queries = query_overviews(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
     ungraded = {} if grading is None else grading.ungraded_of
-    own_drafts = Counter(draft.question.query_id for draft in list_drafts(project, author).values()) if author else {}
+    own_drafts = (
+        Counter(draft.question.query_id for draft in list_drafts(project, author).values())
+        if author
+        else {}
+    )
     return ToCurate(
         [
             Waiting(query.query_id, texts[query.query_id], query.pooled)
@@ -109,8 +120,10 @@ class Agreeing:
 
     Args:
         source: name of the source of judgments.
-        merged: the agreement on relevance, see `Agreement.merged`, without judgments that are held out.
-        confirms: whether the agreement confirms the bank, in words; empty if the bank was never edited.
+        merged: the agreement on relevance, see `Agreement.merged`, without judgments that are held
+            out.
+        confirms: whether the agreement confirms the bank, in words; empty if the bank was never
+            edited.
         open_of: number of open disagreements by query id, for queries with any.
         settled: number of settled disagreements.
     """
@@ -129,7 +142,9 @@ class Agreeing:
 
 @cached()
 def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
-    """Return the agreement of labels with the judgments of the first source; None if either is missing."""
+    """Return the agreement of labels with the judgments of the first source; None if either is
+    missing.
+    """
     judged = judgment_sources(project)
     if not judged:
         return None
@@ -139,7 +154,8 @@ def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
         found = side_agreement(tuned, *sides)
         open_of, settled = count_open(tuned, *sides)
     except InputError:
-        # Labels and judgments without a common passage cannot be compared; their own screen says why.
+        # Labels and judgments without a common passage cannot be compared; their own screen says
+        # why.
         return None
     confirms = str(find_confirmation(project, *sides) or "")
     return Agreeing(judged[0], found.merged, confirms, open_of, settled)
@@ -147,9 +163,13 @@ def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
 
 @cached()
 def stale_overrides(project: Project) -> list[Override]:
-    """Return the overrides of active questions that do not count after a rewording, newest first."""
+    """Return overrides of active questions that do not count after a rewording, newest first."""
     found = [one for one in find_overrides(project) if one.stale]
-    active = {question.question_id for question in list_questions(project) if question.active} if found else set()
+    active = (
+        {question.question_id for question in list_questions(project) if question.active}
+        if found
+        else set()
+    )
     return [one for one in found if one.question_id in active]
 
 
@@ -159,7 +179,9 @@ NEWS = timedelta(days=1)
 
 
 class Step(NamedTuple):
-    """A step of the work on a query: a phrase, the screen for it, and the filter of its passages, if any."""
+    """A step of the work on a query: a phrase, the screen for it, and the filter of its passages,
+    if any.
+    """
 
     said: str
     screen: Screen
@@ -177,12 +199,13 @@ class Work:
         stale: number of overrides whose question was reworded later.
         judged: number of pooled passages that the assessor has judged, of `pooled`.
         ungraded: number of pairs that have not been graded yet.
-        disagreements: number of open disagreements of labels and judgments; None if they cannot be compared.
+        disagreements: number of open disagreements of labels and judgments; None if they cannot be
+            compared.
         done: whether the assessor marked the query as done.
         due: due date of the query; None without a due date.
         blind: whether the query is doubly assigned, so that values are hidden until adjudication.
-        sampled: number of passages in a doubly assigned sample, of which `sampled_left` are unjudged. It is 0 if all
-            passages of the query are doubly assigned.
+        sampled: number of passages in a doubly assigned sample, of which `sampled_left` are
+            unjudged. It is 0 if all passages of the query are doubly assigned.
     """
 
     query_id: str
@@ -212,8 +235,14 @@ class Work:
         stale = f"confirm or withdraw {how_many(self.stale, 'stale overrides')}"
         steps = (
             (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
-            (not self.questions and self.pooled, Step("write the first questions", "question_bank")),
-            (self.proposed, Step(f"review {how_many(self.proposed, 'proposed questions')}", "question_bank")),
+            (
+                not self.questions and self.pooled,
+                Step("write the first questions", "question_bank"),
+            ),
+            (
+                self.proposed,
+                Step(f"review {how_many(self.proposed, 'proposed questions')}", "question_bank"),
+            ),
             (
                 self.stale,
                 Step(stale, "passages", "overridden"),
@@ -221,10 +250,14 @@ class Work:
             (self.sampled_left, Step(sample, "passages", "assigned")),
             (self.pooled > self.judged, Step("judge the passages", "passages")),
         )
-        return next((step for waits, step in steps if waits), Step("review the questions", "question_bank"))
+        return next(
+            (step for waits, step in steps if waits), Step("review the questions", "question_bank")
+        )
 
 
-def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy: Policy | None) -> list[Work]:
+def my_work(
+    project: Project, name: str, queries: tuple[str, ...] | None, policy: Policy | None
+) -> list[Work]:
     """Return a person's queries: open queries first, then by due date, then in the project's order.
 
     Args:
@@ -237,9 +270,14 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
     stale = Counter(entry.query_id for entry in stale_overrides(project))
     judged = _judged_counts(project).get(name, {})
     done = done_queries(project).get(name, {})
-    ungraded = {} if policy is None else grading_progress(project, basis(project, policy)).ungraded_of
+    ungraded = (
+        {} if policy is None else grading_progress(project, basis(project, policy)).ungraded_of
+    )
     compared = None if policy is None else agreement_status(project, policy)
-    due, beside = due_dates(project), [entry for entry in open_double_assignments(project) if name in entry.present]
+    due, beside = (
+        due_dates(project),
+        [entry for entry in open_double_assignments(project) if name in entry.present],
+    )
     blind, sampled = {entry.query_id for entry in beside}, _sampled_queries(project, name, beside)
     listed = [
         Work(
@@ -265,14 +303,22 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
 
 
 def finished_jobs(project: Project, name: str, now: datetime | None = None) -> list[Job]:
-    """Return the jobs that ended within `NEWS`: those of a person, and grading by anyone; newest first.
+    """Return the jobs that ended within `NEWS`: those of a person, and grading by anyone; newest
+    first.
 
     Args:
-        now: the current time; None for the local time of this computer, in which a project records times.
+        now: the current time; None for the local time of this computer, in which a project records
+            times.
     """
     since = (now or datetime.now()) - NEWS
-    found = [one for one in find_jobs(project) if one.ended_at is not None and one.ended_at >= since]
-    return [one for one in found if one.state != "imported" and (one.author == name or one.kind == "grading")]
+    found = [
+        one for one in find_jobs(project) if one.ended_at is not None and one.ended_at >= since
+    ]
+    return [
+        one
+        for one in found
+        if one.state != "imported" and (one.author == name or one.kind == "grading")
+    ]
 
 
 @dataclass(frozen=True)
@@ -281,8 +327,8 @@ class Share:
 
     Args:
         done: number of queries marked as done, of the assessor's `queries`.
-        judged: number of judged passages in these queries, of `pooled`; None if some judgments are hidden from the
-            person of the handle.
+        judged: number of judged passages in these queries, of `pooled`; None if some judgments are
+            hidden from the person of the handle.
         late: number of overdue queries.
         next_due: the next due date of an open query, today or later; None without such a date.
     """
@@ -313,7 +359,14 @@ def assessor_shares(project: Project, today: date | None = None) -> list[Share]:
     }
     return [
         _make_share(
-            entry, tuple(pooled) if entry.theirs is None else entry.theirs, pooled, done, judged, hidden, due, now
+            entry,
+            tuple(pooled) if entry.theirs is None else entry.theirs,
+            pooled,
+            done,
+            judged,
+            hidden,
+            due,
+            now,
         )
         for entry in project.members().values()
         if entry.role == "assessor"
@@ -331,7 +384,12 @@ def _make_share(
     today: date,
 ) -> Share:
     finished = set(query_ids) & set(done.get(member.name, ()))
-    days = [day for query in query_ids if query not in finished if (day := due_of(due, query, member.name)) is not None]
+    days = [
+        day
+        for query in query_ids
+        if query not in finished
+        if (day := due_of(due, query, member.name)) is not None
+    ]
     return Share(
         member,
         len(finished),
@@ -345,8 +403,12 @@ def _make_share(
     )
 
 
-def _sampled_queries(project: Project, name: str, beside: Sequence[Double]) -> dict[str, tuple[int, int]]:
-    """Return, by query, the size of a person's doubly assigned sample, and the number of its unjudged passages."""
+def _sampled_queries(
+    project: Project, name: str, beside: Sequence[Double]
+) -> dict[str, tuple[int, int]]:
+    """Return, by query, the size of a person's doubly assigned sample, and the number of its
+    unjudged passages.
+    """
     passages: dict[str, set[str]] = {}
     for one in beside:
         passages.setdefault(one.query_id, set()).update(one.passages or ())
@@ -361,18 +423,29 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
     """Return the progress of a double assignment.
 
     Returns:
-        By name of each present assessor, the number of judged passages; and the number of all passages. The number of
-        judged passages is None if the assessor's values are hidden from the person of the handle. In this case, the
+        By name of each present assessor, the number of judged passages; and the number of all
+            passages. The number of
+        judged passages is None if the assessor's values are hidden from the person of the handle.
+            In this case, the
         visible values would give a wrong count.
     """
     if double.passages is None:
-        judged, pooled = _judged_counts(project), {one.query_id: one.pooled for one in query_overviews(project)}
+        judged, pooled = (
+            _judged_counts(project),
+            {one.query_id: one.pooled for one in query_overviews(project)},
+        )
         counts = {name: judged.get(name, {}).get(double.query_id, 0) for name in double.present}
         of = pooled.get(double.query_id, 0)
     else:
         places = {(double.query_id, passage_id) for passage_id in double.passages}
-        counts, of = {name: len(places & judged_pairs(project, name)) for name in double.present}, len(places)
-    return {name: None if project.hides(name, double.adjudicator) else count for name, count in counts.items()}, of
+        counts, of = (
+            {name: len(places & judged_pairs(project, name)) for name in double.present},
+            len(places),
+        )
+    return {
+        name: None if project.hides(name, double.adjudicator) else count
+        for name, count in counts.items()
+    }, of
 
 
 def _judged_counts(project: Project) -> Mapping[str, Mapping[str, int]]:

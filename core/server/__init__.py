@@ -1,4 +1,6 @@
-"""The server of the screens: health check, API, and the doors through which commands find an open project."""
+"""The server of the screens: health check, API, and the doors through which commands find an open
+project.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,8 @@
-from ._access_control import TooMuch as TooMuch, check_host as check_host, check_origin as check_origin
+from ._access_control import (
+    TooMuch as TooMuch,
+    check_host as check_host,
+    check_origin as check_origin,
+)
 from ._api import PREFIX as PREFIX, make_api as make_api
 from ._open_projects import (
     close_all_projects as close_all_projects,

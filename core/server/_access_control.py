@@ -56,7 +56,8 @@ class Visitor:
 
     Args:
         project: with their rights.
-        name: the name under which their actions are recorded; None for the owner, whose commands state it.
+        name: the name under which their actions are recorded; None for the owner, whose commands
+            state it.
         key: the key by which their requests are counted.
     """
 
@@ -66,18 +67,19 @@ class Visitor:
 
     @property
     def owner(self) -> bool:
-        """Whether they used the token of the door's file, as the owner of the project does at a shell of this
-        computer."""
+        """Whether they used the token of the door's file, as the owner of the project does at a
+        shell of this computer."""
         return self.name is None
 
 
 def check_host(header: str, allowed: Sequence[str]) -> None:
-    """Refuse a request under a foreign host name, since a web page may point its own name to this server.
+    """Refuse a request under a foreign host name, since a web page may point its own name to this
+    server.
 
     Args:
         header: the request's `Host`.
-        allowed: names and addresses of this server, or patterns such as *.example.org; those of this computer are
-            always allowed.
+        allowed: names and addresses of this server, or patterns such as *.example.org; those of
+            this computer are always allowed.
 
     Raises:
         NotAllowed: the name is not allowed.
@@ -85,12 +87,15 @@ def check_host(header: str, allowed: Sequence[str]) -> None:
     host = re.sub(r":\d*$", "", header).strip("[]").lower()
     if allowed and not any(fnmatchcase(host, name.lower()) for name in (*LOOPBACK, *allowed)):
         raise NotAllowed(
-            "host-not-allowed", "The host name of the request is not allowed.", "Use a name from server.allowedHosts."
+            "host-not-allowed",
+            "The host name of the request is not allowed.",
+            "Use a name from server.allowedHosts.",
         )
 
 
 def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
-    """Refuse a request by a page of another origin; another port of the same host is another origin.
+    """Refuse a request by a page of another origin; another port of the same host is another
+    origin.
 
     Args:
         origin: the request's `Origin`; None if it is not from a page.
@@ -100,9 +105,15 @@ def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
     Raises:
         NotAllowed: the origin is not allowed.
     """
-    if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower(), *allowed):
+    if origin is not None and origin.lower() not in (
+        f"http://{host}".lower(),
+        f"https://{host}".lower(),
+        *allowed,
+    ):
         raise NotAllowed(
-            "foreign-origin", "The request came from a page of another origin.", "Use the pages of this server."
+            "foreign-origin",
+            "The request came from a page of another origin.",
+            "Use the pages of this server.",
         )
 
 
@@ -129,7 +140,9 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
     for entry in list_held():
         if (token := find_token(entry.project, shown)) is not None:
             name = token.member().name
-            return Visitor(acting_with(entry.project, token), name, f"{entry.project.path} {token.key}")
+            return Visitor(
+                acting_with(entry.project, token), name, f"{entry.project.path} {token.key}"
+            )
     raise Unknown(
         "invalid-token",
         "This token is not valid on this server.",
@@ -147,7 +160,9 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
         TooOften: the limit is exceeded.
     """
     if not visitor.owner and not allow_event("REQUESTS", visitor.key, MINUTE, now):
-        said = describe_exceeded("Within a minute there were more than", "REQUESTS", read_limit("REQUESTS"))
+        said = describe_exceeded(
+            "Within a minute there were more than", "REQUESTS", read_limit("REQUESTS")
+        )
         raise TooOften("too-many-requests", said, "Try again in a minute.")
 
 
@@ -160,9 +175,15 @@ def check_size(headers: Mapping[str, str]) -> None:
     """
     stated, most = headers.get("content-length", "0"), read_limit("REQUEST")
     if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
-        raise InputError("no-content-length", "The request does not state its size.", "Send a Content-Length header.")
+        raise InputError(
+            "no-content-length",
+            "The request does not state its size.",
+            "Send a Content-Length header.",
+        )
     if len(stated) > 18 or int(stated) > most:
-        raise TooMuch("request-too-large", describe_exceeded("the request is larger than", "REQUEST", most))
+        raise TooMuch(
+            "request-too-large", describe_exceeded("the request is larger than", "REQUEST", most)
+        )
 
 
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
@@ -177,7 +198,9 @@ _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
 """HTTP status by class of error; the first match counts. All others are 409: the work failed."""
 
 
-def guard_route(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+def guard_route(
+    answer: Callable[[Request, Visitor], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
     """Wrap an answer with the access checks of every API route, and return errors as JSON."""
 
     async def answer_checked(request: Request) -> Response:
@@ -205,5 +228,11 @@ def guard_route(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Ca
 
 def _error_response(error: WorkbenchError) -> JSONResponse:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"}, 429: {"Retry-After": "60"}}.get(status)
-    return JSONResponse({"code": error.code, "message": error.message, "hint": error.hint}, status, headers)
+    headers = {
+        401: {"WWW-Authenticate": "Bearer"},
+        405: {"Allow": "POST"},
+        429: {"Retry-After": "60"},
+    }.get(status)
+    return JSONResponse(
+        {"code": error.code, "message": error.message, "hint": error.hint}, status, headers
+    )

@@ -1,4 +1,6 @@
-"""The API: a route for each operation, made from the list of operations, and routes of the grading job."""
+"""The API: a route for each operation, made from the list of operations, and routes of the grading
+job.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,11 @@ async def steer_job(request: Request, visitor: Visitor) -> Response:
     running = current_job(visitor.project)
     if running is None or running.over:
         raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
-    acts = {"pause": running.control.pause, "resume": running.control.resume, "cancel": running.control.cancel}
+    acts = {
+        "pause": running.control.pause,
+        "resume": running.control.resume,
+        "cancel": running.control.cancel,
+    }
     name = request.url.path.rpartition("/")[2]
     check_known("unknown-job-act", "action", acts, name)
     acts[name]()
@@ -88,7 +94,9 @@ _JOB = {
 
 
 class Api:
-    """The API as an ASGI application. It is made at the first request, since that loads every operation."""
+    """The API as an ASGI application. It is made at the first request, since that loads every
+    operation.
+    """
 
     _making = threading.Lock()
 
@@ -96,7 +104,11 @@ class Api:
         """Answer a request, also for the earlier name of an operation."""
         made = await run_in_threadpool(self._make)
         before, prefix, words = scope["path"].partition(f"{PREFIX}/")
-        await made({**scope, "path": before + prefix + "/".join(replace_old_name(words.split("/")))}, receive, send)
+        await made(
+            {**scope, "path": before + prefix + "/".join(replace_old_name(words.split("/")))},
+            receive,
+            send,
+        )
 
     def _make(self) -> FastAPI:
         # Requests that come together wait for the one that makes it.
@@ -107,7 +119,9 @@ class Api:
 @functools.cache
 def make_api() -> FastAPI:
     """Return an API with a route for each operation that can be requested, and routes of jobs."""
-    api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    api = FastAPI(
+        title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None
+    )
     add = functools.partial(api.add_api_route, include_in_schema=False, response_model=None)
     for path, method, answer in (
         ("/openapi.json", "GET", _send_description),
@@ -173,7 +187,9 @@ def _operation_schema(operation: Operation, files: bool) -> dict[str, Any]:
             schema["properties"].pop(parameter.name)
         elif parameter.option.file in ("read", "read if sent"):
             file = {"type": "string", "format": "binary"}
-            schema["properties"][parameter.name] |= {"type": "array", "items": file} if parameter.many else file
+            schema["properties"][parameter.name] |= (
+                {"type": "array", "items": file} if parameter.many else file
+            )
     return schema
 
 
@@ -194,7 +210,9 @@ def _describe_query(operation: Operation) -> dict[str, Any]:
 
 
 def _describe_body(operation: Operation) -> dict[str, Any]:
-    read = any(parameter.option.file in ("read", "read if sent") for parameter in operation.parameters)
+    read = any(
+        parameter.option.file in ("read", "read if sent") for parameter in operation.parameters
+    )
     kinds = ("multipart/form-data",) if read else ("application/json", "multipart/form-data")
     schema = _operation_schema(operation, files=True)
     return {"requestBody": {"content": {kind: {"schema": schema} for kind in kinds}}}
@@ -219,7 +237,10 @@ async def _read_asked(operation: Operation, request: Request, visitor: Visitor) 
     if request.method == "GET":
         given = api_requests.check_values(operation, request.query_params.multi_items())
         if not operation.only_reads(
-            {parameter.name: given.get(parameter.name, parameter.default) for parameter in operation.parameters}
+            {
+                parameter.name: given.get(parameter.name, parameter.default)
+                for parameter in operation.parameters
+            }
         ):
             raise NotReading(operation.name)
         return Asked(operation, given, visitor.project, author, owner=visitor.owner)
@@ -231,7 +252,13 @@ async def _read_asked(operation: Operation, request: Request, visitor: Visitor) 
         for parameter in operation.parameters
         if parameter.option.file == "write" and parameter.required and parameter.name not in names
     ]
-    asked = Asked(operation, api_requests.check_values(operation, pairs), visitor.project, author, owner=visitor.owner)
+    asked = Asked(
+        operation,
+        api_requests.check_values(operation, pairs),
+        visitor.project,
+        author,
+        owner=visitor.owner,
+    )
     try:
         asked.files = await api_requests.store_files(asked.folder, files)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Requests to the API: the values and files of an operation, from a URL, a form or a JSON object."""
+"""Requests to the API: values and files of an operation, from a URL, a form or a JSON object."""
 
 from __future__ import annotations
 
@@ -51,27 +51,41 @@ def request_parameters(operation: Operation) -> list[Parameter]:
 @functools.cache
 def model_of(operation: Operation) -> type[Model]:
     """Return the pydantic model of an operation's request. Files are given by their names."""
-    fields: dict[str, Any] = {one.name: (_type_of(one), _field_of(one)) for one in request_parameters(operation)}
+    fields: dict[str, Any] = {
+        one.name: (_type_of(one), _field_of(one)) for one in request_parameters(operation)
+    }
     # Model answers and ids are often digits.
-    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False, protected_namespaces=())
+    config = ConfigDict(
+        extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False, protected_namespaces=()
+    )
     return create_model(operation.name, __config__=config, **fields)
 
 
 def _type_of(parameter: Parameter) -> Any:
-    kind: Any = Annotated[str, AfterValidator(lambda value: Path(value))] if parameter.kind is Path else parameter.kind
+    kind: Any = (
+        Annotated[str, AfterValidator(lambda value: Path(value))]
+        if parameter.kind is Path
+        else parameter.kind
+    )
     if parameter.option.choices:
         kind = Literal[tuple(parameter.option.choices)]
     elif kind is datetime:
-        kind = Annotated[datetime, BeforeValidator(lambda value: datetime.strptime(str(value), DATE))]
+        kind = Annotated[
+            datetime, BeforeValidator(lambda value: datetime.strptime(str(value), DATE))
+        ]
     elif kind in (int, float):
         least, most = parameter.bounds
         # Bounds that every number meets are left out of the description.
         bounds = (
-            {"ge": least, "le": most} if kind is int else {"ge": parameter.option.least, "le": parameter.option.most}
+            {"ge": least, "le": most}
+            if kind is int
+            else {"ge": parameter.option.least, "le": parameter.option.most}
         )
         kind = Annotated[kind, Field(**bounds)]
     if parameter.many:
-        return Annotated[list[kind], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
+        return Annotated[
+            list[kind], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
+        ]
     return kind if parameter.required else kind | None
 
 
@@ -90,7 +104,9 @@ async def read_body(request: Request) -> tuple[Pairs, Files]:
     if not request.headers.get("content-type", "").startswith(FORMS):
         return await _from_json(request), {}
     try:
-        form = await request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=LONGEST)
+        form = await request.form(
+            max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=LONGEST
+        )
     except HTTPException as error:
         raise InputError(
             "invalid-form",
@@ -106,7 +122,11 @@ async def read_body(request: Request) -> tuple[Pairs, Files]:
             continue
         file = names.get(value.filename or "", value.filename or "")
         if file in files:
-            raise InputError("duplicate-file-name", f"Two files are named '{file}'.", "Give each file its own name.")
+            raise InputError(
+                "duplicate-file-name",
+                f"Two files are named '{file}'.",
+                "Give each file its own name.",
+            )
         files[file] = value
         given.append((name, file))
     return [pair for pair in given if pair[0]], files
@@ -119,7 +139,9 @@ def _names_of(form: FormData) -> dict[str, str]:
         return {str(part): str(name) for part, name in found.items()}
     except (ValueError, AttributeError, RecursionError) as error:
         raise InputError(
-            "invalid-form", "The names of the files cannot be read.", "Send a JSON object of part names and file names."
+            "invalid-form",
+            "The names of the files cannot be read.",
+            "Send a JSON object of part names and file names.",
         ) from error
 
 
@@ -133,7 +155,9 @@ async def _from_json(request: Request) -> Pairs:
         values = json.loads(content or b"{}")
     except (ValueError, RecursionError) as error:
         raise InputError(
-            "request-not-json", "The request is not valid JSON.", "Send an object with the parameters of the command."
+            "request-not-json",
+            "The request is not valid JSON.",
+            "Send an object with the parameters of the command.",
         ) from error
     if not isinstance(values, dict):
         raise InputError(
@@ -173,12 +197,22 @@ def check_values(operation: Operation, given: Pairs) -> dict[str, Any]:
         model = model_of(operation)(**values)
     except ValidationError as error:
         raise _request_error(operation, error) from error
-    return {name: value for name in model.model_fields_set if (value := getattr(model, name)) is not None}
+    return {
+        name: value
+        for name in model.model_fields_set
+        if (value := getattr(model, name)) is not None
+    }
 
 
 def _check_text(value: Any) -> None:
-    if isinstance(value, str) and not value.isascii() and value.encode(errors="ignore").decode() != value:
-        raise InputError("invalid-value", f"The value '{one_line(value, 40)}' is not valid text.", "Use UTF-8.")
+    if (
+        isinstance(value, str)
+        and not value.isascii()
+        and value.encode(errors="ignore").decode() != value
+    ):
+        raise InputError(
+            "invalid-value", f"The value '{one_line(value, 40)}' is not valid text.", "Use UTF-8."
+        )
 
 
 def _request_error(operation: Operation, error: ValidationError) -> WorkbenchError:
@@ -194,7 +228,8 @@ def _request_error(operation: Operation, error: ValidationError) -> WorkbenchErr
 
 
 async def store_files(folder: WorkingFolder, files: Mapping[str, UploadFile]) -> dict[str, Path]:
-    """Store the files of a request in a folder, each under the last part of its name; return their paths.
+    """Store the files of a request in a folder, each under the last part of its name; return their
+    paths.
 
     Raises:
         InputError: a name is not a possible file name.
@@ -204,7 +239,9 @@ async def store_files(folder: WorkingFolder, files: Mapping[str, UploadFile]) ->
         plain = Path(name).name
         if not plain or "\0" in name:
             raise InputError(
-                "file-not-sent", "A file is missing or has no name.", "Send every file that the command names."
+                "file-not-sent",
+                "A file is missing or has no name.",
+                "Send every file that the command names.",
             )
         within = folder.path / f"sent-{at}"
         within.mkdir()
@@ -219,5 +256,7 @@ def _copy_upload(upload: UploadFile, path: Path) -> None:
             shutil.copyfileobj(upload.file, file)
     except OSError as error:
         raise no_room(path, error) or InputError(
-            "file-not-stored", f"A file could not be stored ({error.strerror}).", "Use a shorter file name."
+            "file-not-stored",
+            f"A file could not be stored ({error.strerror}).",
+            "Use a shorter file name.",
         ) from error

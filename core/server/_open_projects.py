@@ -1,4 +1,6 @@
-"""The projects that this server has open: one object of each for all sessions and requests, with a door."""
+"""The projects that this server has open: one object of each for all sessions and requests, with a
+door.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from pathlib import Path
 
 from ..errors import WorkbenchError
 from ..records import close_interrupted, peek_members
-from ..store import Door, Project, close_projects, keep_backups, make_door, open_project, remove_door
+from ..store import (
+    Door,
+    Project,
+    close_projects,
+    keep_backups,
+    make_door,
+    open_project,
+    remove_door,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -32,13 +42,15 @@ _address: str | None = None
 
 
 def hold_project(path: Path) -> Project:
-    """Return a project, opened at the first call; later calls in this process return the same object.
+    """Return a project, opened at the first call; later calls in this process return the same
+    object.
 
     Raises:
         InputError: the file does not exist.
         ProjectError: the project cannot be opened.
     """
-    # Unlike Path.resolve, it returns a link that leads to itself, which is then refused with a message.
+    # Unlike Path.resolve, it returns a link that leads to itself, which is then refused with a
+    # message.
     file = Path(os.path.realpath(path))
     with _changing:
         known = _held.get(file)
@@ -69,11 +81,17 @@ def projects_with_role(projects: Mapping[str, Path], identity: str) -> dict[str,
         projects: files by name.
         identity: of their login, see `project.identity_of`.
     """
-    return {name: path for name, path in projects.items() if identity in _read_people(Path(os.path.realpath(path)))}
+    return {
+        name: path
+        for name, path in projects.items()
+        if identity in _read_people(Path(os.path.realpath(path)))
+    }
 
 
 def _read_people(file: Path) -> Collection[str]:
-    """Return the identities with a role in a project; if it cannot be read now, the last known ones."""
+    """Return the identities with a role in a project; if it cannot be read now, the last known
+    ones.
+    """
     known = _held.get(file)
     try:
         if known is None or known.project.closed:
@@ -92,7 +110,8 @@ def open_doors(address: str | None) -> None:
     """From now on, lead commands to an address if their project is open here.
 
     Args:
-        address: of this server, as seen from this computer; None if it cannot be reached without further set-up.
+        address: of this server, as seen from this computer; None if it cannot be reached without
+            further set-up.
     """
     global _address
     with _changing:
@@ -104,7 +123,9 @@ def open_doors(address: str | None) -> None:
 
 @contextmanager
 def release_project(project: Project) -> Iterator[None]:
-    """Surround a move of a project that may close it; then its door is removed. No project is opened meanwhile."""
+    """Surround a move of a project that may close it; then its door is removed. No project is
+    opened meanwhile.
+    """
     with _changing:
         try:
             yield

@@ -1,5 +1,5 @@
-"""Run operations for requests, on projects that are open in this server, and return their answers: complete at the end,
-or as lines while they run, as the shell needs them."""
+"""Run operations for requests, on projects that are open in this server, and return their answers:
+complete at the end, or as lines while they run, as the shell needs them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ from ..store import Project, recorded_as
 from ._access_control import Visitor
 
 PLACING_SECONDS = 30.0
-"""Seconds that a shell has to put files in their places. Meanwhile no other change of the project is made."""
+"""Seconds that a shell has to put files in their places. Meanwhile no other change of the project
+is made.
+"""
 PIECE = 3 << 18
 """Bytes of a file that go into a line of the answer."""
 
@@ -82,7 +84,8 @@ class Running:
     Args:
         _say: receives the printed output.
         _ended: receives the exit code and the written files, which are deleted afterwards.
-        _give: receives written files before they are recorded; a call of `placed` has to follow. None without a shell.
+        _give: receives written files before they are recorded; a call of `placed` has to follow.
+            None without a shell.
 
     Attributes:
         broken: whether it failed by a fault of the program. The log has the fault.
@@ -101,9 +104,15 @@ class Running:
     def __post_init__(self) -> None:
         asked = self._asked
         self.guest = Guest(
-            asked.project, asked.author, asked.folder.path, asked.files, asked.background, say=self._told,
-            terminal=asked.terminal, hand_over=self._hand_over,
-        )  # fmt: skip
+            asked.project,
+            asked.author,
+            asked.folder.path,
+            asked.files,
+            asked.background,
+            say=self._told,
+            terminal=asked.terminal,
+            hand_over=self._hand_over,
+        )
         _under_way.add(self)
         threading.Thread(target=self._run, name="command", daemon=True).start()
 
@@ -131,19 +140,28 @@ class Running:
         if not self._placed.wait(PLACING_SECONDS):
             raise ProjectError(
                 "files-not-placed",
-                f"The client did not confirm the written files within {PLACING_SECONDS:g} s. Nothing was recorded.",
+                f"The client did not confirm the written files within {PLACING_SECONDS:g} s."
+                " Nothing was recorded.",
                 "Try again.",
             )
         self.guest.check_stopped()
         self._given |= files.keys()
 
     def _files(self) -> dict[str, Path]:
-        return {name: path for name, path in self.guest.outputs.items() if name not in self._given and path.exists()}
+        return {
+            name: path
+            for name, path in self.guest.outputs.items()
+            if name not in self._given and path.exists()
+        }
 
     def _run(self) -> None:
         asked, code = self._asked, 1
         try:
-            with host_guest(self.guest), recorded_as(asked.author), use_access(OWNER if asked.owner else VISITOR):
+            with (
+                host_guest(self.guest),
+                recorded_as(asked.author),
+                use_access(OWNER if asked.owner else VISITOR),
+            ):
                 code = self._code()
             self._ended(code, self._files())
         except KeyboardInterrupt:
@@ -162,7 +180,9 @@ class Running:
         as_json = asked.as_json and asked.operation.has_json
         as_json = as_json and not any(asked.given.get(name) for name in asked.operation.not_json)
         try:
-            result = asked.operation.call(asked.given, Opening(Path(asked.named) if asked.named else None))
+            result = asked.operation.call(
+                asked.given, Opening(Path(asked.named) if asked.named else None)
+            )
             print_result(result, as_json)
         except (Exception, KeyboardInterrupt) as error:
             self.error = as_workbench_error(error)
@@ -179,7 +199,9 @@ class Running:
         self._say(stream, self._named(content))
 
     def _named(self, content: bytes) -> bytes:
-        """Return output with the names of files as the client gave them, instead of paths on this server."""
+        """Return output with the names of files as the client gave them, instead of paths on this
+        server.
+        """
         if bytes(self._asked.folder.path) not in content:
             return content
         for name, path in {**self.guest.absent, **self.guest.files, **self.guest.outputs}.items():
@@ -202,7 +224,9 @@ def _file_pieces(name: str, path: Path, **further: str) -> Iterator[bytes]:
     with path.open("rb") as file:
         more = False
         while (piece := file.read(PIECE)) or not more:
-            yield answer_line(file=name, data=base64.b64encode(piece).decode(), more=more, **further)
+            yield answer_line(
+                file=name, data=base64.b64encode(piece).decode(), more=more, **further
+            )
             more = True
 
 
@@ -222,7 +246,11 @@ async def answer_whole(asked: Asked, done: int = 200) -> Response:
 
     def finish(code: int, files: Mapping[str, Path]) -> None:
         # A backup goes into a given folder, and an exported project may be a folder.
-        paths = [file for path in files.values() for file in ([path] if path.is_file() else path.iterdir())]
+        paths = [
+            file
+            for path in files.values()
+            for file in ([path] if path.is_file() else path.iterdir())
+        ]
         content = {str(file.relative_to(asked.folder.path)): file.read_bytes() for file in paths}
         # Nothing waits for the answer if the client has disconnected.
         with suppress(InvalidStateError):
@@ -262,7 +290,8 @@ def _failed_response(code: int, printed: str, running: Running) -> Response:
 
 
 def answer_streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
-    """Return lines of JSON with the output and files of an operation; the last line has its exit code.
+    """Return lines of JSON with the output and files of an operation; the last line has its exit
+    code.
 
     Args:
         number: chosen by the shell, to stop the operation with.
@@ -284,7 +313,9 @@ def answer_streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
 
     running = Running(
         asked,
-        lambda stream, content: queue_line(answer_line(**{stream: base64.b64encode(content).decode()})),
+        lambda stream, content: queue_line(
+            answer_line(**{stream: base64.b64encode(content).decode()})
+        ),
         finish,
         # The project accepts no other change meanwhile, so only the owner's shell may do this.
         send_files if visitor.owner else None,
@@ -304,14 +335,20 @@ def answer_streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
                 # The shell has disconnected.
                 running.stop()
 
-    return StreamingResponse(yield_lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
+    return StreamingResponse(
+        yield_lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"}
+    )
 
 
 async def steer_run(request: Request, visitor: Visitor) -> Response:
-    """Stop a running operation as Ctrl+C does (DELETE), or confirm that its files are in place (POST)."""
+    """Stop a running operation as Ctrl+C does (DELETE), or confirm that its files are in place
+    (POST).
+    """
     running = _running.get((visitor.key, request.path_params["number"]))
     if running is None:
-        raise InputError("unknown-command", "The command is not running.", "It may have ended already.")
+        raise InputError(
+            "unknown-command", "The command is not running.", "It may have ended already."
+        )
     (running.placed if request.method == "POST" else running.stop)()
     return JSONResponse({})
 
@@ -327,6 +364,10 @@ def shell_of(request: Request) -> dict[str, str] | None:
         return None
     try:
         values = json.loads(header)
-        return {"number": secrets.token_hex(16)} | {str(name): value for name, value in values.items()}
+        return {"number": secrets.token_hex(16)} | {
+            str(name): value for name, value in values.items()
+        }
     except (ValueError, AttributeError, RecursionError) as error:
-        raise InputError("no-command", "The header X-Exam-Shell cannot be read.", "Remove the header.") from error
+        raise InputError(
+            "no-command", "The header X-Exam-Shell cannot be read.", "Remove the header."
+        ) from error

@@ -26,7 +26,8 @@ Check = Callable[[], None]
 
 
 def routes(check: Check = lambda: None) -> list[Route]:
-    """Return the routes. The program that serves them checks host names, for these and all other routes.
+    """Return the routes. The program that serves them checks host names, for these and all other
+    routes.
 
     Args:
         check: a further check of the server's health; raises WorkbenchError if it fails.
@@ -47,8 +48,8 @@ _logged = ""
 
 
 async def check_health(check: Check, request: Request | None = None) -> Response:
-    """Return 200 if the process is up, its project open, and the database answers; else 503, with the cause in the
-    log.
+    """Return 200 if the process is up, its project open, and the database answers; else 503, with
+    the cause in the log.
 
     Args:
         check: a further check; raises WorkbenchError if it fails.
@@ -63,11 +64,16 @@ async def check_health(check: Check, request: Request | None = None) -> Response
         _log.error("the server has a problem: %s", error, exc_info=error)
         return JSONResponse(NOT_WELL, 503)
     _log_once("")
-    return JSONResponse({"message": "The server is up, and every open project responds.", "projects": len(list_held())})
+    return JSONResponse(
+        {
+            "message": "The server is up, and every open project responds.",
+            "projects": len(list_held()),
+        }
+    )
 
 
 def _log_once(reason: str) -> None:
-    """Log a problem of the server, unless it equals the last one; an empty reason means no problem."""
+    """Log a problem of the server, unless it equals the last one; an empty one means no problem."""
     global _logged
     if reason and reason != _logged:
         _log.error("the server has a problem: %s", reason)
@@ -78,4 +84,6 @@ def _check_projects() -> None:
     if named := os.environ.get("EXAM_PROJECT"):
         hold_project(Path(named))
     for entry in list_held():
-        entry.project.unattended().read(lambda cursor: cursor.execute("SELECT count(*) FROM settings").fetchall())
+        entry.project.unattended().read(
+            lambda cursor: cursor.execute("SELECT count(*) FROM settings").fetchall()
+        )

@@ -1,4 +1,4 @@
-"""The end of a server by a signal: running commands end as with Ctrl+C, and do not delay the end."""
+"""The end of a server by a signal: running commands end as with Ctrl+C and do not delay it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 def stop_commands_on_signal() -> Iterator[None]:
     """End the running commands as soon as a signal asks this process to end, until the block ends.
 
-    The server of the routes (uvicorn) waits for every incomplete answer when it ends, and a grading job may run for
-    hours. Then people would kill the process. Jobs of the screens hold no answer open; they end when projects are
-    closed.
+    The server of the routes (uvicorn) waits for every incomplete answer when it ends, and a grading
+    job may run for hours. Then people would kill the process. Jobs of the screens hold no answer
+    open; they end when projects are closed.
 
-    Earlier signal handlers are called afterwards. Enter the block in the thread whose event loop serves. It does
-    nothing outside the main thread, since only that receives signals.
+    Earlier signal handlers are called afterwards. Enter the block in the thread whose event loop
+    serves. It does nothing outside the main thread, since only that receives signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

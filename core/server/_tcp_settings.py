@@ -11,10 +11,10 @@ from contextlib import suppress
 def send_at_once() -> None:
     """Send answers without delay on every connection that is accepted from now on.
 
-    A redraw is many small messages. By default, the system holds one back until the previous one is acknowledged,
-    which takes some 40 ms. The cause is Nagle's algorithm (RFC 896) with delayed acknowledgements (RFC 1122).
-    asyncio turns it off only for sockets made with a named protocol, unlike Streamlit's. Accepted connections
-    inherit the options of the listening socket.
+    A redraw is many small messages. By default, the system holds one back until the previous one is
+    acknowledged, which takes some 40 ms. The cause is Nagle's algorithm (RFC 896) with delayed
+    acknowledgements (RFC 1122). asyncio turns it off only for sockets made with a named protocol,
+    unlike Streamlit's. Accepted connections inherit the options of the listening socket.
     """
     # Systems without this folder keep the delay.
     for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else []:

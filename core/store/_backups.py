@@ -27,9 +27,23 @@ from pathlib import Path
 
 import duckdb
 
-from ..atomic_files import WorkingFolder, explain_write_errors, move_into_place, put_new, sync_to_disk
+from ..atomic_files import (
+    WorkingFolder,
+    explain_write_errors,
+    move_into_place,
+    put_new,
+    sync_to_disk,
+)
 from ..errors import InputError, ProjectError, WorkbenchError
-from ._database import Repeated, database_connection, has_log, is_open, log_of, remove_open_mark, unclosed_warning
+from ._database import (
+    Repeated,
+    database_connection,
+    has_log,
+    is_open,
+    log_of,
+    remove_open_mark,
+    unclosed_warning,
+)
 from ._engine import check_kind, first_line, is_held
 from ._opening import missing_steps, open_project
 from ._project import Project, log_action, log_readonly_action, put_setting, read_setting
@@ -79,12 +93,16 @@ class Restored:
     kept: Path | None
 
 
-def back_up_project(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
-    """Copy a project as it is at one moment, then open the copy and read all of it. People can continue to work.
+def back_up_project(
+    project: Project, target: Path | None = None, keep: int | None = None, author: str = ""
+) -> Backup:
+    """Copy a project as it is at one moment, then open the copy and read all of it. People can
+    continue to work.
 
     Args:
-        target: a new file whose name ends with .duckdb, or a folder, which is created. None means the folder
-            `backups` next to the project. In a folder the file is named after the project and the time.
+        target: a new file whose name ends with .duckdb, or a folder, which is created. None means
+            the folder `backups` next to the project. In a folder the file is named after the
+            project and the time.
         keep: number of backups of this project to keep in that folder; None keeps all.
         author: the person for the log; the empty text writes no entry.
 
@@ -94,11 +112,18 @@ def back_up_project(project: Project, target: Path | None = None, keep: int | No
         ProjectError: the copy is incomplete; it is removed.
     """
     if keep is not None and keep < 1:
-        raise InputError("backups-out-of-range", f"Invalid number of backups to keep: {keep}.", "Use 1 or more.")
+        raise InputError(
+            "backups-out-of-range", f"Invalid number of backups to keep: {keep}.", "Use 1 or more."
+        )
     of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
-    taken = InputError("file-exists", f"The file {target} already exists.", "Name a new file or a folder.")
-    with project.doing("take everything out", author=author or None), explain_write_errors(target or folder):
+    taken = InputError(
+        "file-exists", f"The file {target} already exists.", "Name a new file or a folder."
+    )
+    with (
+        project.doing("take everything out", author=author or None),
+        explain_write_errors(target or folder),
+    ):
         if of_file and target and target.exists():
             raise taken
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +137,9 @@ def back_up_project(project: Project, target: Path | None = None, keep: int | No
             earlier = find_backups(project.path, folder)
             if not of_file or target is None:
                 # The name must sort as the newest, even if the clock was set back.
-                latest = max([datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)])
+                latest = max(
+                    [datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)]
+                )
                 path = _put_dated(made, f"{folder / project.name}-", latest, ".duckdb")
             elif put_new(made, path := target):
                 keep = None
@@ -131,8 +158,17 @@ def _copy_project(project: Project, made: Path) -> None:
         pairs = [(source, made)]
         if has_log(source):
             pairs.append((log_of(source), log_of(made)))
-        command = [sys.executable, "-I", "-S", "-c", _COPY, *(str(path) for pair in pairs for path in pair)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            _COPY,
+            *(str(path) for pair in pairs for path in pair),
+        ]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
     if done.returncode:
         code = (done.stderr.split() or [""])[-1]
         if not code.isdecimal():
@@ -151,7 +187,8 @@ def _copy_project(project: Project, made: Path) -> None:
 
 
 def verify_backup(path: Path) -> None:
-    """Read a whole backup to check that it is a complete project of this or an older version; change nothing.
+    """Read a whole backup to check that it is a complete project of this or an older version;
+    change nothing.
 
     Raises:
         InputError: unknown file.
@@ -189,7 +226,8 @@ def verify_backup(path: Path) -> None:
 def unreadable_tables(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """Read every block of a database; yield each unreadable table with the message of DuckDB."""
     for (table,) in cursor.execute(
-        "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY table_name"
+        "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
+        " ORDER BY table_name"
     ).fetchall():
         try:
             # A sum over all columns reads them all, and DuckDB checks the checksum of each block.
@@ -210,9 +248,13 @@ def find_backups(path: Path, folder: Path | None = None) -> list[Backup]:
     for copy in filter(Path.is_file, (folder or path.parent / FOLDER).glob("*.duckdb")):
         with suppress(ValueError):
             if stamped := named.fullmatch(copy.name):
-                copies.append(Backup(copy, datetime.strptime(stamped[1], STAMP), copy.stat().st_size))
+                copies.append(
+                    Backup(copy, datetime.strptime(stamped[1], STAMP), copy.stat().st_size)
+                )
     # Earlier versions numbered the backups of the same second.
-    return sorted(copies, key=lambda copy: (copy.made_at, len(copy.path.name), copy.path.name), reverse=True)
+    return sorted(
+        copies, key=lambda copy: (copy.made_at, len(copy.path.name), copy.path.name), reverse=True
+    )
 
 
 def list_earlier_copies(path: Path) -> list[Backup]:
@@ -235,15 +277,23 @@ def restore_backup(source: Path, path: Path, author: str) -> Restored:
         path: the project, which may be damaged or missing.
 
     Raises:
-        InputError: unknown backup, the backup is the project itself, or the folder cannot be written.
-        ProjectError: the backup is incomplete, or the project is open somewhere. Nothing was changed.
+        InputError: unknown backup, the backup is the project itself, or the folder cannot be
+            written.
+        ProjectError: the backup is incomplete, or the project is open somewhere. Nothing was
+            changed.
     """
     verify_backup(source)
     if path.exists() and (not path.is_file() or path.samefile(source)):
-        raise InputError("invalid-restore-place", f"Cannot restore a backup to {path}.", "Name the project's own file.")
+        raise InputError(
+            "invalid-restore-place",
+            f"Cannot restore a backup to {path}.",
+            "Name the project's own file.",
+        )
     if is_open(path):
         raise ProjectError(
-            "project-in-use", f"{path} is open in this process.", "Close the app, then restore the backup."
+            "project-in-use",
+            f"{path} is open in this process.",
+            "Close the app, then restore the backup.",
         )
     kept: Path | None = None
     with explain_write_errors(path):
@@ -262,7 +312,13 @@ def restore_backup(source: Path, path: Path, author: str) -> Restored:
     with closing(open_project(path)) as project:
         if not project.read_only:
             with project.transaction() as cursor:
-                log_action(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
+                log_action(
+                    cursor,
+                    author,
+                    "restore project",
+                    file=source.name,
+                    kept=kept.name if kept else "",
+                )
     return Restored(path, kept)
 
 
@@ -324,7 +380,10 @@ class Schedule:
     keep: int = 7
 
     def __post_init__(self) -> None:
-        for name, value, least, most in (("hours", self.hours, 0, MOST_HOURS), ("keep", self.keep, 1, MOST_KEPT)):
+        for name, value, least, most in (
+            ("hours", self.hours, 0, MOST_HOURS),
+            ("keep", self.keep, 1, MOST_KEPT),
+        ):
             if type(value) is not int or not least <= value <= most:
                 raise InputError(
                     "backups-out-of-range",
@@ -362,8 +421,8 @@ def is_backup_due(wanted: Schedule, newest: datetime | None, now: datetime) -> b
     """Return whether a backup is due.
 
     Args:
-        newest: local time of the newest backup; None without backups. A time in the future is ignored, because the
-            clock was set back.
+        newest: local time of the newest backup; None without backups. A time in the future is
+            ignored, because the clock was set back.
         now: local time.
     """
     if not wanted.hours:
@@ -402,7 +461,9 @@ class Keeping:
         try:
             wanted = find_schedule(project)
             newest = next((one.made_at for one in find_backups(project.path)), None)
-            if not is_backup_due(wanted, newest, now) or (newest is not None and project.version() == self._version):
+            if not is_backup_due(wanted, newest, now) or (
+                newest is not None and project.version() == self._version
+            ):
                 return None
             version = project.version()
             made = back_up_project(project, keep=wanted.keep)

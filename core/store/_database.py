@@ -1,4 +1,5 @@
-"""A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal error of DuckDB.
+"""A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal
+error of DuckDB.
 
 DuckDB keeps the newest changes in a log next to the file, NAME.duckdb.wal. A copy of the file alone
 would silently lack them. So the log is written into the file after `IDLE` seconds without a change.
@@ -45,7 +46,9 @@ LONGEST = 60.0
 """Seconds after which the log is written even if changes continue, as in a grading job."""
 
 MARK = "not closed"
-"""Name of the setting that a file has from its first change until it is closed. Exports leave it out."""
+"""Name of the setting that a file has from its first change until it is closed. Exports leave it
+out.
+"""
 
 
 def log_of(path: Path) -> Path:
@@ -67,8 +70,13 @@ def write_open_mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     Raises:
         duckdb.Error: the file cannot be written.
     """
-    content = {"file": path.stat().st_ino, "saved_until": datetime.now().isoformat(timespec="seconds")}
-    connection.execute(f"INSERT OR REPLACE INTO settings VALUES ('{MARK}', {quoted_text(json.dumps(content))})")
+    content = {
+        "file": path.stat().st_ino,
+        "saved_until": datetime.now().isoformat(timespec="seconds"),
+    }
+    connection.execute(
+        f"INSERT OR REPLACE INTO settings VALUES ('{MARK}', {quoted_text(json.dumps(content))})"
+    )
     connection.execute("CHECKPOINT")
 
 
@@ -98,15 +106,20 @@ def unclosed_warning(connection: duckdb.DuckDBPyConnection, path: Path, had_log:
             is_copy = content["file"] != path.stat().st_ino
     if had_log and is_copy:
         return (
-            f"{path.name} is a copy of a project in use, and {log} was read. Changes saved during the copy may be"
-            " missing. Run exam check, or close the project and copy it again."
+            f"{path.name} is a copy of a project in use, and {log} was read. Changes saved during"
+            " the copy may be missing. Run exam check, or close the project and copy it again."
         )
     if had_log:
-        return f"{path.name} was not closed properly. Nothing is lost: the remaining changes were read from {log}."
+        return (
+            f"{path.name} was not closed properly. Nothing is lost: the remaining changes were"
+            f" read from {log}."
+        )
     # In a file that was not copied or moved, a missing log means that the log was empty.
     if not is_copy:
         return ""
-    changes = "The latest changes" if until is None else f"Changes saved after {until:%Y-%m-%d %H:%M:%S}"
+    changes = (
+        "The latest changes" if until is None else f"Changes saved after {until:%Y-%m-%d %H:%M:%S}"
+    )
     return (
         f"{path.name} is a copy of a project in use, without {log}. {changes} may be missing."
         f" Close the project and copy it again, or copy {log} too."
@@ -114,7 +127,8 @@ def unclosed_warning(connection: duckdb.DuckDBPyConnection, path: Path, had_log:
 
 
 class Repeated(threading.Thread):
-    """A thread that calls a method every few seconds, until `end` or until the object of the method is deleted.
+    """A thread that calls a method every few seconds, until `end` or until the object of the method
+    is deleted.
 
     Args:
         method: the thread has only a weak reference to its object.
@@ -145,7 +159,9 @@ class Repeated(threading.Thread):
 Connection = duckdb.DuckDBPyConnection
 
 GIVEN_UP = (duckdb.FatalException, duckdb.InternalException)
-"""After one of these errors DuckDB refuses every statement until the file is closed and opened again."""
+"""After one of these errors DuckDB refuses every statement until the file is closed and opened
+again.
+"""
 
 PATIENCE = 5.0
 """Seconds to wait for another process to close the file."""
@@ -156,10 +172,13 @@ LAST_BLOCKS = 60.0
 
 _ticks = itertools.count(1)
 _versions: dict[Path, dict[str, int]] = {}
-"""The last commit of this process to each table of each file, as a number. Other processes cannot write meanwhile."""
+"""The last commit of this process to each table of each file, as a number. Other processes cannot
+write meanwhile.
+"""
 
 LAST_WRITE = 5.0
-"""Seconds to wait for running work when the process ends, or when the file is closed to be moved."""
+"""Seconds to wait for running work when the process ends, or when the file is closed to be moved.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -181,7 +200,8 @@ class Database:
 
     Args:
         path: the file.
-        _connection: a connection to the file from `open_connection`. Only this object may use it from now on.
+        _connection: a connection to the file from `open_connection`. Only this object may use it
+            from now on.
         read_only: whether the file was opened for reading, so that other processes can read it too.
     """
 
@@ -218,7 +238,9 @@ class Database:
         return bool(getattr(self._mine, "blocks", 0))
 
     def version(self, tables: Collection[str] | None = None) -> int:
-        """Return a number that grows with every commit to one of these tables; None stands for all tables."""
+        """Return a number that grows with every commit to one of these tables; None stands for all
+        tables.
+        """
         versions = _versions.get(self._file, {})
         read = versions.keys() if tables is None else versions.keys() & {*tables, EVERY}
         return max(map(versions.__getitem__, read), default=0)
@@ -241,14 +263,14 @@ class Database:
         try:
             write_open_mark(cursor, self.path)
         except duckdb.TransactionException as error:
-            # Another write of this process is in progress. The mark is saved in the log, and a copy of the file needs
-            # the log anyway.
+            # Another write of this process is in progress. The mark is saved in the log, and a copy
+            # of the file needs the log anyway.
             if "CHECKPOINT" not in str(error):
                 raise
         self._marked = True
 
     def checkpoint_when_idle(self) -> None:
-        """Write the log into the file from now on, each time after a few seconds without a change."""
+        """Write the log into the file from now on, after every few seconds without changes."""
         if self._idle is None and not self.read_only:
             self._idle = Repeated(self._checkpoint_if_idle, min(IDLE, LONGEST) / 4, "checkpoints")
 
@@ -265,8 +287,8 @@ class Database:
     def checkpoint(self) -> bool:
         """Write the log into the file; return whether that succeeded.
 
-        It fails during a change, on a full disk, and during a read that started earlier, because the
-        read may need the earlier mark.
+        It fails during a change, on a full disk, and during a read that started earlier, because
+        the read may need the earlier mark.
         """
         if not self.writing.acquire(blocking=False):
             return False
@@ -276,11 +298,14 @@ class Database:
                 self._marked = True
             return True
         except duckdb.TransactionException:
-            # Another write of this process, made without `writing`, is in progress; a later call will succeed.
+            # Another write of this process, made without `writing`, is in progress; a later call
+            # will succeed.
             return False
         except (ProjectError, duckdb.Error, OSError) as error:
             # One cause is that the file was deleted while the program runs.
-            _log.warning("%s: cannot write the log into the file now: %s", self.path, first_line(error))
+            _log.warning(
+                "%s: cannot write the log into the file now: %s", self.path, first_line(error)
+            )
             return False
         finally:
             self.writing.release()
@@ -295,7 +320,9 @@ class Database:
         with self._gate:
             if self.closed and not self.in_block:
                 raise ProjectError(
-                    "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
+                    "project-closed",
+                    f"{self.path.name} was closed.",
+                    "Reload the page and choose a project.",
                 )
             # A block inside a block must not wait for the outer one to end.
             if self._given_up is not None and not self.in_block:
@@ -335,13 +362,17 @@ class Database:
         self._connection = open_connection(self.path, self.read_only)
         if not self.read_only:
             try:
-                # Some defects of DuckDB affect only rows in the log, so the log is written into the file first.
+                # Some defects of DuckDB affect only rows in the log, so the log is written into the
+                # file first.
                 self._connection.execute("CHECKPOINT")
             except duckdb.Error as error:
-                _log.error("%s: cannot write the log into the file: %s", self.path, first_line(error))
+                _log.error(
+                    "%s: cannot write the log into the file: %s", self.path, first_line(error)
+                )
                 self._connection.close()
                 self._connection = open_connection(self.path)
-        # If another connection of this process has the file open, DuckDB stays in its failed state and raises here.
+        # If another connection of this process has the file open, DuckDB stays in its failed state
+        # and raises here.
         self._connection.execute("SELECT 1")
         self.reopenings += (Reopening(datetime.now(), reason),)
         self._given_up = None
@@ -370,7 +401,8 @@ class Database:
         return True
 
     def _unmark(self) -> None:
-        # The end of the process does not wait without limit for a running change. The mark then stays, rightly.
+        # The end of the process does not wait without limit for a running change. The mark then
+        # stays, rightly.
         if not self.writing.acquire(timeout=LAST_WRITE):
             return
         try:
@@ -387,13 +419,15 @@ _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
 @atexit.register
 def close_projects() -> None:
-    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
+    """Close every project of this process. A server calls it on a signal, which skips Python's own
+    exit handlers.
+    """
     for database in list(_open):
         database.close()
 
 
 def is_open(path: Path) -> bool:
-    """Return whether this process has a file open already; a second connection would share its log."""
+    """Return whether this process has a file open; a second connection would share its log."""
     # Unlike Path.resolve, it accepts a link that leads to itself.
     file = Path(os.path.realpath(path))
     return any(database._file == file and not database.closed for database in list(_open))
@@ -406,7 +440,8 @@ def open_connection(
     patience: float = PATIENCE,
     made_here: bool = False,
 ) -> Connection:
-    """Open a project's file, or create a new one. Its schema is checked before anything else in the file is read.
+    """Open a project's file, or create a new one. Its schema is checked before anything else in the
+    file is read.
 
     The connection can access only this file and its working folder. Memory limit and spill folder
     may come from the environment, see `engine_config`.
@@ -418,12 +453,15 @@ def open_connection(
 
     Raises:
         InputError: a setting of the environment is invalid, or the path contains a question mark.
-        ProjectError: another process has the file open, a newer DuckDB wrote it, or it is not a project.
+        ProjectError: another process has the file open, a newer DuckDB wrote it, or it is not a
+            project.
     """
     if "?" in str(path):
         # DuckDB would look for the log under another name: it puts ".wal" before the question mark.
         raise InputError(
-            "question-mark-in-path", f"Invalid path {path}: it contains '?'.", "Rename the file or its folder."
+            "question-mark-in-path",
+            f"Invalid path {path}: it contains '?'.",
+            "Rename the file or its folder.",
         )
     deadline = time.monotonic() + patience
     config = {**engine_config(), "temp_directory": str(_working_folder(path))}
@@ -439,7 +477,8 @@ def open_connection(
         if readable is not None:
             allowed = f"{quoted_path(readable)}, {quoted_path(as_pattern(readable))}"
             connection.execute(f"SET allowed_directories = [{allowed}]")
-        # This cannot be undone. From here on DuckDB can access only the file, its working folder and `readable`.
+        # This cannot be undone. From here on DuckDB can access only the file, its working folder
+        # and `readable`.
         connection.execute("SET enable_external_access = false")
         if not made_here:
             check_schema(path, connection)
@@ -452,10 +491,15 @@ def open_connection(
 
 
 def close_connection(path: Path, connection: Connection | None) -> None:
-    """Close a connection from `open_connection`. The working folder is removed with the last one of the file."""
+    """Close a connection from `open_connection`. The working folder is removed with the last one of
+    the file.
+    """
     if connection is not None:
         connection.close()
-    if not is_open(path) and (folder := _working_folders.pop(Path(os.path.realpath(path)), None)) is not None:
+    if (
+        not is_open(path)
+        and (folder := _working_folders.pop(Path(os.path.realpath(path)), None)) is not None
+    ):
         folder.close()
 
 
@@ -470,11 +514,14 @@ def database_connection(path: Path, **how: Any) -> Iterator[Connection]:
 
 
 _working_folders: dict[Path, WorkingFolder] = {}
-"""Working folder by file. All connections of a process to a file share it: DuckDB requires equal settings."""
+"""Working folder by file. All connections of a process to a file share it: DuckDB requires equal
+settings.
+"""
 
 
 def _working_folder(path: Path) -> Path:
-    """Return the private working folder of a project, the only folder that DuckDB may read and write.
+    """Return the private working folder of a project, the only folder that DuckDB may read and
+    write.
 
     It is in the folder that EXAM_SPILL names, else next to the file, on a disk with room for a
     project. If it cannot be created there, it is in the system's temporary folder.

@@ -1,4 +1,6 @@
-"""DuckDB: its errors with a fix, its memory limit and spill folder, and the process that holds a file."""
+"""DuckDB: its errors with a fix, its memory limit and spill folder, and the process that holds a
+file.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Holder:
 
 
 def is_held(reason: str) -> bool:
-    """Return whether a DuckDB message says that another process holds a file, also in the wording of Windows."""
+    """Return whether a DuckDB message says that another process holds a file, also in the wording
+    of Windows.
+    """
     return "set lock" in reason or "already open in" in reason
 
 
@@ -45,7 +49,11 @@ def find_holder(reason: str) -> Holder | None:
         None if the message names no process.
     """
     found = _IN_THE_WAY.search(reason)
-    return None if found is None else describe_process(int(found["process"]), PureWindowsPath(found["program"]).name)
+    return (
+        None
+        if found is None
+        else describe_process(int(found["process"]), PureWindowsPath(found["program"]).name)
+    )
 
 
 def describe_process(process: int, program: str) -> Holder:
@@ -65,17 +73,28 @@ def describe_process(process: int, program: str) -> Holder:
     if "exam" in names[:2]:
         after = words[names.index("exam") + 1 :]
         command = next((word for word in after if re.fullmatch("[a-z][a-z-]*", word)), "")
-        return Holder(f"exam {command}".strip() + f" (process {process})", "Try again when that command has finished.")
+        return Holder(
+            f"exam {command}".strip() + f" (process {process})",
+            "Try again when that command has finished.",
+        )
     return Holder(f"process {process} ({program})", "Close that process, then try again.")
 
 
 def _command_line(process: int) -> list[str]:
     """Return the words of a command line; empty if the process has ended or the system refuses."""
     with suppress(OSError):
-        return Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+        return (
+            Path(f"/proc/{process}/cmdline")
+            .read_bytes()
+            .decode(errors="replace")
+            .rstrip("\0")
+            .split("\0")
+        )
     command = ["ps", "-o", "command=", "-p", str(process)]
     with suppress(OSError, subprocess.TimeoutExpired):
-        return subprocess.run(command, capture_output=True, text=True, timeout=2, check=False).stdout.split()
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=2, check=False
+        ).stdout.split()
     return []
 
 
@@ -95,8 +114,8 @@ _FOREIGN = (
 
 NAME_ANOTHER = "Name the .duckdb file of a project. Use exam import for other files."
 _BRING_BACK = (
-    "Restore a backup (exam backup --list, exam restore), or import an export: exam import project FOLDER"
-    " --project NEW.duckdb."
+    "Restore a backup (exam backup --list, exam restore), or import an export: exam import project"
+    " FOLDER --project NEW.duckdb."
 )
 
 
@@ -119,13 +138,18 @@ class _Fault:
 
 _FILE = re.compile(r'file "([^"]+)"')
 
-_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size")
+_NO_ROOM = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size"
+)
 
 _FAULTS = (
     _Fault(
         "cannot-write-file",
-        re.compile(r"Permission denied|Read-only file system|Operation not permitted|read-only mode"),
-        "Cannot write {file}: you may not write to it or its folder, or the project is open for reading only.",
+        re.compile(
+            r"Permission denied|Read-only file system|Operation not permitted|read-only mode"
+        ),
+        "Cannot write {file}: you may not write to it or its folder, or the project is"
+        " open for reading only.",
         "Get write permission for both or work on a copy, then open the project again.",
     ),
     _Fault(
@@ -142,7 +166,9 @@ _FAULTS = (
 
 
 def explain_database_error(path: Path, error: duckdb.Error) -> ProjectError | None:
-    """Translate an error of a full disk, an unwritable file or a damaged file; return None for other errors."""
+    """Translate an error of a full disk, an unwritable file or a damaged file; return None for
+    other errors.
+    """
     if full := no_room(path, error):
         return full
     reason = str(error)
@@ -151,7 +177,9 @@ def explain_database_error(path: Path, error: duckdb.Error) -> ProjectError | No
         None
         if known_fault is None
         else ProjectError(
-            known_fault.code, known_fault.sentence.format(file=_named_file(path, reason)), known_fault.hint
+            known_fault.code,
+            known_fault.sentence.format(file=_named_file(path, reason)),
+            known_fault.hint,
         )
     )
 
@@ -172,24 +200,28 @@ def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
 def _named_file(place: Path | str, reason: str) -> Path | str:
     """Return the file that a DuckDB error names, which may be on another disk than the project."""
     named = _FILE.search(reason)
-    # The name of a project's log starts with the name of the project: an error about the log is about the project.
+    # The name of a project's log starts with the name of the project: an error about the log is
+    # about the project.
     return place if named is None or Path(named[1]).name.startswith(Path(place).name) else named[1]
 
 
 def check_kind(path: Path) -> None:
-    """Refuse a file of another kind before DuckDB opens it: DuckDB would block on a pipe, or guess the format.
+    """Refuse a file of another kind before DuckDB opens it: DuckDB would block on a pipe, or guess
+    the format.
 
     Args:
         path: an existing path.
 
     Raises:
-        ProjectError: it is a folder, a device, an empty file or a file of another kind, or it cannot be read.
+        ProjectError: it is a folder, a device, an empty file or a file of another kind, or it
+            cannot be read.
     """
     if path.is_dir():
         raise ProjectError(
             "not-a-project",
             f"{path} is a folder, not a project.",
-            f"Import an exported project: exam import project {shlex.quote(str(path))} --project NEW.duckdb.",
+            f"Import an exported project: exam import project {shlex.quote(str(path))}"
+            " --project NEW.duckdb.",
         )
     if not path.is_file():
         raise ProjectError("not-a-file", f"{path} is not a regular file.", NAME_ANOTHER)
@@ -207,15 +239,21 @@ def check_kind(path: Path) -> None:
         ) from error
     if not header:
         raise ProjectError(
-            "empty-project-file", f"{path} is an empty file.", "Delete it, then create the project with exam init."
+            "empty-project-file",
+            f"{path} is an empty file.",
+            "Delete it, then create the project with exam init.",
         )
     if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] == _MAGIC:
         return
-    kind = next((name for at, magic, name in _FOREIGN if header[at : at + len(magic)] == magic), None)
+    kind = next(
+        (name for at, magic, name in _FOREIGN if header[at : at + len(magic)] == magic), None
+    )
     if kind is not None:
         raise ProjectError("not-a-project", f"{path} is {kind}, not a project.", NAME_ANOTHER)
     raise ProjectError(
-        "not-a-project", f"{path} is not a project, or its header is damaged.", f"{NAME_ANOTHER} {_BRING_BACK}"
+        "not-a-project",
+        f"{path} is not a project, or its header is damaged.",
+        f"{NAME_ANOTHER} {_BRING_BACK}",
     )
 
 
@@ -227,9 +265,10 @@ def explain_opening_error(path: Path, error: duckdb.Error) -> ProjectError:
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
             "other-database-version",
-            f"{path} was written by {_writing_version(path)}. This program cannot read it with DuckDB "
-            f"{duckdb.__version__}.",
-            f"On the computer that wrote it, run exam export project --project {shlex.quote(str(path))} -o FOLDER."
+            f"{path} was written by {_writing_version(path)}. This program cannot read it with"
+            f" DuckDB {duckdb.__version__}.",
+            "On the computer that wrote it, run exam export project --project"
+            f" {shlex.quote(str(path))} -o FOLDER."
             " Then run here: exam import project FOLDER --project NEW.duckdb.",
         )
     return explain_database_error(path, error) or ProjectError(
@@ -240,16 +279,24 @@ def explain_opening_error(path: Path, error: duckdb.Error) -> ProjectError:
 def _in_use_error(path: Path, who: Holder | None) -> ProjectError:
     if who is None:
         return ProjectError(
-            "project-in-use", f"{path} is in use by another process.", "Close that process, then try again."
+            "project-in-use",
+            f"{path} is in use by another process.",
+            "Close that process, then try again.",
         )
     return ProjectError("project-in-use", f"{path} is in use by {who.name}.", who.hint)
 
 
 def _writing_version(path: Path) -> str:
-    """Return the name and version of the DuckDB that wrote a file; "a newer DuckDB" if the header lacks them."""
+    """Return the name and version of the DuckDB that wrote a file; "a newer DuckDB" if the header
+    lacks them.
+    """
     with path.open("rb") as file:
         name = file.read(_VERSION_AT + _VERSION_LENGTH)[_VERSION_AT:].rstrip(b"\0")
-    return f"DuckDB {name[1:].decode()}" if re.fullmatch(rb"v\d+\.\d+[\w.+-]*", name) else "a newer DuckDB"
+    return (
+        f"DuckDB {name[1:].decode()}"
+        if re.fullmatch(rb"v\d+\.\d+[\w.+-]*", name)
+        else "a newer DuckDB"
+    )
 
 
 def first_line(error: BaseException) -> str:
@@ -265,7 +312,8 @@ CONFIG: Config = {
     "storage_compatibility_version": "v1.3.0",
     "write_buffer_row_group_count": 1,
 }
-"""DuckDB never loads an extension, not even to inspect a file of another kind: the file alone is the project.
+"""DuckDB never loads an extension, not even to inspect a file of another kind: the file alone is
+the project.
 
 New files have the storage format of DuckDB 1.3. They open in three quarters of the time of the
 default format (1.0), which converts the statistics of every column at each opening and writing.
@@ -286,8 +334,8 @@ def engine_config(memory: str | None = None) -> Config:
     """Return the settings of DuckDB.
 
     Args:
-        memory: limit such as `4GB`. None means the limit of the environment, or else four fifths of the computer's
-            memory.
+        memory: limit such as `4GB`. None means the limit of the environment, or else four fifths of
+            the computer's memory.
 
     Raises:
         InputError: invalid amount of memory.
@@ -297,14 +345,17 @@ def engine_config(memory: str | None = None) -> Config:
     if memory:
         if not _AMOUNT.fullmatch(memory.strip()):
             raise InputError(
-                "invalid-memory", f"Invalid amount of memory '{memory}'.", f"Write it as 4GB or 500MB ({MEMORY})."
+                "invalid-memory",
+                f"Invalid amount of memory '{memory}'.",
+                f"Write it as 4GB or 500MB ({MEMORY}).",
             )
         settings["memory_limit"] = memory.strip()
     return settings
 
 
 def spill_folder(chosen: Path | None = None) -> Path | None:
-    """Return the spill folder: the chosen folder, or else the folder of the environment; None without both.
+    """Return the spill folder: the chosen folder, or else the folder of the environment; None
+    without both.
 
     Raises:
         InputError: the folder does not exist.
@@ -312,7 +363,9 @@ def spill_folder(chosen: Path | None = None) -> Path | None:
     folder = chosen or (Path(given) if (given := os.environ.get(SPILL)) else None)
     if folder is not None and not folder.is_dir():
         raise InputError(
-            "unknown-folder", f"Unknown folder '{folder}'.", f"Create it, or name another folder ({SPILL}, --spill)."
+            "unknown-folder",
+            f"Unknown folder '{folder}'.",
+            f"Create it, or name another folder ({SPILL}, --spill).",
         )
     return folder
 
@@ -336,7 +389,8 @@ def release_memory(cursor: duckdb.DuckDBPyConnection) -> None:
     """
     import pyarrow as pa
 
-    # Arrow's allocator keeps freed memory for reuse: dozens of megabytes after it held columns of texts.
+    # Arrow's allocator keeps freed memory for reuse: dozens of megabytes after it held columns of
+    # texts.
     pa.default_memory_pool().release_unused()
     # A separate cursor, because the refusal would end the transaction.
     with cursor.cursor() as other:
@@ -363,8 +417,11 @@ def _evict_memory(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
 
 
 @contextmanager
-def scratch_database(memory: str | None = None, spill: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a database on disk that is deleted after the block; its tables may be larger than memory.
+def scratch_database(
+    memory: str | None = None, spill: Path | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a database on disk that is deleted after the block; its tables may be larger than
+    memory.
 
     Args:
         memory: as in `engine_config`.
@@ -385,5 +442,6 @@ def scratch_database(memory: str | None = None, spill: Path | None = None) -> It
                 raise InputError(
                     "no-scratch-room",
                     f"Not enough memory or disk space: {first_line(error)}.",
-                    f"Allow more memory ({MEMORY}, --memory), or name a folder on a larger disk ({SPILL}, --spill).",
+                    f"Allow more memory ({MEMORY}, --memory), or name a folder on a larger disk"
+                    f" ({SPILL}, --spill).",
                 ) from error

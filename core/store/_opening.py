@@ -63,7 +63,8 @@ class Door:
 
 def door_file(path: Path) -> Path:
     """Return the path of a project's door: next to its file, after links are resolved."""
-    # Unlike Path.resolve, it accepts a link that leads to itself. Opening it then fails with a clear error.
+    # Unlike Path.resolve, it accepts a link that leads to itself. Opening it then fails with a
+    # clear error.
     file = Path(os.path.realpath(path))
     return file.with_name(f"{file.name}.door")
 
@@ -79,7 +80,13 @@ def make_door(path: Path, address: str) -> Door | None:
         None if the folder cannot be written; commands then report who has the project open.
     """
     file, project = door_file(path), path.resolve()
-    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _file_identity(project))
+    door = Door(
+        address.rstrip("/"),
+        secrets.token_urlsafe(32),
+        os.getpid(),
+        str(project),
+        _file_identity(project),
+    )
     try:
         with WorkingFolder(file.parent) as folder:
             made = folder / file.name
@@ -111,10 +118,16 @@ def find_door(path: Path) -> Door | None:
         about = file.lstat()
     except OSError:
         return None
-    if not stat.S_ISREG(about.st_mode) or (os.name != "nt" and (about.st_uid != os.getuid() or about.st_mode & 0o077)):
+    if not stat.S_ISREG(about.st_mode) or (
+        os.name != "nt" and (about.st_uid != os.getuid() or about.st_mode & 0o077)
+    ):
         return None
     door = _read_door(file)
-    return door if door is not None and _leads_to(door, path.resolve()) and _is_running(door.process) else None
+    return (
+        door
+        if door is not None and _leads_to(door, path.resolve()) and _is_running(door.process)
+        else None
+    )
 
 
 def _file_identity(file: Path) -> str:
@@ -127,7 +140,9 @@ def _file_identity(file: Path) -> str:
 
 
 def _leads_to(door: Door, file: Path) -> bool:
-    """Return whether a door belongs to a project: by the file's identity, or by its path if the file was replaced."""
+    """Return whether a door belongs to a project: by the file's identity, or by its path if the
+    file was replaced.
+    """
     return door.project == str(file) or door.file == _file_identity(file) != ""
 
 
@@ -157,17 +172,25 @@ def _is_running(process: int) -> bool:
 
 _log = logging.getLogger(__name__)
 
-_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
-"""Characters that Windows forbids in file names or that screens do not show, such as changes of direction."""
+_NOT_IN_NAMES = re.compile(
+    r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
+)
+"""Characters that Windows forbids in file names or that screens do not show, such as changes of
+direction.
+"""
 LONGEST_NAME = 200
-"""Most bytes of a project's name. File systems allow 255, and the names of copies have a step or a time at the end."""
+"""Most bytes of a project's name. File systems allow 255, and the names of copies have a step or a
+time at the end.
+"""
 
 
 def new_file(name: str) -> Path:
-    """Return the path of a new project in the projects folder for a typed name; blanks become hyphens.
+    """Return the path of a new project in the projects folder for a typed name; blanks become
+    hyphens.
 
     Raises:
-        InputError: empty, invalid or too long file name, or an existing project has this name, ignoring case.
+        InputError: empty, invalid or too long file name, or an existing project has this name,
+            ignoring case.
     """
     words = "-".join(name.split())
     if not words:
@@ -185,7 +208,11 @@ def new_file(name: str) -> Path:
             f"Use at most {LONGEST_NAME}. A letter outside ASCII has two to four.",
         )
     if is_reserved(words):
-        raise InputError("reserved-name", f"Invalid project name '{words}': Windows reserves it.", "Type another name.")
+        raise InputError(
+            "reserved-name",
+            f"Invalid project name '{words}': Windows reserves it.",
+            "Type another name.",
+        )
     check_name_free(words)
     return projects_folder() / f"{words}.duckdb"
 
@@ -229,7 +256,9 @@ def create_project(path: Path) -> Project:
 
 def _file_exists_error(path: Path) -> InputError:
     return InputError(
-        "file-exists", f"The file {path} already exists.", "Choose another name, or open the existing project."
+        "file-exists",
+        f"The file {path} already exists.",
+        "Choose another name, or open the existing project.",
     )
 
 
@@ -243,7 +272,8 @@ def open_project(path: Path, read_only: bool = False) -> Project:
 
     Raises:
         InputError: unknown file.
-        ProjectError: the file is not a project, is damaged, comes from a newer version, or is in use elsewhere.
+        ProjectError: the file is not a project, is damaged, comes from a newer version, or is in
+            use elsewhere.
     """
     if not path.exists():
         raise InputError(
@@ -285,7 +315,11 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     """
     seen = applied_migrations(connection)
     if not seen:
-        raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
+        raise ProjectError(
+            "not-a-project",
+            f"{path} is a database, but not an Exam Workbench project.",
+            NAME_ANOTHER,
+        )
     refuse_newer(path, seen)
     return list(migration_names()[len(seen) :])
 
@@ -310,7 +344,9 @@ def _upgrade_with_copy(path: Path, step: str, copy: Path) -> None:
             pass
         shutil.copyfile(path, copy)
     except ProjectError as error:
-        raise ProjectError(error.code, f"{path} must be upgraded before use. {error.message}", error.hint) from error
+        raise ProjectError(
+            error.code, f"{path} must be upgraded before use. {error.message}", error.hint
+        ) from error
     with database_connection(path) as connection:
         if not missing_steps(path, connection):
             # Another process has upgraded it meanwhile, and made its own backup.

@@ -1,4 +1,6 @@
-"""A project: a DuckDB file that one process opens, many threads read, and one thread writes at a time."""
+"""A project: a DuckDB file that one process opens, many threads read, and one thread writes at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ from ._database import GIVEN_UP, Database, Reopening
 from ._engine import first_line, no_room
 from ._roles import SPEAKING, Acting, ActName, Queries, check_author
 from ._sql_values import Parameters, written_in
-from .cache import HIDING, MISSING, SCORES, Cache, NotedCursor, tables_read, tables_written, with_views
+from .cache import (
+    HIDING,
+    MISSING,
+    SCORES,
+    Cache,
+    NotedCursor,
+    tables_read,
+    tables_written,
+    with_views,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,18 +96,21 @@ class Project(Acting):
 
     @property
     def reopenings(self) -> tuple[Reopening, ...]:
-        """The reopenings of the file after fatal errors since the project was opened, oldest first."""
+        """The reopenings of the file after fatal errors since the opening, oldest first."""
         return self._database.reopenings
 
     @contextmanager
     def cursor(self) -> Iterator[Cursor]:
-        """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats failed work."""
+        """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats
+        failed work.
+        """
         self._check_reading()
         with self._cursor() as cursor:
             yield cursor
 
     def read(self, work: Callable[[Cursor], T]) -> T:
-        """Call `work` with a cursor and return its result; repeat the call once if the database fails.
+        """Call `work` with a cursor and return its result; repeat the call once if the database
+        fails.
 
         Raises:
             EngineError: the database failed twice.
@@ -119,8 +133,8 @@ class Project(Acting):
             raise EngineError(
                 "database-failed",
                 f"The database failed twice at the same request: {first_line(error)}",
-                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
-                " this message.",
+                "Saved changes are not lost. If this happens again, export the project (exam export"
+                " project) and report this message.",
             ) from error
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
@@ -146,14 +160,19 @@ class Project(Acting):
         """Return the result of a query as an Arrow table."""
         self._check_reading()
         written, left = written_in(sql, parameters)
-        # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
+        # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it,
+        # 30 times as slow.
         return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
-    def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
-        """Return the result of `take` on the record batches of a query, which are never in memory all at once.
+    def batches(
+        self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]
+    ) -> T:
+        """Return the result of `take` on the record batches of a query, which are never in memory
+        all at once.
 
         Args:
-            take: must not use the project in other ways. It is called again after a fatal error of DuckDB.
+            take: must not use the project in other ways. It is called again after a fatal error of
+                DuckDB.
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
@@ -177,7 +196,8 @@ class Project(Acting):
 
         Raises:
             NotAllowed: the person may not do the act. Nothing was written.
-            EngineError: DuckDB failed. Nothing was written, unless the commit itself failed: then this is unknown.
+            EngineError: DuckDB failed. Nothing was written, unless the commit itself failed: then
+                this is unknown.
         """
         with self._writing_as(act, queries, author), self._transaction() as cursor:
             yield cursor
@@ -191,7 +211,9 @@ class Project(Acting):
                 self._database.before_change(cursor)
                 cursor.execute("BEGIN")
                 try:
-                    yield cast(Cursor, NotedCursor(cursor, lambda sql: written.update(tables_written(sql))))
+                    yield cast(
+                        Cursor, NotedCursor(cursor, lambda sql: written.update(tables_written(sql)))
+                    )
                 except GIVEN_UP:
                     raise
                 except BaseException:
@@ -211,7 +233,8 @@ class Project(Acting):
                 raise EngineError(
                     "change-in-doubt",
                     f"The database failed while saving this change: {reason}",
-                    "The project is open again. Check whether the change was saved, and repeat it if not.",
+                    "The project is open again. Check whether the change was saved,"
+                    " and repeat it if not.",
                 ) from error
             raise full or EngineError(
                 "change-not-saved",
@@ -236,18 +259,22 @@ class Project(Acting):
                 return work(cursor)
 
     def version(self, tables: Collection[str] | None = None) -> int:
-        """Return a number that grows with every commit to one of these tables; None stands for all tables."""
+        """Return a number that grows with every commit to one of these tables; None stands for all
+        tables.
+        """
         return self._database.version(tables)
 
     def cached(self, key: Hashable, compute: Callable[[], T], reads: frozenset[str] = SCORES) -> T:
-        """Return the result of `compute`, computed again only after a commit to a table that it reads.
+        """Return the result of `compute`, computed again only after a commit to a table that it
+        reads.
 
-        A result from tables with hidden rows is cached for each person from whom rows are hidden, and a result from
-        judgments for each handle that reads only some of them.
+        A result from tables with hidden rows is cached for each person from whom rows are hidden,
+        and a result from judgments for each handle that reads only some of them.
 
         Args:
             key: identifies the result and all of its inputs other than the project's content.
-            reads: the tables that it reads; a view includes the tables behind it. See `cache` for named sets.
+            reads: the tables that it reads; a view includes the tables behind it. See `cache` for
+                named sets.
         """
         self._check_reading()
         if not HIDING.isdisjoint(reads) and (person := self.limited_to()) is not None:
@@ -276,7 +303,9 @@ class Project(Acting):
         self._database.checkpoint_when_idle()
 
     def checkpoint(self) -> bool:
-        """Write the log into the file now; return whether that succeeded, see `Database.checkpoint`."""
+        """Write the log into the file now; return whether that succeeded, see
+        `Database.checkpoint`.
+        """
         return self._database.checkpoint()
 
     def when_closed(self, act: Callable[[], None]) -> None:
@@ -284,21 +313,24 @@ class Project(Acting):
         self._database.endings.append(act)
 
     def close(self, when_unused: bool = False) -> bool:
-        """Write all changes and close the file; return whether it is closed, see `Database.close`."""
+        """Write changes and close the file; return whether it is closed, see `Database.close`."""
         return self._database.close(when_unused)
 
 
 def as_act(
     act: ActName, at_face: bool = True
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
-    """Decorate a function of a project: the role is checked at its call, and its reads and writes belong to the act.
+    """Decorate a function of a project: the role is checked at its call, and its reads and writes
+    belong to the act.
 
     Args:
-        at_face: whether only calls through the face of its package are checked, see `attach_face`. A call from within
-            the package belongs to the act of its caller.
+        at_face: whether only calls through the face of its package are checked, see `attach_face`.
+            A call from within the package belongs to the act of its caller.
     """
 
-    def decorate(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+    def decorate(
+        work: Callable[Concatenate[Project, P], T],
+    ) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
         def checked_work(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
             with project.doing(act):
@@ -316,7 +348,9 @@ CHECKED = "checked_work"
 """Name of the attribute of a function with the check of its role."""
 
 
-def attach_face(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def attach_face(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package whose stub lists its names.
 
     A function that is decorated with `as_act` gets the check of its role.
@@ -365,13 +399,16 @@ def _cache_key(sql: str, parameters: Parameters) -> Hashable | None:
 
 def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
     """Return whether a result is small and has only immutable cells."""
-    if len(rows) > SMALL_ANSWER or (rows and any(isinstance(cell, (list, dict)) for cell in rows[0])):
+    if len(rows) > SMALL_ANSWER or (
+        rows and any(isinstance(cell, (list, dict)) for cell in rows[0])
+    ):
         return False
     return sum(len(cell) for row in rows for cell in row if isinstance(cell, str)) <= SHORT_ANSWER
 
 
 LONGEST_AUTHOR = 256
-"""Maximum number of characters of a person's name. The name of a source (a prefix and a name) may have twice as many.
+"""Maximum number of characters of a person's name. The name of a source (a prefix and a name) may
+have twice as many.
 """
 
 
@@ -399,8 +436,10 @@ def log_action(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
             f"Use at most {LONGEST_AUTHOR}.",
         )
     rows = cursor.execute(
-        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
-        # JSON escapes control characters; clean_text removes halves of surrogate pairs, which cannot be stored.
+        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?)"
+        " RETURNING activity_key",
+        # JSON escapes control characters; clean_text removes halves of surrogate pairs, which
+        # cannot be stored.
         [who, act, clean_text(json.dumps(detail, ensure_ascii=False))],
     ).fetchall()
     return int(rows[0][0])
@@ -460,7 +499,9 @@ Q = TypeVar("Q", bound=Hashable)
 
 @dataclass
 class _Kept:
-    """The mark and part of each query, and the objects on which all parts depend. They are replaced together."""
+    """The mark and part of each query, and the objects on which all parts depend. They are replaced
+    together.
+    """
 
     content: tuple[Mapping[Any, tuple[Hashable, Any]], tuple[object, ...]] = field(default=({}, ()))
 
@@ -477,21 +518,30 @@ def by_query(
     Callers must not change a part, because later calls return the same object.
 
     Args:
-        key: identifies the result with everything that its parts depend on, except `marks` and `made_of`.
-        marks: by query, a value that changes if its part may change: content or a hash, never a state number.
+        key: identifies the result with everything that its parts depend on, except `marks` and
+            `made_of`.
+        marks: by query, a value that changes if its part may change: content or a hash, never a
+            state number.
         make: computes the parts of the given queries, some or all.
-        made_of: objects on which every part depends. All parts are computed again if one of these objects was replaced
-            by another object, such as a table that was read again.
+        made_of: objects on which every part depends. All parts are computed again if one of these
+            objects was replaced by another object, such as a table that was read again.
 
     Returns:
         The part of each query of `marks`, in their order.
     """
     kept = project.cached(("by query", key), _Kept, reads=frozenset())
     known, before = kept.content
-    if len(before) != len(made_of) or any(old is not new for old, new in zip(before, made_of, strict=True)):
+    if len(before) != len(made_of) or any(
+        old is not new for old, new in zip(before, made_of, strict=True)
+    ):
         known = {}
-    wanted = [query for query, mark in marks.items() if query not in known or known[query][0] != mark]
+    wanted = [
+        query for query, mark in marks.items() if query not in known or known[query][0] != mark
+    ]
     made = make(wanted) if wanted else {}
-    parts = {query: (mark, made[query] if query in made else known[query][1]) for query, mark in marks.items()}
+    parts = {
+        query: (mark, made[query] if query in made else known[query][1])
+        for query, mark in marks.items()
+    }
     kept.content = parts, tuple(made_of)
     return {query: part for query, (_, part) in parts.items()}

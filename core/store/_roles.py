@@ -1,4 +1,6 @@
-"""Permissions: three roles, the acts that each role allows, and the handle through which a person uses a project."""
+"""Permissions: three roles, the acts that each role allows, and the handle through which a person
+uses a project.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 ABOUT_ROLES: Mapping[Role, str] = {
     "viewer": "sees leaderboards and their correlations, but no questions or grades",
-    "assessor": "reads everything, and edits, judges and resolves disagreements in assigned queries",
+    "assessor": (
+        "reads everything, and edits, judges and resolves disagreements in assigned queries"
+    ),
     "organizer": "has full access and manages people",
 }
 
@@ -64,7 +68,8 @@ class Rule:
         about: the act as a phrase that follows "to".
         screens: names of the screens that offer or show the act.
         exports: kinds of export that need the act; `exam export` itself is "download".
-        routes: API routes, after /api/v1/, that do not belong to an operation. An operation names its act itself.
+        routes: API routes, after /api/v1/, that do not belong to an operation. An operation names
+            its act itself.
         writes: whether the act changes the project.
         by_query: whether an assessor with assigned queries may do the act only in these queries.
     """
@@ -111,17 +116,32 @@ ACTS: Mapping[ActName, Rule] = {
         writes=False,
     ),
     "edit questions": Rule(
-        "assessor", "edit questions, and accept or reject proposals", ("question_bank",), by_query=True
+        "assessor",
+        "edit questions, and accept or reject proposals",
+        ("question_bank",),
+        by_query=True,
     ),
-    "save the bank": Rule("assessor", "save changes as a bank version", ("question_bank",), by_query=True),
+    "save the bank": Rule(
+        "assessor", "save changes as a bank version", ("question_bank",), by_query=True
+    ),
     "override ratings": Rule(
-        "assessor", "override ratings, and confirm or withdraw overrides", ("passages", "disagreements"), by_query=True
+        "assessor",
+        "override ratings, and confirm or withdraw overrides",
+        ("passages", "disagreements"),
+        by_query=True,
     ),
-    "judge passages": Rule("assessor", "judge the relevance of passages", ("passages",), by_query=True),
-    "settle disagreements": Rule("assessor", "resolve and reopen disagreements", ("disagreements",), by_query=True),
+    "judge passages": Rule(
+        "assessor", "judge the relevance of passages", ("passages",), by_query=True
+    ),
+    "settle disagreements": Rule(
+        "assessor", "resolve and reopen disagreements", ("disagreements",), by_query=True
+    ),
     "judge audits": Rule("assessor", "judge the passages of an audit", ("audit",), by_query=True),
     "confirm cases": Rule(
-        "assessor", "confirm cases, and mark answers as right or wrong", ("cases", "judges"), by_query=True
+        "assessor",
+        "confirm cases, and mark answers as right or wrong",
+        ("cases", "judges"),
+        by_query=True,
     ),
     "mark work": Rule("assessor", "mark a query as done or not done", ("my_work",), by_query=True),
     "claim work": Rule("assessor", "claim or decline a double assignment", ("my_work",)),
@@ -131,20 +151,31 @@ ACTS: Mapping[ActName, Rule] = {
         ("adjudication",),
     ),
     "download": Rule(
-        "assessor", "download qrels, the question bank, grades, runs and leaderboards", ("home", "export")
+        "assessor",
+        "download qrels, the question bank, grades, runs and leaderboards",
+        ("home", "export"),
     ),
     "import files": Rule("organizer", "import files", ("home",)),
     "grade": Rule(
         "organizer",
         "run grading jobs (may cost money)",
         ("grading", "leaderboard", "question_bank"),
-        routes=("POST jobs", "POST jobs/current/pause", "POST jobs/current/resume", "POST jobs/current/cancel"),
+        routes=(
+            "POST jobs",
+            "POST jobs/current/pause",
+            "POST jobs/current/resume",
+            "POST jobs/current/cancel",
+        ),
     ),
     "ask models": Rule(
-        "organizer", "test models and request answer keys (may cost money)", ("prompts", "grading", "question_bank")
+        "organizer",
+        "test models and request answer keys (may cost money)",
+        ("prompts", "grading", "question_bank"),
     ),
     "write with models": Rule(
-        "organizer", "generate questions and items with models (may cost money)", ("question_bank", "items")
+        "organizer",
+        "generate questions and items with models (may cost money)",
+        ("question_bank", "items"),
     ),
     "run exams": Rule(
         "organizer",
@@ -162,15 +193,19 @@ ACTS: Mapping[ActName, Rule] = {
     "bring back": Rule("organizer", "restore replaced content or a backup", ("activity",)),
     "organize": Rule(
         "organizer",
-        "rename and remove the project, seal and open questions, and set up graders, prompts, prices, the pool and"
-        " other settings",
+        "rename and remove the project, seal and open questions, and set up graders, prompts,"
+        " prices, the pool and other settings",
         ("home", "grading", "prompts", "leaderboard", "measures", "disagreements"),
     ),
-    "set guidelines": Rule("organizer", "edit the guidelines of the project and its queries", ("passages",)),
+    "set guidelines": Rule(
+        "organizer", "edit the guidelines of the project and its queries", ("passages",)
+    ),
     "manage people": Rule("organizer", "manage people, roles and tokens", ("people",)),
     "assign work": Rule("organizer", "manage double assignments and due dates", ("people",)),
 }
-"""All acts, each with its rule. Other writes count as "organize", and other reads as "read the bank"."""
+"""All acts, each with its rule. Other writes count as "organize", and other reads as "read the
+bank".
+"""
 
 
 @dataclass(frozen=True)
@@ -181,7 +216,8 @@ class Member:
         identity: of the login: an e-mail address, or the subject that the provider assigns.
         name: recorded with their actions; unique in the project.
         queries: ids of the queries that an assessor is limited to; None for all.
-        further: ids of the queries that the person judges in double assignments, in addition to `queries`.
+        further: ids of the queries that the person judges in double assignments, in addition to
+            `queries`.
     """
 
     identity: str
@@ -193,7 +229,9 @@ class Member:
     @property
     def theirs(self) -> tuple[str, ...] | None:
         """Ids of all queries in which an assessor works; None for all of the project."""
-        return None if self.queries is None else tuple(dict.fromkeys((*self.queries, *self.further)))
+        return (
+            None if self.queries is None else tuple(dict.fromkeys((*self.queries, *self.further)))
+        )
 
     def may(self, act: ActName) -> bool:
         """Return whether the role includes an act, at least in some queries."""
@@ -213,8 +251,11 @@ SPEAKING: ContextVar[str | None] = ContextVar("speaking", default=None)
 """The name recorded with writes of this thread; None without a login."""
 
 
-def check_act(member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]) -> None:
-    """Refuse an act if the role does not include it, its queries are not assigned, or it names another author.
+def check_act(
+    member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]
+) -> None:
+    """Refuse an act if the role does not include it, its queries are not assigned, or it names
+    another author.
 
     Args:
         author: the name to record; None if it is not known here.
@@ -261,9 +302,12 @@ def no_role_error(identity: str, organizers: Sequence[str]) -> NotAllowed:
         return NotAllowed(
             "no-role",
             f"{identity} has no role in this project, and the project has no organizer yet.",
-            "The operator of the server adds the first organizer: exam people add IDENTITY --role organizer.",
+            "The operator of the server adds the first organizer: exam people add"
+            " IDENTITY --role organizer.",
         )
-    return NotAllowed("no-role", f"{identity} has no role in this project.", organizer_hint(organizers))
+    return NotAllowed(
+        "no-role", f"{identity} has no role in this project.", organizer_hint(organizers)
+    )
 
 
 def no_server_role_error(identity: str) -> NotAllowed:
@@ -271,15 +315,17 @@ def no_server_role_error(identity: str) -> NotAllowed:
     return NotAllowed(
         "no-role",
         f"{identity} has no role in any project of this server.",
-        "Ask an organizer to add exactly this identity on the screen People. The operator of the server adds the first"
-        " organizer: exam people add IDENTITY --role organizer.",
+        "Ask an organizer to add exactly this identity on the screen People. The operator of the"
+        " server adds the first organizer: exam people add IDENTITY --role organizer.",
     )
 
 
 def organizer_hint(organizers: Sequence[str]) -> str:
     """Return a sentence that names the people to ask for another role."""
     if not organizers:
-        return "The project has no organizer. The operator of the server can add one: exam people add."
+        return (
+            "The project has no organizer. The operator of the server can add one: exam people add."
+        )
     # A name may end with the full stop of an initial.
     return f"Ask an organizer: {first_few(list(organizers)).removesuffix('.')}."
 
@@ -288,11 +334,13 @@ MEMBERS = (
     "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
     " QUALIFY row_number() OVER (PARTITION BY identity ORDER BY member_key DESC) = 1 ORDER BY name"
 )
-"""The latest role of each person, including removed people. Lists are JSON, so that the result can be cached."""
+"""The latest role of each person, including removed people. Lists are JSON, so that the result can
+be cached.
+"""
 
 TAKING_PART = (
-    "SELECT DISTINCT name, query_id FROM double_people JOIN doubles USING (double_key) JOIN queries USING (query_key)"
-    " WHERE present AND ended_at IS NULL ORDER BY ALL"
+    "SELECT DISTINCT name, query_id FROM double_people JOIN doubles USING (double_key)"
+    " JOIN queries USING (query_key) WHERE present AND ended_at IS NULL ORDER BY ALL"
 )
 """Pairs of name and query id: the assessors in open double assignments."""
 
@@ -325,7 +373,8 @@ class Acting(ABC):
         """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
-        """Return a handle of the same open project for a person who is logged in. Every act checks their current role.
+        """Return a handle of the same open project for a person who is logged in. Every act checks
+        their current role.
 
         Args:
             identity: the identity of the login, see `project.identity_of`.
@@ -334,7 +383,8 @@ class Acting(ABC):
         return self._with(_identity=identity, _find=find)
 
     def seen_by(self, name: str) -> Self:
-        """Return a handle of the same open project for a person without a login who entered their name.
+        """Return a handle of the same open project for a person without a login who entered their
+        name.
 
         They may do everything. In their own double assignments the judgments of the other assessors
         are hidden.
@@ -345,7 +395,8 @@ class Acting(ABC):
         """Return a handle of the same open project that reads only some judgments, see `held_out`.
 
         Args:
-            part: share and seed of the judgments that are held out, and whether it reads these, or all others.
+            part: share and seed of the judgments that are held out, and whether it reads these, or
+                all others.
         """
         return self._with(_part=part)
 
@@ -355,7 +406,9 @@ class Acting(ABC):
         return self._part
 
     def unattended(self) -> Self:
-        """Return a handle without permission checks, for a job that outlives the act that started it."""
+        """Return a handle without permission checks, for a job that outlives the act that started
+        it.
+        """
         return self._with(_began=self.caller, _identity=None, _reader=None)
 
     def _with(self, **changed: object) -> Self:
@@ -370,12 +423,14 @@ class Acting(ABC):
 
     @property
     def caller(self) -> str | None:
-        """The identity that pays for model calls: `identity`, or that of the act which started unattended work."""
+        """The identity that pays for model calls: `identity`, or that of the act which started
+        unattended work.
+        """
         return self._identity or self._began
 
     @property
     def reader(self) -> str | None:
-        """The name that a person without a login entered, see `seen_by`; None if they entered none."""
+        """The name that a person without a login entered, see `seen_by`; None without one."""
         return self._reader
 
     def members(self) -> dict[str, Member]:
@@ -385,7 +440,11 @@ class Acting(ABC):
             further[name] = (*further.get(name, ()), query)
         return {
             identity: Member(
-                identity, name, role, None if queries is None else tuple(json.loads(queries)), further.get(name, ())
+                identity,
+                name,
+                role,
+                None if queries is None else tuple(json.loads(queries)),
+                further.get(name, ()),
             )
             for identity, name, role, queries in self._known(MEMBERS)
             if role is not None
@@ -396,7 +455,8 @@ class Acting(ABC):
         return [one.name for one in self.members().values() if one.role == "organizer"]
 
     def member(self) -> Member | None:
-        """Return the person for whom this handle acts, with their current role; None without a login.
+        """Return the person for whom this handle acts, with their current role; None without a
+        login.
 
         Raises:
             NotAllowed: they have no role in the project.
@@ -413,7 +473,8 @@ class Acting(ABC):
 
         Args:
             act: a key of `ACTS`.
-            queries: ids of the queries of the act, or a function that returns them; it is called only if needed.
+            queries: ids of the queries of the act, or a function that returns them; it is called
+                only if needed.
             author: the name to record, if one was given.
 
         Raises:
@@ -431,8 +492,11 @@ class Acting(ABC):
         return True
 
     @contextmanager
-    def doing(self, act: ActName, queries: Queries = (), author: str | None = None) -> Iterator[None]:
-        """Check the role for an act, then run the block; its reads and writes need no further permission.
+    def doing(
+        self, act: ActName, queries: Queries = (), author: str | None = None
+    ) -> Iterator[None]:
+        """Check the role for an act, then run the block; its reads and writes need no further
+        permission.
 
         Raises:
             NotAllowed: as in `require`.
@@ -458,7 +522,9 @@ class Acting(ABC):
         such as an export of everything, hide nothing.
         """
         act = DOING.get()
-        if (self._identity is None and self._reader is None) or (act is not None and ACTS[act].role == "organizer"):
+        if (self._identity is None and self._reader is None) or (
+            act is not None and ACTS[act].role == "organizer"
+        ):
             return None
         parts: dict[str, bool] = dict(self._known(READERS))
         if not parts:
@@ -470,7 +536,8 @@ class Acting(ABC):
         return name if parts.get(name) else None
 
     def hides(self, name: str, adjudicator: str | None) -> bool:
-        """Return whether the judgments of a person in an open double assignment are hidden from this reader.
+        """Return whether the judgments of a person in an open double assignment are hidden from
+        this reader.
 
         Args:
             name: the name of the assessor who judged.
@@ -480,7 +547,9 @@ class Acting(ABC):
         return reader is not None and reader not in (name, adjudicator)
 
     @contextmanager
-    def _writing_as(self, act: ActName | None, queries: Queries, author: str | None) -> Iterator[None]:
+    def _writing_as(
+        self, act: ActName | None, queries: Queries, author: str | None
+    ) -> Iterator[None]:
         """Check the role before a transaction, and record the name of the member during it."""
         if self._identity is None and self._reader is None:
             yield

@@ -1,4 +1,5 @@
-"""SQL literals in place of parameters, Python columns as tables for SQL, and columns of results as arrays.
+"""SQL literals in place of parameters, Python columns as tables for SQL, and columns of results as
+arrays.
 
 DuckDB would import pandas at its first parameter, and most commands do not need pandas.
 """
@@ -61,7 +62,9 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
     named = isinstance(parameters, dict)
     literals = {
         (f"${name}" if named else name): sql_literal(value)
-        for name, value in (parameters.items() if isinstance(parameters, dict) else enumerate(parameters))
+        for name, value in (
+            parameters.items() if isinstance(parameters, dict) else enumerate(parameters)
+        )
     }
     if None in literals.values():
         return sql, parameters
@@ -80,7 +83,9 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def sql_literal(value: Any) -> str | None:
-    """Return a value as SQL of the type that it has as a parameter; None if it must stay a parameter."""
+    """Return a value as SQL of the type that it has as a parameter; None if it must stay a
+    parameter.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -105,7 +110,8 @@ def stage_columns(
     """Create a temporary table from columns.
 
     Args:
-        cursor: only its connection sees the table. The table replaces an older table of the same name.
+        cursor: only its connection sees the table. The table replaces an older table of the same
+            name.
         name: name of the temporary table.
         columns: values by column name, all of the same length.
         types: SQL type by column name, in the order of the columns.
@@ -114,9 +120,15 @@ def stage_columns(
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
 
 
-def stage_rows(cursor: Connection, name: str, rows: Sequence[Sequence[Any]], types: Mapping[str, str]) -> None:
-    """Create a temporary table as `stage_columns` does, from rows with their values in the order of the columns."""
-    stage_columns(cursor, name, {column: [row[at] for row in rows] for at, column in enumerate(types)}, types)
+def stage_rows(
+    cursor: Connection, name: str, rows: Sequence[Sequence[Any]], types: Mapping[str, str]
+) -> None:
+    """Create a temporary table as `stage_columns` does, from rows with their values in the order of
+    the columns.
+    """
+    stage_columns(
+        cursor, name, {column: [row[at] for row in rows] for at, column in enumerate(types)}, types
+    )
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
@@ -128,7 +140,9 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     """
     import pyarrow as pa
 
-    return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
+    return pa.table(
+        {column: pa.array(columns[column], type=arrow_type(types[column])) for column in types}
+    )
 
 
 def number_table(**columns: NDArray[Any]) -> pa.Table:
@@ -151,7 +165,8 @@ def lend_table(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]
         yield
     finally:
         cursor.unregister(name)
-        # The transaction keeps a registered object until it ends, so the object must release the table now.
+        # The transaction keeps a registered object until it ends, so the object must release the
+        # table now.
         loan.table = None
 
 
@@ -168,7 +183,8 @@ class _Loan:
 
 
 class ParquetBuffer:
-    """A file in which rows are buffered while they are read, so that memory does not limit their number.
+    """A file in which rows are buffered while they are read, so that memory does not limit their
+    number.
 
     Args:
         file: the new Parquet file.
@@ -180,7 +196,9 @@ class ParquetBuffer:
         import pyarrow.parquet as pq
 
         self._file = file
-        self._writer = pq.ParquetWriter(file, schema, compression="lz4", use_dictionary=use_dictionary)
+        self._writer = pq.ParquetWriter(
+            file, schema, compression="lz4", use_dictionary=use_dictionary
+        )
 
     def _write(self) -> None:
         """Write the waiting rows."""
@@ -218,8 +236,12 @@ def arrow_type(sql_type: str) -> pa.DataType:
 
 
 def array_of(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> NDArray[Any]:
-    """Return a column of numbers without missing values as an array. Its own `to_numpy` would import pandas."""
+    """Return a column of numbers without missing values as an array. Its own `to_numpy` would
+    import pandas.
+    """
     import numpy as np
     import pyarrow as pa
 
-    return np.from_dlpack(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    return np.from_dlpack(
+        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    )

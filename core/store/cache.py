@@ -16,10 +16,23 @@ from typing import Any
 
 from ._sql_values import Parameters, written_in
 
-COLLECTION = frozenset({
-    "queries", "subtopics", "passages", "passage_texts", "runs", "rankings", "ranked_runs", "responses",
-    "response_sentences", "listed", "pool", "gold_passages", "gold_runs",
-})  # fmt: skip
+COLLECTION = frozenset(
+    {
+        "queries",
+        "subtopics",
+        "passages",
+        "passage_texts",
+        "runs",
+        "rankings",
+        "ranked_runs",
+        "responses",
+        "response_sentences",
+        "listed",
+        "pool",
+        "gold_passages",
+        "gold_runs",
+    }
+)
 """Queries, passages and runs."""
 BANK = frozenset({"bank_versions", "questions", "question_texts", "question_revisions", "items"})
 """Saved questions and items in all versions."""
@@ -30,17 +43,62 @@ JUDGMENTS = frozenset({"judgments", "sources", "doubles", "double_turns", "adjud
 """Judgments, and what hides them while a double assignment is open."""
 LABELS = ASKED | GRADES | {"current_overrides"}
 """Behind labels and coverage, in which nothing is hidden from anyone."""
-SCORES = frozenset({
-    *LABELS, *JUDGMENTS, "overrides", "settlings", "support_values", "boards",
-    "board_scores", "board_query_scores", "settings", "prompts", "proposals", "model_families",
-    "audits", "audit_batches", "audit_chances", "audit_ends", "audit_looks", "audit_queries", "audit_ranks",
-    "audit_runs", "audit_verdicts", "cascades", "cascade_passages", "students", "student_factors", "answers",
-    "item_categories", "proposed_items", "retrievals", "retrieved", "generations", "generators", "generated_answers",
-    "answer_texts", "answer_judges", "answer_verdicts", "answer_cases", "comparisons", "freezes", "frozen_queries",
-    "jobs", "call_batches", "call_batch_pairs", "kept_replies", "sentinel_answers", "seals", "probe_answers",
-    "grader_cards", "repairs",
-})  # fmt: skip
-"""All tables from which results are computed. The others hold drafts, activity, people and replaced content."""
+SCORES = frozenset(
+    {
+        *LABELS,
+        *JUDGMENTS,
+        "overrides",
+        "settlings",
+        "support_values",
+        "boards",
+        "board_scores",
+        "board_query_scores",
+        "settings",
+        "prompts",
+        "proposals",
+        "model_families",
+        "audits",
+        "audit_batches",
+        "audit_chances",
+        "audit_ends",
+        "audit_looks",
+        "audit_queries",
+        "audit_ranks",
+        "audit_runs",
+        "audit_verdicts",
+        "cascades",
+        "cascade_passages",
+        "students",
+        "student_factors",
+        "answers",
+        "item_categories",
+        "proposed_items",
+        "retrievals",
+        "retrieved",
+        "generations",
+        "generators",
+        "generated_answers",
+        "answer_texts",
+        "answer_judges",
+        "answer_verdicts",
+        "answer_cases",
+        "comparisons",
+        "freezes",
+        "frozen_queries",
+        "jobs",
+        "call_batches",
+        "call_batch_pairs",
+        "kept_replies",
+        "sentinel_answers",
+        "seals",
+        "probe_answers",
+        "grader_cards",
+        "repairs",
+    }
+)
+"""All tables from which results are computed. The others hold drafts, activity, people and replaced
+content.
+"""
 
 HIDING = frozenset({"judgments", "overrides", "support_values", "activity", "settlings"})
 """Tables with rows that may be hidden from some people, see `visible_rows`."""
@@ -72,9 +130,13 @@ VIEWS = {
 """The tables behind each view and each macro of the schema."""
 
 _WORD = re.compile(r"[a-z][a-z_0-9]+")
-_WRITTEN = re.compile(r"\b(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE|ALTER TABLE)\s+\"?(\w+)")
+_WRITTEN = re.compile(
+    r"\b(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE|ALTER TABLE)\s+\"?(\w+)"
+)
 # Tables are made and dropped only for the time of a transaction.
-_WRITES_NOTHING = re.compile(r"\s*(?:SELECT|FROM|WITH|COPY|CREATE (?:OR REPLACE )?TEMP|DROP TABLE)\b")
+_WRITES_NOTHING = re.compile(
+    r"\s*(?:SELECT|FROM|WITH|COPY|CREATE (?:OR REPLACE )?TEMP|DROP TABLE)\b"
+)
 
 EVERY = ""
 """Stands for all tables, in versions."""
@@ -90,7 +152,9 @@ def with_views(names: frozenset[str]) -> frozenset[str]:
 
 @functools.lru_cache(4_000)
 def tables_read(sql: str) -> frozenset[str]:
-    """Return the words of a statement that may name tables, with the tables behind its views and macros."""
+    """Return the words of a statement that may name tables, with the tables behind its views and
+    macros.
+    """
     return with_views(frozenset(_WORD.findall(sql)))
 
 
@@ -103,7 +167,8 @@ def tables_written(sql: str) -> frozenset[str]:
 
 @dataclass(eq=False)
 class Cache:
-    """Results by key, each with the version of its tables; the result that was not used for longest is discarded first.
+    """Results by key, each with the version of its tables; the result that was not used for longest
+    is discarded first.
 
     Args:
         most: largest number of results.
@@ -132,7 +197,9 @@ class Cache:
 
 @dataclass(eq=False)
 class NotedCursor:
-    """A cursor that reports each statement before it runs, and writes its parameters into it (see `values`)."""
+    """A cursor that reports each statement before it runs, and writes its parameters into it (see
+    `values`).
+    """
 
     _cursor: Any
     _note: Callable[[str], None]

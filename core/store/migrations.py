@@ -1,4 +1,5 @@
-"""The ordered steps that bring a project file to the current schema, and the check that a file has exactly that schema.
+"""The ordered steps that bring a project file to the current schema, and the check that a file has
+exactly that schema.
 
 A view, a macro, a default or a check in a file from another person is code that a query would run.
 So the schema is checked before anything in the file is read or run.
@@ -89,7 +90,9 @@ def applied_migrations(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def apply_migrations(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None = None) -> list[str]:
+def apply_migrations(
+    connection: duckdb.DuckDBPyConnection, only: Collection[str] | None = None
+) -> list[str]:
     """Apply every missing migration; each is recorded in its own transaction.
 
     Args:
@@ -106,11 +109,13 @@ def apply_migrations(connection: duckdb.DuckDBPyConnection, only: Collection[str
         connection.execute("BEGIN")
         try:
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS migrations"
-                " (position INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL)"
+                "CREATE TABLE IF NOT EXISTS migrations (position INTEGER PRIMARY KEY, name VARCHAR"
+                " NOT NULL, applied_at TIMESTAMP NOT NULL)"
             )
             step(connection)
-            connection.execute(f"INSERT INTO migrations VALUES ({position}, '{name}', now()::TIMESTAMP)")
+            connection.execute(
+                f"INSERT INTO migrations VALUES ({position}, '{name}', now()::TIMESTAMP)"
+            )
             connection.execute("COMMIT")
         except BaseException:
             # DuckDB has already rolled back a failed commit, as on a full disk.
@@ -124,13 +129,16 @@ Object = tuple[str, str, str, str, str]
 """Kind, schema, name, definition and parameters of an object in a file's catalog."""
 
 DIGESTS = Path(__file__).parent / "sql" / "digests.txt"
-"""A digest of the schema after each migration; `python -m exam_workbench.store.migrations` writes it."""
+"""A digest of the schema after each migration; `python -m exam_workbench.store.migrations` writes
+it.
+"""
 
 MOST_OBJECTS = 1_000
 """Maximum number of objects to read from a file; a project has about a hundred."""
 
-# Full catalog names and no function calls: a macro in the file could have the name of any function. A file can set the
-# flag `internal` of its objects. It is trusted only for types, because a type runs no code.
+# Full catalog names and no function calls: a macro in the file could have the name of any function.
+# A file can set the flag `internal` of its objects. It is trusted only for types, because a type
+# runs no code.
 _OBJECTS = """
 SELECT 'schema', '', schema_name, NULL, NULL FROM system.main.duckdb_schemas()
 WHERE database_name NOT IN ('system', 'temp')
@@ -140,8 +148,8 @@ UNION ALL SELECT 'view', schema_name, view_name, sql, NULL FROM system.main.duck
 WHERE database_name NOT IN ('system', 'temp')
 UNION ALL SELECT 'index', schema_name, index_name, sql, NULL FROM system.main.duckdb_indexes()
 WHERE database_name NOT IN ('system', 'temp')
-UNION ALL SELECT 'sequence', schema_name, sequence_name, NULL, NULL FROM system.main.duckdb_sequences()
-WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'sequence', schema_name, sequence_name, NULL, NULL
+FROM system.main.duckdb_sequences() WHERE database_name NOT IN ('system', 'temp')
 UNION ALL SELECT 'type', schema_name, type_name, NULL, NULL FROM system.main.duckdb_types()
 WHERE database_name NOT IN ('system', 'temp') AND NOT internal
 UNION ALL SELECT 'macro', schema_name, function_name, macro_definition, parameters::VARCHAR
@@ -152,7 +160,8 @@ _EXCLUDED = re.compile(r"EXCLUDE \(([^()]*)\)")
 
 
 def read_objects(connection: duckdb.DuckDBPyConnection) -> frozenset[Object]:
-    """Return every object that a file defines, with definitions that are stable when the file is opened again.
+    """Return every object that a file defines, with definitions that are stable when the file is
+    opened again.
 
     Raises:
         duckdb.Error: the catalog of the file is damaged.
@@ -177,7 +186,8 @@ def digest_of(objects: frozenset[Object]) -> str:
 
 
 def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
-    """Refuse a file that defines anything but the schema of a project, of this or an earlier version.
+    """Refuse a file that defines anything but the schema of a project, of this or an earlier
+    version.
 
     An empty database is accepted, because a new project starts as one.
 
@@ -186,16 +196,22 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         connection: to it, before any other query.
 
     Raises:
-        ProjectError: the file is not a project, was written by a newer version, or defines other objects.
+        ProjectError: the file is not a project, was written by a newer version, or defines other
+            objects.
         duckdb.Error: the catalog of the file is damaged.
     """
     objects = read_objects(connection)
     if digest_of(objects) in _known_digests():
         return
-    # This is slow but rare: the file is foreign, or this DuckDB version formats definitions differently.
+    # This is slow but rare: the file is foreign, or this DuckDB version formats definitions
+    # differently.
     tables = {name for kind, schema, name, *_ in objects if (kind, schema) == ("table", "main")}
     if "migrations" not in tables:
-        raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
+        raise ProjectError(
+            "not-a-project",
+            f"{path} is a database, but not an Exam Workbench project.",
+            NAME_ANOTHER,
+        )
     here = frozenset(one for one in objects if one[2] == "migrations")
     if here <= expected_objects(migration_names()):
         steps = applied_migrations(connection)
@@ -207,8 +223,10 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     kind, _, name, *_ = min(differences)
     raise ProjectError(
         "project-changed-elsewhere",
-        f"{path} was changed by another program (see {kind} '{name}'). Nothing from it was loaded or run.",
-        "Restore a backup with exam restore, or ask the sender for an export (exam export project).",
+        f"{path} was changed by another program (see {kind} '{name}'). Nothing from"
+        " it was loaded or run.",
+        "Restore a backup with exam restore, or ask the sender for an export"
+        " (exam export project).",
     )
 
 
@@ -243,7 +261,8 @@ def expected_objects(steps: tuple[str, ...]) -> frozenset[Object]:
 
 
 def make_digests() -> str:
-    """Return the content of the file of digests: the name of each migration and the digest after it, one per line.
+    """Return the content of the file of digests: the name of each migration and the digest after
+    it, one per line.
 
     The first line is an empty database.
     """

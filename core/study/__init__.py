@@ -1,4 +1,6 @@
-"""Studies of measures, graders, questions and systems: correlation, selection, significance, unjudged, diagnosis."""
+"""Studies of measures, graders, questions and systems: correlation, selection, significance,
+unjudged, diagnosis.
+"""
 
 from ..store import attach_face
 

@@ -36,11 +36,14 @@ class BoardChoice:
 
 
 @as_act("see boards")
-def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -> dict[str, BoardChoice]:
+def offered_boards(
+    project: Project, measures: Sequence[str] = PANEL_MEASURES
+) -> dict[str, BoardChoice]:
     """Return every leaderboard that a figure can show, by its name for people.
 
-    A grader with grades has a leaderboard for each measure, and for each min rating if the measure depends on it. A
-    source of judgments has a leaderboard for each measure. Imported leaderboards are included.
+    A grader with grades has a leaderboard for each measure, and for each min rating if the measure
+    depends on it. A source of judgments has a leaderboard for each measure. Imported leaderboards
+    are included.
 
     Args:
         measures: the measures to offer, each once.
@@ -48,7 +51,11 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
     Raises:
         InputError: a measure is unknown.
     """
-    known = {stored.spec.name: stored.spec.max_rating for stored in label_graders(project) if stored.grades}
+    known = {
+        stored.spec.name: stored.spec.max_rating
+        for stored in label_graders(project)
+        if stored.grades
+    }
     choices: dict[str, BoardChoice] = {}
     for grader, top in known.items():
         # With a single grader its name adds nothing.
@@ -60,16 +67,23 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
             prefix = "EXAM " if wanted.ranks_passages else ""
             if wanted.takes_min_rating:
                 for level in range(1, top + 1):
-                    choices[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
+                    choices[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(
+                        measure, "exam", grader, level
+                    )
             else:
                 choices[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
-    choices |= {measure: BoardChoice(measure) for measure in measures if not parse_measure(measure).takes_grades}
+    choices |= {
+        measure: BoardChoice(measure)
+        for measure in measures
+        if not parse_measure(measure).takes_grades
+    }
     for source in judgment_sources(project):
         for measure in measures:
             if parse_measure(measure).takes_judgments:
                 choices[f"{source} {measure}"] = BoardChoice(measure, source)
     return choices | {
-        f"{name} ({measure})": BoardChoice(measure, name) for name, measure in imported_leaderboards(project)
+        f"{name} ({measure})": BoardChoice(measure, name)
+        for name, measure in imported_leaderboards(project)
     }
 
 
@@ -77,7 +91,8 @@ def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str |
     """Return the name of a leaderboard among those offered; None if it is not offered.
 
     Args:
-        wanted: the leaderboard. Its grader and min rating are compared only if the measure needs them.
+        wanted: the leaderboard. Its grader and min rating are compared only if the measure needs
+            them.
     """
     measure = parse_measure(wanted.measure)
     if wanted.source == "exam" and not measure.takes_grades:
@@ -99,7 +114,9 @@ def make_board(project: Project, choice: BoardChoice, policy: Policy) -> Leaderb
     """
     if choice.source == "exam":
         policy = replace(
-            policy, grader=choice.grader or policy.grader, min_rating=choice.min_rating or policy.min_rating
+            policy,
+            grader=choice.grader or policy.grader,
+            min_rating=choice.min_rating or policy.min_rating,
         )
     return leaderboard(project, choice.measure, choice.source, policy)
 
@@ -111,8 +128,10 @@ class PanelMark:
     Args:
         place: position of the system on the axis, from 1.
         score, std_error: score and standard error on the leaderboard; the error is None if unknown.
-        scaled: the score rescaled linearly, so that the leaderboard's lowest score is 0 and its highest is 1.
-        low, high: ends of the error bar on the same scale; equal to `scaled` if the error is unknown.
+        scaled: the score rescaled linearly, so that the leaderboard's lowest score is 0 and its
+            highest is 1.
+        low, high: ends of the error bar on the same scale; equal to `scaled` if the error is
+            unknown.
     """
 
     board: str
@@ -141,10 +160,11 @@ class Panel:
 
 
 def make_board_panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) -> Panel:
-    """Return leaderboards on one scale for comparison, with systems in the order of the reference leaderboard.
+    """Return leaderboards on one scale for comparison, with systems in the order of the reference
+    leaderboard.
 
-    Each leaderboard is rescaled linearly, with its error bars, so that the highest score on the axis is 1 and the
-    lowest is 0. Source: exam-plus-plus, figure 2.
+    Each leaderboard is rescaled linearly, with its error bars, so that the highest score on the
+    axis is 1 and the lowest is 0. Source: exam-plus-plus, figure 2.
 
     Args:
         reference: the leaderboard that determines the order, and is drawn first.
@@ -156,7 +176,9 @@ def make_board_panel(reference: Leaderboard, others: Mapping[str, Leaderboard], 
     marks: list[PanelMark] = []
     left_out: dict[str, str] = {}
     for title, board in {name: reference, **others}.items():
-        drawn = sorted((s for s in board.systems if s.run in place), key=lambda system: place[system.run])
+        drawn = sorted(
+            (s for s in board.systems if s.run in place), key=lambda system: place[system.run]
+        )
         scores = [system.score for system in drawn]
         low, span = (min(scores), max(scores) - min(scores)) if scores else (0.0, 0.0)
         if span == 0:
@@ -167,14 +189,26 @@ def make_board_panel(reference: Leaderboard, others: Mapping[str, Leaderboard], 
             )
             continue
         if len(drawn) < len(board.systems):
-            left_out[title] = f"{how_many(len(board.systems) - len(drawn), 'systems')} not drawn: not on {name}."
+            left_out[title] = (
+                f"{how_many(len(board.systems) - len(drawn), 'systems')} not drawn: not on {name}."
+            )
         elif len(drawn) < len(order):
-            left_out[title] = f"{len(order) - len(drawn)} of the {how_many(len(order), 'systems')} are missing."
+            left_out[title] = (
+                f"{len(order) - len(drawn)} of the {how_many(len(order), 'systems')} are missing."
+            )
         for system in drawn:
             error = system.std_error or 0.0
             ends = [(system.score + move - low) / span for move in (0.0, -error, error)]
             marks.append(
-                PanelMark(title, system.run, place[system.run], system.score, system.std_error, ends[0], *ends[1:])
+                PanelMark(
+                    title,
+                    system.run,
+                    place[system.run],
+                    system.score,
+                    system.std_error,
+                    ends[0],
+                    *ends[1:],
+                )
             )
     return Panel(order, marks, left_out)
 
@@ -195,7 +229,8 @@ class SystemPoint:
 def system_points(
     x: Leaderboard, y: Leaderboard, ties: Ties = "average", queries: QueryChoice = "common"
 ) -> tuple[list[SystemPoint], Comparison]:
-    """Return the systems that two leaderboards share, in the order of `x`, and the agreement of the leaderboards.
+    """Return the systems that two leaderboards share, in the order of `x`, and the agreement of the
+    leaderboards.
 
     Args:
         x: the reference.
@@ -215,8 +250,8 @@ def system_points(
 
 
 def outstanding_systems(points: Sequence[SystemPoint], most: int) -> list[str]:
-    """Return the systems whose ranks on the two leaderboards differ most, largest difference first. Systems with equal
-    ranks are excluded.
+    """Return the systems whose ranks on the two leaderboards differ most, largest difference first.
+    Systems with equal ranks are excluded.
 
     Args:
         most: maximum number of systems.
@@ -234,7 +269,8 @@ class QueryPoint:
     """The scores of two systems, or of one system on two leaderboards, on one query.
 
     Args:
-        x, y: the scores. A query that a system skipped scores 0 or is left out, as the policy states.
+        x, y: the scores. A query that a system skipped scores 0 or is left out, as the policy
+            states.
         skipped: names of the systems that skipped it.
         better: the side with the higher score.
     """
@@ -262,16 +298,20 @@ class QueryPoints:
     means: tuple[float, float] | None
 
     def count(self, better: Better) -> int:
-        """Return the number of queries on which this side (the first, the second, or neither) has the higher score."""
+        """Return the number of queries on which this side (the first, the second, or neither) has
+        the higher score.
+        """
         return sum(point.better == better for point in self.points)
 
 
 @as_act("see boards")
-def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y_run: str) -> QueryPoints:
+def query_points(
+    project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y_run: str
+) -> QueryPoints:
     """Return the scores by query of two systems, or of one system on two leaderboards.
 
-    Only queries that both leaderboards average over are compared. A query that a system skipped scores 0 or is left
-    out, as the policy of its leaderboard states.
+    Only queries that both leaderboards average over are compared. A query that a system skipped
+    scores 0 or is left out, as the policy of its leaderboard states.
 
     Args:
         x, x_run: the first leaderboard, and the system on it.
@@ -298,7 +338,9 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
         if first is None or second is None:
             continue
         sides = ((x, x_run), (y, y_run))
-        skipped = tuple(dict.fromkeys(run for board, run in sides if query not in board.per_query[run]))
+        skipped = tuple(
+            dict.fromkeys(run for board, run in sides if query not in board.per_query[run])
+        )
         better: Better = "first" if first > second else "second" if second > first else "equal"
         points.append(QueryPoint(query, text, first, second, skipped, better))
     n = len(points)
@@ -325,7 +367,8 @@ class Compared:
 
     Args:
         found: the choices.
-        left_out: by name of a leaderboard that is left out, why it cannot be made or has no scores by query.
+        left_out: by name of a leaderboard that is left out, why it cannot be made or has no scores
+            by query.
     """
 
     found: Choosing
@@ -335,14 +378,16 @@ class Compared:
 def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict[str, BoardChoice]:
     """Return the leaderboards of a project that can choose a run, by their names for people.
 
-    Source: llm-reteval specification, section 13: judgments of people, EXAM-Cover of the question bank, and graders of
-    passages.
+    Source: llm-reteval specification, section 13: judgments of people, EXAM-Cover of the question
+    bank, and graders of passages.
 
     Args:
         k: cutoff of EXAM-Cover.
         measure: the measure for judgments and for direct graders.
     """
-    choices = {f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)}
+    choices = {
+        f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)
+    }
     for grader in label_graders(project):
         if not grader.grades:
             continue
@@ -355,7 +400,8 @@ def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict
 
 
 def score_table(board: Leaderboard) -> Table:
-    """Return the scores of a leaderboard by run and query; None for a skipped query if the policy ignores such queries.
+    """Return the scores of a leaderboard by run and query; None for a skipped query if the policy
+    ignores such queries.
 
     Raises:
         InputError: the leaderboard was imported and has no scores by query.
@@ -368,7 +414,8 @@ def score_table(board: Leaderboard) -> Table:
         )
     skipped = 0.0 if board.policy.skipped == "zero" else None
     return {
-        run: {query: scores.get(query, skipped) for query in board.query_ids} for run, scores in board.per_query.items()
+        run: {query: scores.get(query, skipped) for query in board.query_ids}
+        for run, scores in board.per_query.items()
     }
 
 
@@ -379,7 +426,8 @@ def compare_choices(
     further: Mapping[str, Table],
     samples: int = 1000,
 ) -> Compared:
-    """Compare the runs that several evaluations choose, over their common queries, with bootstrap intervals.
+    """Compare the runs that several evaluations choose, over their common queries, with bootstrap
+    intervals.
 
     Source: llm-reteval specification, section 13.
 

@@ -13,12 +13,14 @@ _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
 UNDEFINED = "†"
 
 
-def make_caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
+def make_caption(
+    table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey"
+) -> str:
     """Return the caption of a table: a few sentences about its content and its marks.
 
     Args:
-        best, near, poor: phrases for the marks of the best value of a column, of equally good values, and of poor
-            values; empty without the mark.
+        best, near, poor: phrases for the marks of the best value of a column, of equally good
+            values, and of poor values; empty without the mark.
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
     ties = "average ranks" if table.ties == "average" else "mean over random orders"
@@ -32,9 +34,9 @@ def make_caption(table: MetaTable, best: str = "in bold", near: str = "marked", 
         sentences.append("Rows of the official source are not marked.")
     if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
         sentences.append(
-            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4 common queries, of 5"
-            " of the row and 93 of the official leaderboard. “5 / 93” means that each uses its own queries."
-            " “?” means unknown."
+            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4"
+            " common queries, of 5 of the row and 93 of the official leaderboard. “5 / 93” means"
+            " that each uses its own queries. “?” means unknown."
         )
     left_out = dict.fromkeys(
         query
@@ -44,41 +46,60 @@ def make_caption(table: MetaTable, best: str = "in bold", near: str = "marked", 
         for query in cell.queries.ungraded
     )
     if left_out:
-        sentences.append(f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}.")
+        sentences.append(
+            f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}."
+        )
     if table.samples:
         sentences.append(
-            f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"
-            " value may lie at or above the end of its interval."
+            f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers"
+            " correlations, so a value may lie at or above the end of its interval."
         )
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
     if shares:
-        sentences.append(f"Graded share of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
+        sentences.append(
+            "Graded share of the needed pairs:"
+            f" {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}."
+        )
     if table.left_out:
-        sentences.append(f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}.")
+        sentences.append(
+            f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}."
+        )
     if table.reasons():
         sentences.append(
-            f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the second the official."
+            f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the"
+            " second the official."
         )
     return " ".join(sentences)
 
 
 def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
-    """Return the table as TSV with full precision. The cell of an undefined value is empty, the last column has the
-    reason.
+    """Return the table as TSV with full precision. The cell of an undefined value is empty, the
+    last column has the reason.
 
     Args:
         coefficients: some of `COEFFICIENTS`.
     """
     ends = ("", " low", " high") if table.samples else ("",)
     header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
-    header += [f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends]
+    header += [
+        f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends
+    ]
     lines = [[*_text_cells(header), "undefined"]]
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
-        cells = [*_text_cells([row.name]), rating, str(row.needed), str(row.usable), *_text_cells([row.queries])]
+        cells = [
+            *_text_cells([row.name]),
+            rating,
+            str(row.needed),
+            str(row.usable),
+            *_text_cells([row.queries]),
+        ]
         for cell in row.cells:
             for name in coefficients:
-                numbers = [cell.value(name), *((cell.intervals.get(name) or (None, None)) if table.samples else ())]
+                numbers = [
+                    cell.value(name),
+                    *((cell.intervals.get(name) or (None, None)) if table.samples else ()),
+                ]
                 cells += ["" if number is None else repr(number) for number in numbers]
         reasons = [
             f"{column.title}: {cell.correlation.undefined}"
@@ -90,11 +111,15 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
 
 
 def _text_cells(cells: Sequence[str]) -> list[str]:
-    """Return cells of text, each on one line, and neutralised so that spreadsheets do not read them as formulas."""
+    """Return cells of text, each on one line, and neutralised so that spreadsheets do not read them
+    as formulas.
+    """
     return [disarm_cell(" ".join(cell.split())) for cell in cells]
 
 
-def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3) -> str:
+def meta_latex(
+    table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3
+) -> str:
     """Return the table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
 
     Args:
@@ -105,10 +130,15 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
         A tabular. A comment before it explains its marks and names the package that it needs.
     """
     width = len(coefficients)
-    heads = [f"\\multicolumn{{{width}}}{{c}}{{{_escape_latex(column.title)}}}" for column in table.columns]
+    heads = [
+        f"\\multicolumn{{{width}}}{{c}}{{{_escape_latex(column.title)}}}"
+        for column in table.columns
+    ]
     names = [_SHORT[name] for _ in table.columns for name in coefficients]
     lines = [
-        f"% {' '.join(make_caption(table, 'in bold italics', 'in bold').split())}".replace(UNDEFINED, "$\\dagger$"),
+        f"% {' '.join(make_caption(table, 'in bold italics', 'in bold').split())}".replace(
+            UNDEFINED, "$\\dagger$"
+        ),
         "% Needs \\usepackage{xcolor}.",
         f"\\begin{{tabular}}{{lrr{'r' * width * len(table.columns)}}}",
         "\\hline",
@@ -119,7 +149,10 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
         cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
-        lines.append(" & ".join([_escape_latex(row.name), rating, _escape_latex(row.queries), *cells]) + " \\\\")
+        lines.append(
+            " & ".join([_escape_latex(row.name), rating, _escape_latex(row.queries), *cells])
+            + " \\\\"
+        )
     lines += ["\\hline", "\\end{tabular}"]
     lines += [
         f"% $\\dagger$ {' '.join(f'{reason} ({_first_three(where)})'.split())}"

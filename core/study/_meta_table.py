@@ -29,7 +29,14 @@ from ..labels import (
     pairs_needed,
 )
 from ..measures import COVER, Correlation, Ties, bootstrap_intervals, parse_measure
-from ..records import Qrels, find_source, imported_leaderboards, judgment_sources, ranking_scores, source_judgments
+from ..records import (
+    Qrels,
+    find_source,
+    imported_leaderboards,
+    judgment_sources,
+    ranking_scores,
+    source_judgments,
+)
 from ..store import Project, as_act
 
 MIN_RATINGS = (1, 3, 4, 5)
@@ -44,9 +51,10 @@ class Row:
     """An evaluation method for systems.
 
     Args:
-        source: `exam` for grades, or the name of a source of judgments or of an imported leaderboard.
-        policy: its scoring settings. A label is relevant from `min_rating` on, a judgment from `min_judgment` on. The
-            other settings matter only for grades.
+        source: `exam` for grades, or the name of a source of judgments or of an imported
+            leaderboard.
+        policy: its scoring settings. A label is relevant from `min_rating` on, a judgment from
+            `min_judgment` on. The other settings matter only for grades.
     """
 
     source: str
@@ -55,10 +63,18 @@ class Row:
 
 @as_act("see boards")
 def list_methods(project: Project) -> list[str]:
-    """Return the possible methods: graders that have grades, sources of judgments, imported leaderboards."""
+    """Return the possible methods: graders that have grades, sources of judgments, imported
+    leaderboards.
+    """
     known = [grader.spec.name for grader in label_graders(project) if grader.grades]
     return list(
-        dict.fromkeys([*known, *judgment_sources(project), *(name for name, _ in imported_leaderboards(project))])
+        dict.fromkeys(
+            [
+                *known,
+                *judgment_sources(project),
+                *(name for name, _ in imported_leaderboards(project)),
+            ]
+        )
     )
 
 
@@ -74,9 +90,10 @@ def choose_rows(
     """Return the rows of a table: every named method by label rule, bank version and min rating.
 
     Args:
-        names: graders (`exam` is the default grader), sources of judgments, imported leaderboards; empty for all.
-        min_ratings: values from which a passage is relevant. Values beyond the scale of a method give a single row with
-            the top of the scale.
+        names: graders (`exam` is the default grader), sources of judgments, imported leaderboards;
+            empty for all.
+        min_ratings: values from which a passage is relevant. Values beyond the scale of a method
+            give a single row with the top of the scale.
         label_rules, bank_versions: used only for graders that ask questions.
         policy: the other settings of every row.
 
@@ -90,10 +107,16 @@ def choose_rows(
             rows.append(Row(name, policy))
         elif name in judged:
             top = max(
-                (value for values in source_judgments(project, name).values() for value in values.values()), default=1
+                (
+                    value
+                    for values in source_judgments(project, name).values()
+                    for value in values.values()
+                ),
+                default=1,
             )
             rows += [
-                Row(name, replace(policy, min_judgment=max(1, min(t, top)))) for t in _check_min_ratings(min_ratings)
+                Row(name, replace(policy, min_judgment=max(1, min(t, top))))
+                for t in _check_min_ratings(min_ratings)
             ]
         else:
             spec = find_grader(project, None if name == "exam" else name).spec
@@ -114,7 +137,8 @@ def _check_min_ratings(min_ratings: Sequence[int]) -> list[int]:
 
 
 def row_name(project: Project, row: Row) -> tuple[str, int | None]:
-    """Return the name of a row's method, and its min rating, which is None for an imported leaderboard.
+    """Return the name of a row's method, and its min rating, which is None for an imported
+    leaderboard.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -127,7 +151,9 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
         if row.policy.bank_version is not None:
             words.append(f"bank version {row.policy.bank_version}")
         return ", ".join(words), base.min_rating
-    return row.source, None if row.source in dict(imported_leaderboards(project)) else row.policy.min_judgment
+    return row.source, None if row.source in dict(
+        imported_leaderboards(project)
+    ) else row.policy.min_judgment
 
 
 def row_boards(
@@ -135,7 +161,8 @@ def row_boards(
 ) -> dict[str, Leaderboard | str]:
     """Return, by measure, a row's leaderboard, or a sentence that says why it cannot be made.
 
-    The leaderboards equal those of `leaderboard.leaderboard`, but all measures of the same qrels are scored at once.
+    The leaderboards equal those of `leaderboard.leaderboard`, but all measures of the same qrels
+    are scored at once.
 
     Args:
         measures: standard names of measures.
@@ -147,7 +174,9 @@ def row_boards(
     imported = dict(imported_leaderboards(project))
     policy, exam = row.policy, row.source == "exam"
     if row.source in imported:
-        return dict.fromkeys(measures, leaderboard(project, imported[row.source], row.source, policy))
+        return dict.fromkeys(
+            measures, leaderboard(project, imported[row.source], row.source, policy)
+        )
     qrels: Qrels
     if exam:
         base = basis(project, policy)
@@ -156,16 +185,24 @@ def row_boards(
         qrels, threshold = label_qrels(project, base), base.min_rating
         key: Hashable = base.key
     else:
-        qrels, threshold, key = source_judgments(project, row.source), policy.min_judgment, row.source
+        qrels, threshold, key = (
+            source_judgments(project, row.source),
+            policy.min_judgment,
+            row.source,
+        )
     boards_by_measure: dict[str, Leaderboard | str] = {}
-    trec = list(dict.fromkeys(measure for measure in measures if parse_measure(measure).takes_judgments))
+    trec = list(
+        dict.fromkeys(measure for measure in measures if parse_measure(measure).takes_judgments)
+    )
     scores: BatchScores = {}
     for binary in (False, True):
         batch = tuple(name for name in trec if parse_measure(name).family.binary is binary)
         place = (key, batch, threshold if binary else None)
         if batch and place not in memo:
             memo[place] = (
-                label_scores(project, base, batch) if exam else judged_scores(project, row.source, batch, threshold)
+                label_scores(project, base, batch)
+                if exam
+                else judged_scores(project, row.source, batch, threshold)
             )
         for run, by_measure in memo.get(place, {}).items():
             scores.setdefault(run, {}).update(by_measure)
@@ -175,9 +212,13 @@ def row_boards(
             queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
             systems = order_systems(per_query, queries, policy)
             pairs = pairs_needed(project, base, parse_measure(measure)) if exam else {}
-            boards_by_measure[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, **pairs)
+            boards_by_measure[measure] = Leaderboard(
+                measure, row.source, policy, systems, per_query, queries, **pairs
+            )
         elif exam:
-            boards_by_measure[measure] = leaderboard(project, measure, "exam", policy, with_ungraded=True)
+            boards_by_measure[measure] = leaderboard(
+                project, measure, "exam", policy, with_ungraded=True
+            )
         else:
             boards_by_measure[measure] = f"{measure} cannot be computed from judgments."
     return boards_by_measure
@@ -187,12 +228,15 @@ COEFFICIENTS = ("spearman", "kendall", "tau_ap")
 META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
 
 NEAR = 0.05
-"""Values that differ from the best value by at most this count as equally good (exam-plus-plus, section 5.1)."""
+"""Values that differ from the best value by at most this count as equally good (exam-plus-plus,
+section 5.1).
+"""
 
 POOR = 0.5
 """Coefficients below this count as poor (exam-plus-plus, table 3)."""
 
-# Published coefficients and leaderboards are rounded: .95 and .90 are .05 apart, though not in binary.
+# Published coefficients and leaderboards are rounded: .95 and .90 are .05 apart, though not in
+# binary.
 _SLACK = 1e-9
 
 Mark = Literal["best", "near", "plain", "poor", "undefined", "itself"]
@@ -224,8 +268,10 @@ class Cell:
         correlation: the coefficients, or why they are undefined.
         itself: whether the row's leaderboard is the official one, or comes from the same judgments.
         marks: the standing of each coefficient within its column.
-        intervals: 95 % interval over resampled queries by coefficient; None if undefined. Empty if not requested.
-        queries: the queries over which the two leaderboards are compared; None if the row has no leaderboard.
+        intervals: 95 % interval over resampled queries by coefficient; None if undefined. Empty if
+            not requested.
+        queries: the queries over which the two leaderboards are compared; None if the row has no
+            leaderboard.
     """
 
     measure: str
@@ -248,7 +294,8 @@ class TableRow:
     Args:
         name: name of the method, without the min rating.
         min_rating: the value from which a passage is relevant; None for an imported leaderboard.
-        needed, usable: number of pairs behind the labels, and of these with a rating; 0 if no grades are used.
+        needed, usable: number of pairs behind the labels, and of these with a rating; 0 if no
+            grades are used.
     """
 
     row: Row
@@ -260,18 +307,24 @@ class TableRow:
 
     @property
     def queries(self) -> str:
-        """The numbers of compared queries, such as `4 of 5 / 93`; several such texts if columns differ."""
-        return "; ".join(dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None))
+        """The numbers of compared queries, such as `4 of 5 / 93`; several such texts if columns
+        differ.
+        """
+        return "; ".join(
+            dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None)
+        )
 
 
 @dataclass(frozen=True)
 class MetaTable:
-    """Rank correlations of evaluation methods with an official leaderboard (exam-plus-plus, table 3).
+    """Rank correlations of evaluation methods with an official leaderboard (exam-plus-plus, table
+    3).
 
     Args:
         ties: how ties were treated.
         samples: number of resamples of the queries for intervals; 0 without intervals.
-        left_out: imported leaderboards that are not rows, because they share no system with an official leaderboard.
+        left_out: imported leaderboards that are not rows, because they share no system with an
+            official leaderboard.
     """
 
     columns: tuple[Column, ...]
@@ -304,14 +357,19 @@ class MetaTable:
                     "policy": row.row.policy.as_dict(),
                     "pairs": {"needed": row.needed, "usable": row.usable},
                     "cells": [
-                        {**vars(cell.correlation), "measure": cell.measure, "marks": cell.marks,
-                         "intervals": cell.intervals, "queries": cell.queries and cell.queries.as_dict()}
+                        {
+                            **vars(cell.correlation),
+                            "measure": cell.measure,
+                            "marks": cell.marks,
+                            "intervals": cell.intervals,
+                            "queries": cell.queries and cell.queries.as_dict(),
+                        }
                         for cell in row.cells
                     ],
                 }
                 for row in self.rows
             ],
-        }  # fmt: skip
+        }
 
 
 def full_name(row: TableRow) -> str:
@@ -339,10 +397,11 @@ def meta_table(
 
     Args:
         rows: the rows, as `choose_rows` returns them.
-        against: the official leaderboards, usually only one: sources of judgments or imported leaderboards.
+        against: the official leaderboards, usually only one: sources of judgments or imported
+            leaderboards.
         measures: measures of the rows' leaderboards.
-        against_measure: the official measure of every column. None means the measure of the column, or nDCG@10 if
-            judgments do not support it. An imported leaderboard has its own measure.
+        against_measure: the official measure of every column. None means the measure of the column,
+            or nDCG@10 if judgments do not support it. An imported leaderboard has its own measure.
         official: settings of the official leaderboard from judgments: `min_judgment` and `skipped`.
         ties, repeats, seed: as in `correlate_scores`.
         within_error: whether systems with overlapping error bars are tied, too; only with `random`.
@@ -351,24 +410,40 @@ def meta_table(
         report: called after each computed row with a table of the rows so far.
 
     Returns:
-        The table. In every column and coefficient, three kinds of values are marked: the best value, values within
+        The table. In every column and coefficient, three kinds of values are marked: the best
+            value, values within
         `NEAR` of it, and values below `POOR`. A row that is compared with itself is not marked.
 
     Raises:
-        InputError: a measure or source is unknown, there is nothing to rank, or options are incompatible.
+        InputError: a measure or source is unknown, there is nothing to rank, or options are
+            incompatible.
     """
     imported = dict(imported_leaderboards(project))
     if any(row.source not in imported for row in rows) and not ranking_scores(project):
         raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
     columns = _make_columns(project, rows, against, measures, against_measure, official)
-    key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
+    key = (
+        "meta",
+        tuple(rows),
+        columns,
+        official,
+        ties,
+        repeats,
+        within_error,
+        samples,
+        seed,
+        queries,
+    )
 
     def compute() -> MetaTable:
         memo: dict[Hashable, BatchScores] = {}
         wanted = list(dict.fromkeys(column.measure for column in columns))
         boards_against = {
             name: row_boards(
-                project, Row(name, official), [c.against_measure for c in columns if c.against == name], memo
+                project,
+                Row(name, official),
+                [c.against_measure for c in columns if c.against == name],
+                memo,
             )
             for name in dict.fromkeys(column.against for column in columns)
         }
@@ -381,14 +456,30 @@ def meta_table(
                 board = row_board[column.measure]
                 other = boards_against[column.against][column.against_measure]
                 if isinstance(other, str):
-                    raise InputError("measure-without-correlation", other, "Choose another official measure.")
+                    raise InputError(
+                        "measure-without-correlation", other, "Choose another official measure."
+                    )
                 cells.append(
-                    _make_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries)
+                    _make_cell(
+                        column.measure,
+                        board,
+                        other,
+                        ties,
+                        repeats,
+                        within_error,
+                        samples,
+                        seed,
+                        queries,
+                    )
                 )
             common = row.source not in imported or any(cell.correlation.systems for cell in cells)
-            known = next((board for board in row_board.values() if isinstance(board, Leaderboard)), None)
+            known = next(
+                (board for board in row_board.values() if isinstance(board, Leaderboard)), None
+            )
             pairs = (known.needed, known.usable) if known else (0, 0)
-            (drawn if common else apart).append(TableRow(row, *row_name(project, row), *pairs, tuple(cells)))
+            (drawn if common else apart).append(
+                TableRow(row, *row_name(project, row), *pairs, tuple(cells))
+            )
             report(MetaTable(columns, tuple(_mark_rows(drawn or apart)), ties, samples))
         # If all rows were left out, they are shown, because their cells give the reasons.
         left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
@@ -418,7 +509,9 @@ def cell_comparison(
     against = Row(column.against, official)
     other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
     if isinstance(board, str) or isinstance(other, str):
-        raise InputError("measure-without-correlation", f"{board if isinstance(board, str) else other}")
+        raise InputError(
+            "measure-without-correlation", f"{board if isinstance(board, str) else other}"
+        )
     return compare_boards(board, other, queries, ties)
 
 
@@ -441,7 +534,9 @@ def _make_columns(
         if only_imported and name in imported:
             # An imported leaderboard has one measure of its own, so it gets a single column.
             alike = [imported.get(each) for each in officials].count(imported[name]) > 1
-            columns.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
+            columns.append(
+                Column(imported[name], name, imported[name], name if alike else imported[name])
+            )
             continue
         for measure in names:
             own = measure if parse_measure(measure).takes_judgments else DEFAULT_MEASURE
@@ -449,7 +544,9 @@ def _make_columns(
             columns.append(Column(measure, name, imported.get(name, fixed or own), title))
     if not columns:
         raise InputError(
-            "table-without-columns", "The table has no columns.", "Give a measure and an official leaderboard."
+            "table-without-columns",
+            "The table has no columns.",
+            "Give a measure and an official leaderboard.",
         )
     return tuple(dict.fromkeys(columns))
 
@@ -467,13 +564,18 @@ def _make_cell(
 ) -> Cell:
     if isinstance(board, str):
         return Cell(measure, Correlation(0, None, None, None, None, ties, board), False, {}, {})
-    # Published files include the official ranks, so a leaderboard under another name may be the same.
-    itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
+    # Published files include the official ranks, so a leaderboard under another name may be the
+    # same.
+    itself = board.source == official.source or (
+        board.source != "exam" and board.scores == official.scores
+    )
     made = compare_boards(board, official, queries, ties, repeats, seed, within_error)
     intervals: dict[str, tuple[float, float] | None] = {}
     if samples and not made.correlation.undefined:
         fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
-        intervals = bootstrap_intervals(made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped)
+        intervals = bootstrap_intervals(
+            made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped
+        )
     return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
 
 
@@ -487,7 +589,12 @@ def _mark_rows(rows: Sequence[TableRow]) -> Iterator[TableRow]:
                     best[at, name] = max(value, best.get((at, name), -1.0))
     for row in rows:
         cells = [
-            replace(cell, marks={name: _mark_of_cell(cell, name, best.get((at, name))) for name in COEFFICIENTS})
+            replace(
+                cell,
+                marks={
+                    name: _mark_of_cell(cell, name, best.get((at, name))) for name in COEFFICIENTS
+                },
+            )
             for at, cell in enumerate(row.cells)
         ]
         yield replace(row, cells=tuple(cells))

@@ -40,7 +40,14 @@ from ..text import how_many
 from ..types import Question
 
 Verdict = Literal[
-    "separates the top", "separates lower down", "universal", "hard", "redundant", "unclear", "not graded", "no systems"
+    "separates the top",
+    "separates lower down",
+    "universal",
+    "hard",
+    "redundant",
+    "unclear",
+    "not graded",
+    "no systems",
 ]
 
 UNIVERSAL = 0.8
@@ -50,14 +57,20 @@ HARD = 0.1
 WEAK = 0.1
 ALIKE = 0.9
 FEWEST_EACH = 3
-"""Two questions are compared only if at least this many systems answer each, and at least as many do not."""
+"""Two questions are compared only if at least this many systems answer each, and at least as many
+do not.
+"""
 
 MEANINGS: dict[Verdict, str] = {
     "separates the top": "at most half of the systems answer the question, mostly good ones",
-    "separates lower down": "more than half of the systems answer the question, so it separates the weaker ones",
+    "separates lower down": (
+        "more than half of the systems answer the question, so it separates the weaker ones"
+    ),
     "universal": "over 80% of the systems answer the question, so it separates few of them",
     "hard": "under 10% of the systems answer the question, so it changes few scores",
-    "redundant": "the same systems answer an earlier question of the query (correlation .9 or more)",
+    "redundant": (
+        "the same systems answer an earlier question of the query (correlation .9 or more)"
+    ),
     "unclear": "weak systems answer the question as often as good ones (correlation below .1)",
     "not graded": "no system has a usable grade for the question",
     "no systems": "the project has no runs",
@@ -75,19 +88,23 @@ SUGGESTIONS: dict[Verdict, str] = {
 
 
 def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
-    """Return the verdict on each question of one query, by the rules of `docs/how-to/curate-questions.md`.
+    """Return the verdict on each question of one query, by the rules of
+    `docs/how-to/curate-questions.md`.
 
     Args:
-        answers: systems x questions of positive weight, in their order: 1 answered at the min rating, 0 not answered,
-            NaN without a usable grade.
+        answers: systems x questions of positive weight, in their order: 1 answered at the min
+            rating, 0 not answered, NaN without a usable grade.
 
     Returns:
-        For each question, its verdict, and for a redundant question the column of the earlier question that it repeats.
+        For each question, its verdict, and for a redundant question the column of the earlier
+            question that it repeats.
     """
     alike, rest = _phi_coefficients(answers) >= ALIKE, item_rest(answers)
     verdicts: list[tuple[Verdict, int | None]] = []
     for i, known_share in enumerate(answer_shares(answers)):
-        same = next((other for other in range(i) if alike[i, other] and verdicts[other][1] is None), None)
+        same = next(
+            (other for other in range(i) if alike[i, other] and verdicts[other][1] is None), None
+        )
         share = -1.0 if known_share is None else known_share
         rules: list[tuple[bool, Verdict]] = [
             (len(answers) == 0, "no systems"),
@@ -105,13 +122,19 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
 
 
 def answer_shares(answers: Array) -> list[float | None]:
-    """Return, by question, the share of the examinees with a usable grade that answer it; None without examinees."""
+    """Return, by question, the share of the examinees with a usable grade that answer it; None
+    without examinees.
+    """
     known = (~np.isnan(answers)).sum(axis=0)
-    return [float(right / n) if n else None for right, n in zip(np.nansum(answers, axis=0), known, strict=True)]
+    return [
+        float(right / n) if n else None
+        for right, n in zip(np.nansum(answers, axis=0), known, strict=True)
+    ]
 
 
 def _phi_coefficients(answers: Array) -> Array:
-    """Return the phi coefficient of every two questions over the systems with usable grades for both.
+    """Return the phi coefficient of every two questions over the systems with usable grades for
+    both.
 
     It is 0 if fewer than `FEWEST_EACH` systems answer, or do not answer, either question.
     """
@@ -132,14 +155,16 @@ class QuestionDiagnosis:
 
     Args:
         graded: share of the pool with a grade for the question, 0 to 1.
-        answered: share of the graded pool that answers the question at the min rating; None without grades.
-        non_relevant: share of the passages that answer the question and are judged non-relevant, among all judged
-            passages that answer it; None without such passages.
-        only_here: share of the query's judged relevant passages that answer only this question; None without relevant
-            passages.
-        systems: share of the systems that answer the question down to the cutoff, among the systems with a usable grade
-            for it; None without such systems.
-        verdict: how the question separates systems, see `question_verdicts`; None for an "avoid" question.
+        answered: share of the graded pool that answers the question at the min rating; None without
+            grades.
+        non_relevant: share of the passages that answer the question and are judged non-relevant,
+            among all judged passages that answer it; None without such passages.
+        only_here: share of the query's judged relevant passages that answer only this question;
+            None without relevant passages.
+        systems: share of the systems that answer the question down to the cutoff, among the systems
+            with a usable grade for it; None without such systems.
+        verdict: how the question separates systems, see `question_verdicts`; None for an "avoid"
+            question.
     """
 
     question_id: str
@@ -177,13 +202,18 @@ class QueryDiagnosis:
 
 
 def diagnose_questions(
-    project: Project, policy: Policy, query_id: str, questions: Sequence[Question], source: str | None
+    project: Project,
+    policy: Policy,
+    query_id: str,
+    questions: Sequence[Question],
+    source: str | None,
 ) -> QueryDiagnosis:
     """Return statistics of the questions of one query, saved or not.
 
     Args:
         questions: all questions of the query, as saved or edited.
-        source: source of the judgments; None for no judgments. Passages are relevant from `policy.min_judgment` on.
+        source: source of the judgments; None for no judgments. Passages are relevant from
+            `policy.min_judgment` on.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -191,19 +221,25 @@ def diagnose_questions(
     base = basis(project, policy)
     saved = asked_questions(project, base.version, query_id)
     ratings = ratings_beside(project, base, query_id, saved, questions)
-    active = [question for question in gradable_questions(questions, base.grader) if question.weight != 0]
+    active = [
+        question for question in gradable_questions(questions, base.grader) if question.weight != 0
+    ]
     known = ratings.of(active)
     answers = known >= base.min_rating
     judged = source_judgments(project, source).get(query_id, {}) if source else {}
     has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
-    enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)
+    enough = np.array(
+        [judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool
+    )
     relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
     answered_by = _answers_of_systems(project, ratings, query_id, policy, known, answers)
     shares = answer_shares(answered_by)
     positive = np.array([question.weight > 0 for question in active], bool)
     others = answers[:, positive].sum(axis=1)
     told = question_verdicts(answered_by[:, positive])
-    verdicts = dict(zip(np.flatnonzero(positive).tolist(), (verdict for verdict, _ in told), strict=True))
+    verdicts = dict(
+        zip(np.flatnonzero(positive).tolist(), (verdict for verdict, _ in told), strict=True)
+    )
     diagnoses = {}
     for column, question in enumerate(active):
         answered = answers[:, column]
@@ -219,7 +255,10 @@ def diagnose_questions(
             verdict=verdicts.get(column),
         )
     strays = [
-        StrayAnswer(question, [ratings.passage_ids[row] for row in np.flatnonzero(answers[:, column] & non_relevant)])
+        StrayAnswer(
+            question,
+            [ratings.passage_ids[row] for row in np.flatnonzero(answers[:, column] & non_relevant)],
+        )
         for column, question in enumerate(active)
         if (answers[:, column] & non_relevant).any()
     ]
@@ -228,7 +267,9 @@ def diagnose_questions(
     return QueryDiagnosis(
         diagnoses,
         sorted(strays, key=lambda stray: -len(stray.passages)),
-        sorted((ratings.passage_ids[row] for row in uncovered), key=lambda passage: -judged[passage]),
+        sorted(
+            (ratings.passage_ids[row] for row in uncovered), key=lambda passage: -judged[passage]
+        ),
         int((relevant & graded_somewhere).sum()),
     )
 
@@ -241,15 +282,21 @@ def _answers_of_systems(
     known: Ratings,
     answers: Flags,
 ) -> Array:
-    """Return, systems x questions, whether the system answers the question down to the cutoff: 1, 0, or NaN without a
-    usable grade."""
+    """Return, systems x questions, whether the system answers the question down to the cutoff: 1,
+    0, or NaN without a usable grade."""
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
     runs = [by_query.get(query_id) for by_query in ranking_scores(project).values()]
     matrix = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
     for row, scores in enumerate(runs):
         if scores is not None:
-            top = [row_of[passage] for passage in trec_order(scores, policy.cutoff) if passage in row_of]
-            matrix[row] = np.where((known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan)
+            top = [
+                row_of[passage]
+                for passage in trec_order(scores, policy.cutoff)
+                if passage in row_of
+            ]
+            matrix[row] = np.where(
+                (known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan
+            )
     # If no system has a grade for a question, systems that skipped the query have no value either.
     ranked = [row for row, scores in enumerate(runs) if scores is not None]
     matrix[:, np.isnan(matrix[ranked]).all(axis=0)] = np.nan
@@ -271,7 +318,9 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
     counts = Counter[Verdict | None]()
     for query in query_overviews(project):
         questions = bank_questions(project, base.version, query.query_id)
-        diagnosed = diagnose_questions(project, policy, query.query_id, questions, source).questions.values()
+        diagnosed = diagnose_questions(
+            project, policy, query.query_id, questions, source
+        ).questions.values()
         counts.update(diagnosis.verdict for diagnosis in diagnosed)
     return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
 
@@ -280,7 +329,8 @@ Examinees = Literal["systems", "passages"]
 
 TOP = 0.25
 """Share of the examinees, best abilities first, that are the top."""
-# Digits of abilities; later ones depend on where the optimizer stops, so rounding makes equal abilities equal.
+# Digits of abilities; later ones depend on where the optimizer stops, so rounding makes equal
+# abilities equal.
 _DIGITS = 3
 
 
@@ -291,12 +341,13 @@ class QuestionWorth:
     Args:
         examinees: number of examinees with a usable grade for the question.
         answered: share of these that answer it at the min rating; None without such examinees.
-        discrimination, difficulty: parameters of the model; the difficulty is for the min rating. None if all or no
-            examinees answer the question.
-        at_top, overall: mean information at the abilities of the top quarter, and of all examinees. None if all or no
-            examinees answer the question.
+        discrimination, difficulty: parameters of the model; the difficulty is for the min rating.
+            None if all or no examinees answer the question.
+        at_top, overall: mean information at the abilities of the top quarter, and of all examinees.
+            None if all or no examinees answer the question.
         verdict: how the question separates systems, see `question_verdicts`.
-        alike: for a redundant question, the id of the earlier question of the same query that it repeats.
+        alike: for a redundant question, the id of the earlier question of the same query that it
+            repeats.
         suggestion: proposed change of the question's weight, as a phrase.
     """
 
@@ -317,7 +368,8 @@ class QuestionWorth:
 
 @dataclass(frozen=True)
 class BankWorth:
-    """Statistics of a bank's questions with systems as examinees, or of a query's questions with its passages.
+    """Statistics of a bank's questions with systems as examinees, or of a query's questions with
+    its passages.
 
     Args:
         abilities: ability by examinee, best first, relative to the mean of all examinees.
@@ -335,7 +387,9 @@ class BankWorth:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Answers of examinees to questions: examinees, questions, and a table with NaN for unknown answers."""
+    """Answers of examinees to questions: examinees, questions, and a table with NaN for unknown
+    answers.
+    """
 
     examinees: list[str]
     items: list[tuple[str, str, str, float]]
@@ -346,20 +400,22 @@ class _Asked:
 def bank_worth(
     project: Project, policy: Policy, query_id: str | None = None, examinees: Examinees = "systems"
 ) -> BankWorth:
-    """Return statistics of each active question of positive weight, with systems or passages as examinees.
+    """Return statistics of each active question of positive weight, with systems or passages as
+    examinees.
 
-    A system answers a question if one of its top k passages answers it at the min rating. The model is 2PL, with a
-    joint fit of abilities and questions. A passage answers a question at the level of its rating. The model is the
-    graded response model, with abilities integrated out. Answers without a usable grade are missing. If a system
-    skipped a query, its answers count as 0 or as missing, as the policy states.
+    A system answers a question if one of its top k passages answers it at the min rating. The model
+    is 2PL, with a joint fit of abilities and questions. A passage answers a question at the level
+    of its rating. The model is the graded response model, with abilities integrated out. Answers
+    without a usable grade are missing. If a system skipped a query, its answers count as 0 or as
+    missing, as the policy states.
 
     Args:
         query_id: restricts the questions to this query; needed for passages.
         examinees: `systems` or `passages`.
 
     Raises:
-        InputError: the grader, version or query is unknown; the grader grades whole queries; passages are requested for
-            all queries; or there are too few answers.
+        InputError: the grader, version or query is unknown; the grader grades whole queries;
+            passages are requested for all queries; or there are too few answers.
     """
     base = basis(project, policy)
     if base.grader.spec.method == "direct":
@@ -372,7 +428,9 @@ def bank_worth(
         find_query(project, query_id)
     if examinees == "passages":
         if query_id is None:
-            raise InputError("option-missing", "Analysing passages needs a query.", "Give --query Q.")
+            raise InputError(
+                "option-missing", "Analysing passages needs a query.", "Give --query Q."
+            )
         return _of_passages(project, base, query_id)
     return project.cached(
         ("bank worth", base.key, policy, query_id, readable_texts(project)),
@@ -393,13 +451,22 @@ def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWort
     theta, items = analysis.fit.theta, analysis.fit.items
     told_by = answer_information(theta, items)
     return _make_worth(
-        "systems", asked, _verdicts_by_question(asked), theta, told_by, items.d, items.b, analysis.remarks
+        "systems",
+        asked,
+        _verdicts_by_question(asked),
+        theta,
+        told_by,
+        items.d,
+        items.b,
+        analysis.remarks,
     )
 
 
 def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     questions = [
-        q for q in gradable_questions(bank_questions(project, base.version, query_id), base.grader) if q.weight > 0
+        q
+        for q in gradable_questions(bank_questions(project, base.version, query_id), base.grader)
+        if q.weight > 0
     ]
     ratings = load_ratings(project, base, query_id, questions)
     known = ratings.of(questions)
@@ -418,13 +485,15 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
         else []
     )
     verdicts = _verdicts_by_question(_read_systems(project, base, query_id))
-    return _make_worth("passages", asked, verdicts, fitted.theta, informative, fitted.items.d, difficulty, few)
+    return _make_worth(
+        "passages", asked, verdicts, fitted.theta, informative, fitted.items.d, difficulty, few
+    )
 
 
 def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
     rows = project.rows(
-        "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable FROM"
-        f" {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
+        "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable"
+        f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN bank_at($version) r USING (question_key)"
         f" JOIN {readable_texts(project)} t USING (text_key) JOIN questions USING (question_key)"
         " WHERE w > 0 AND ($query IS NULL OR query_id = $query)"
@@ -432,7 +501,11 @@ def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked
         base.parameters | {"cutoff": base.policy.cutoff, "query": query_id},
     )
     systems = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
-    items = list(dict.fromkeys((query, question, text, weight) for _, query, question, text, weight, _, _ in rows))
+    items = list(
+        dict.fromkeys(
+            (query, question, text, weight) for _, query, question, text, weight, _, _ in rows
+        )
+    )
     at_item = {(query, question): i for i, (query, question, _, _) in enumerate(items)}
     at_system = {name: i for i, name in enumerate(systems)}
     skipped = 0.0 if base.policy.skipped == "zero" else np.nan
@@ -450,7 +523,9 @@ def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked
 def _refuse_ungraded(asked: _Asked) -> _Asked:
     if np.isnan(asked.answers).all():
         raise InputError(
-            "nothing-graded", "No question has a usable grade yet.", "Grade passages first: exam grade --grader NAME."
+            "nothing-graded",
+            "No question has a usable grade yet.",
+            "Grade passages first: exam grade --grader NAME.",
         )
     return asked
 
@@ -465,7 +540,9 @@ def _verdicts_by_question(asked: _Asked) -> _Verdicts:
     for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
         members = list(of_query)
         ids = [asked.items[i][1] for i in members]
-        for question_id, (verdict, same) in zip(ids, question_verdicts(asked.answers[:, members]), strict=True):
+        for question_id, (verdict, same) in zip(
+            ids, question_verdicts(asked.answers[:, members]), strict=True
+        ):
             verdicts[query_id, question_id] = verdict, None if same is None else ids[same]
     return verdicts
 

@@ -1,4 +1,6 @@
-"""Retriever selection: accuracy of a grader, and whether its leaderboards choose the same system as judgments."""
+"""Retriever selection: accuracy of a grader, and whether its leaderboards choose the same system as
+judgments.
+"""
 
 from __future__ import annotations
 
@@ -61,19 +63,24 @@ class Classification:
 
     @property
     def precision(self) -> float | None:
-        """Share of the passages labelled relevant that are relevant; None without passages labelled relevant."""
+        """Share of the passages labelled relevant that are relevant; None without passages labelled
+        relevant.
+        """
         return _ratio_or_none(self.true_positive, self.true_positive + self.false_positive)
 
     @property
     def recall(self) -> float | None:
-        """Share of the relevant passages that are labelled relevant; None without relevant passages."""
+        """Share of the relevant passages that are labelled relevant; None without relevant
+        passages.
+        """
         return _ratio_or_none(self.true_positive, self.true_positive + self.false_negative)
 
     @property
     def f1(self) -> float | None:
         """F1, the harmonic mean of precision and recall: 2 TP / (2 TP + FP + FN)."""
         return _ratio_or_none(
-            2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative
+            2 * self.true_positive,
+            2 * self.true_positive + self.false_positive + self.false_negative,
         )
 
     @property
@@ -110,9 +117,11 @@ class VerdictCounts:
 
     @property
     def shares(self) -> dict[str, float | None]:
-        """Shares of yes, no and unreadable among the graded passages; None without graded passages."""
+        """Shares of yes, no and unreadable among graded passages; None without graded ones."""
         asked = self.yes + self.no + self.unreadable
-        return {name: _ratio_or_none(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
+        return {
+            name: _ratio_or_none(getattr(self, name), asked) for name in ("yes", "no", "unreadable")
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts and shares as plain values."""
@@ -124,8 +133,8 @@ class MeasureChoice:
     """One measure on both leaderboards.
 
     Args:
-        judge, truth: scores by the grader's labels and by the judgments, by run, for the runs that both leaderboards
-            have.
+        judge, truth: scores by the grader's labels and by the judgments, by run, for the runs that
+            both leaderboards have.
         best_by_judge, best_by_truth: the runs with the greatest score; several if they are tied.
         pearson: None if one of the leaderboards is constant.
     """
@@ -150,14 +159,16 @@ class Selection:
     Args:
         overall: confusion counts over the distinct passages in the top k of any run.
         per_run: confusion counts over the top k of each run.
-        retriever: by run, its precision in the top k by the grader's labels, and by the judgments; None if no value is
-            known.
+        retriever: by run, its precision in the top k by the grader's labels, and by the judgments;
+            None if no value is known.
         choices: the choices by each measure.
-        pearson: correlation over all measures and systems, each measure standardised; None if and only if undefined.
+        pearson: correlation over all measures and systems, each measure standardised; None if and
+            only if undefined.
         undefined: why the correlation is undefined.
         verdicts: the grader's results, including unreadable results.
         unreadable_no: whether unreadable results count as no in all other fields.
-        queries: the queries over which the leaderboards of the grader and of the judgments are compared.
+        queries: the queries over which the leaderboards of the grader and of the judgments are
+            compared.
     """
 
     grader: str
@@ -184,9 +195,12 @@ class Selection:
             "overall": self.overall.as_dict(),
             "per_run": {run: found.as_dict() for run, found in self.per_run.items()},
             "retriever_precision": {
-                run: {"judge": judge, "truth": truth} for run, (judge, truth) in self.retriever.items()
+                run: {"judge": judge, "truth": truth}
+                for run, (judge, truth) in self.retriever.items()
             },
-            "measures": [{**asdict(choice), "same_choice": choice.same_choice} for choice in self.choices],
+            "measures": [
+                {**asdict(choice), "same_choice": choice.same_choice} for choice in self.choices
+            ],
             "pearson": self.pearson,
             "undefined": self.undefined,
             "verdicts": self.verdicts.as_dict(),
@@ -207,24 +221,28 @@ def compare_selection(
 ) -> Selection:
     """Compare a grader's labels with judgments for the selection of a retriever.
 
-    A passage is relevant for the grader if its label is at least the policy's min rating. It is relevant in truth if
-    its judgment is at least the policy's min judgment. Only passages in the runs' top k with both values are compared.
+    A passage is relevant for the grader if its label is at least the policy's min rating. It is
+    relevant in truth if its judgment is at least the policy's min judgment. Only passages in the
+    runs' top k with both values are compared.
 
-    Source: llm-judge-retriever-selection, "Do LLMs know what is relevant?" and "Correlation of Information".
+    Source: llm-judge-retriever-selection, "Do LLMs know what is relevant?" and "Correlation of
+    Information".
 
     Args:
         against: name of a source of judgments.
         policy: names the grader.
         top_k: number of passages of each run and query to use.
         measures: measures of labels for both leaderboards.
-        unjudged_zero: whether a passage without a judgment is non-relevant in truth. This fits judgments that list only
-            relevant passages, as in the source. Otherwise such a passage is left out and counted.
-        unreadable_no: whether a passage with an unreadable result is non-relevant for the grader (label 0), in the
-            classification and on leaderboards. Otherwise it has no label.
+        unjudged_zero: whether a passage without a judgment is non-relevant in truth. This fits
+            judgments that list only relevant passages, as in the source. Otherwise such a passage
+            is left out and counted.
+        unreadable_no: whether a passage with an unreadable result is non-relevant for the grader
+            (label 0), in the classification and on leaderboards. Otherwise it has no label.
         queries: the queries over which the leaderboards are compared; see `labels.align_boards`.
 
     Raises:
-        InputError: the source, grader or a measure is unknown, nothing is graded, or the depth is below 1.
+        InputError: the source, grader or a measure is unknown, nothing is graded, or the depth is
+            below 1.
     """
     if top_k < 1:
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
@@ -238,12 +256,14 @@ def compare_selection(
         )
     qrels = label_qrels(project, base)
     failed = project.rows(
-        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)",
+        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)})"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)",
         base.parameters,
     )
     # Graded, but without a label.
-    unreadable = {(query, passage) for query, passage in failed if passage not in qrels.get(query, {})}
+    unreadable = {
+        (query, passage) for query, passage in failed if passage not in qrels.get(query, {})
+    }
     judged_relevant = _relevant_flags(qrels, base.min_rating)
     if unreadable_no:
         qrels = _with_zeros(qrels, unreadable)
@@ -276,7 +296,10 @@ def compare_selection(
         base.policy,
         classify_pairs(looked_at, by_judge, in_truth),
         {run: classify_pairs(found, by_judge, in_truth) for run, found in tops.items()},
-        {run: (_relevant_share(found, by_judge), _relevant_share(found, in_truth)) for run, found in tops.items()},
+        {
+            run: (_relevant_share(found, by_judge), _relevant_share(found, in_truth))
+            for run, found in tops.items()
+        },
         choices,
         pearson,
         undefined,
@@ -288,7 +311,9 @@ def compare_selection(
 
 def _relevant_flags(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
     return {
-        (query, passage): label >= threshold for query, labels in qrels.items() for passage, label in labels.items()
+        (query, passage): label >= threshold
+        for query, labels in qrels.items()
+        for passage, label in labels.items()
     }
 
 
@@ -304,7 +329,12 @@ def _count_verdicts(
 ) -> VerdictCounts:
     verdicts = [judged_relevant[pair] for pair in looked_at if pair in judged_relevant]
     failed = len(looked_at & unreadable)
-    return VerdictCounts(sum(verdicts), len(verdicts) - sum(verdicts), failed, len(looked_at) - len(verdicts) - failed)
+    return VerdictCounts(
+        sum(verdicts),
+        len(verdicts) - sum(verdicts),
+        failed,
+        len(looked_at) - len(verdicts) - failed,
+    )
 
 
 def classify_pairs(
@@ -330,17 +360,20 @@ def classify_pairs(
 def standardised_pearson(
     measures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]],
 ) -> tuple[float | None, str | None]:
-    """Return the Pearson correlation over all measures and systems, each measure standardised on each side.
+    """Return the Pearson correlation over all measures and systems, each measure standardised on
+    each side.
 
-    To standardise a measure, its mean over the systems is subtracted, and the result is divided by its standard
-    deviation over the systems. Otherwise the correlation would mostly show that P is smaller than Success on both
-    sides. Source: llm-judge-retriever-selection, "Correlation of Information".
+    To standardise a measure, its mean over the systems is subtracted, and the result is divided by
+    its standard deviation over the systems. Otherwise the correlation would mostly show that P is
+    smaller than Success on both sides. Source: llm-judge-retriever-selection, "Correlation of
+    Information".
 
     Args:
         measures: for each measure, score by run on both sides: by the grader, and in truth.
 
     Returns:
-        (correlation, None), or (None, why it is undefined). A measure that is constant on either side is left out.
+        (correlation, None), or (None, why it is undefined). A measure that is constant on either
+            side is left out.
     """
     left: list[float] = []
     right: list[float] = []
@@ -361,7 +394,9 @@ def standardised_pearson(
 def _make_choice(judge: Leaderboard, truth: Leaderboard) -> MeasureChoice:
     runs = [run for run in judge.scores if run in truth.scores]
     x, y = ({run: board.scores[run] for run in runs} for board in (judge, truth))
-    return MeasureChoice(judge.measure, x, y, _best_runs(x), _best_runs(y), standardised_pearson([(x, y)])[0])
+    return MeasureChoice(
+        judge.measure, x, y, _best_runs(x), _best_runs(y), standardised_pearson([(x, y)])[0]
+    )
 
 
 def _best_runs(scores: Mapping[str, float]) -> list[str]:
@@ -370,7 +405,11 @@ def _best_runs(scores: Mapping[str, float]) -> list[str]:
 
 
 def _top_pairs(ranking: Mapping[str, Mapping[str, float]], depth: int) -> Pairs:
-    return {(query, passage) for query, scores in ranking.items() for passage in trec_order(scores, depth)}
+    return {
+        (query, passage)
+        for query, scores in ranking.items()
+        for passage in trec_order(scores, depth)
+    }
 
 
 def _relevant_share(pairs: Pairs, relevant: Mapping[tuple[str, str], bool]) -> float | None:

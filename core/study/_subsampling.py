@@ -1,6 +1,7 @@
 """Subsampling: how a leaderboard changes if it has fewer queries, or fewer questions per query.
 
-Source of the idea: Voorhees and Buckley, The Effect of Topic Set Size on Retrieval Experiment Error, SIGIR 2002.
+Source of the idea: Voorhees and Buckley, The Effect of Topic Set Size on Retrieval Experiment
+Error, SIGIR 2002.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ from ..store import Project, as_act
 from ._system_significance import score_table
 
 QUERY_SAMPLES, QUESTION_SAMPLES = 30, 5
-"""Number of samples of each size. Samples of questions are slower, because every label is computed again."""
+"""Number of samples of each size. Samples of questions are slower, because every label is computed
+again.
+"""
 SIZES = 8
 FEWEST_QUERIES = 5
 """A paired test over fewer queries hardly ever separates systems."""
 ENOUGH = 0.9
 """Kendall's tau with the whole leaderboard from which the order counts as kept."""
 SAMPLE_LIMITS = (
-    "Kendall compares samples with the leaderboard of all questions, which is optimistic, and not with judgments. Few"
-    " questions can keep the order and still disagree with assessors."
+    "Kendall compares samples with the leaderboard of all questions, which is optimistic, and not"
+    " with judgments. Few questions can keep the order and still disagree with assessors."
 )
 
 
@@ -46,8 +49,8 @@ class SampleSize:
 
     Args:
         count: number of queries, or of questions per query.
-        separable: median over pairs of systems of the smallest difference that the paired t test separates, averaged
-            over the samples; None if no pair can be tested.
+        separable: median over pairs of systems of the smallest difference that the paired t test
+            separates, averaged over the samples; None if no pair can be tested.
         kendall: mean of Kendall's tau-b with the whole leaderboard; None if it is undefined.
         low, high: least and greatest of these coefficients.
     """
@@ -61,10 +64,12 @@ class SampleSize:
 
 @as_act("see boards")
 def sample_queries(project: Project, board: Leaderboard) -> list[SampleSize]:
-    """Return the effect of fewer queries on a leaderboard, by rising number; the last entry is the whole leaderboard.
+    """Return the effect of fewer queries on a leaderboard, by rising number; the last entry is the
+    whole leaderboard.
 
     Returns:
-        An empty list for a leaderboard without scores by query, or with fewer than `FEWEST_QUERIES` queries.
+        An empty list for a leaderboard without scores by query, or with fewer than `FEWEST_QUERIES`
+            queries.
     """
     queries = board.query_ids
     if not board.per_query or len(queries) < FEWEST_QUERIES:
@@ -75,18 +80,27 @@ def sample_queries(project: Project, board: Leaderboard) -> list[SampleSize]:
         sizes = []
         for count in _sample_sizes(FEWEST_QUERIES, len(queries)):
             times = QUERY_SAMPLES if count < len(queries) else 1
-            samples = [board_over(board, rng.choice(queries, count, replace=False).tolist()) for _ in range(times)]
+            samples = [
+                board_over(board, rng.choice(queries, count, replace=False).tolist())
+                for _ in range(times)
+            ]
             sizes.append(_summarise_size(count, samples, board))
         return sizes
 
-    return project.cached(("sampled queries", board.measure, board.source, board.policy, tuple(queries)), compute)
+    return project.cached(
+        ("sampled queries", board.measure, board.source, board.policy, tuple(queries)), compute
+    )
 
 
 @as_act("see boards")
 def sample_questions(
-    project: Project, measure: str, policy: Policy, report: Callable[[float], None] = lambda share: None
+    project: Project,
+    measure: str,
+    policy: Policy,
+    report: Callable[[float], None] = lambda share: None,
 ) -> list[SampleSize]:
-    """Return the effect of fewer questions per query, by rising number; the last entry is the whole leaderboard.
+    """Return the effect of fewer questions per query, by rising number; the last entry is the whole
+    leaderboard.
 
     A query with fewer questions keeps all of them.
 
@@ -94,7 +108,8 @@ def sample_questions(
         report: receives the finished share of the work, between 0 and 1.
 
     Returns:
-        An empty list if scores do not come from questions of single queries, or if no query has two questions.
+        An empty list if scores do not come from questions of single queries, or if no query has two
+            questions.
 
     Raises:
         InputError: the leaderboard cannot be made.
@@ -106,27 +121,40 @@ def sample_questions(
 
     def compute() -> list[SampleSize]:
         asked = {
-            query: gradable_questions(asked_questions(project, base.version, query, {}), base.grader)
+            query: gradable_questions(
+                asked_questions(project, base.version, query, {}), base.grader
+            )
             for query in board.query_ids
         }
         most = max(map(len, asked.values()), default=0)
         sizes = [count for count in _sample_sizes(1, most) if count < most]
-        samples = {(count, turn): dict[str, dict[str, float]]() for count in sizes for turn in range(QUESTION_SAMPLES)}
+        samples = {
+            (count, turn): dict[str, dict[str, float]]()
+            for count in sizes
+            for turn in range(QUESTION_SAMPLES)
+        }
         rng = np.random.default_rng(0)
         for done, (query, questions) in enumerate(asked.items()):
             report(done / len(asked))
             known = load_ratings(project, base, query, questions)
             for (count, _), scores in samples.items():
                 if count >= len(questions):
-                    scores[query] = {run: of_run[query] for run, of_run in board.per_query.items() if query in of_run}
+                    scores[query] = {
+                        run: of_run[query]
+                        for run, of_run in board.per_query.items()
+                        if query in of_run
+                    }
                     continue
-                some = [questions[at] for at in sorted(rng.choice(len(questions), count, replace=False))]
+                some = [
+                    questions[at] for at in sorted(rng.choice(len(questions), count, replace=False))
+                ]
                 query_score = query_scores(project, base, wanted.name, known, some, known.of(some))
                 if query_score is not None:
                     scores[query] = query_score
         drawn = {key: _board_of_scores(board, scores) for key, scores in samples.items()}
         points = [
-            _summarise_size(count, [drawn[count, turn] for turn in range(QUESTION_SAMPLES)], board) for count in sizes
+            _summarise_size(count, [drawn[count, turn] for turn in range(QUESTION_SAMPLES)], board)
+            for count in sizes
         ]
         return [*points, _summarise_size(most, [board], board)] if points else []
 
@@ -134,11 +162,18 @@ def sample_questions(
 
 
 def _sample_sizes(fewest: int, most: int) -> list[int]:
-    return sorted(set(np.geomspace(fewest, most, SIZES).round().astype(int).tolist())) if most >= fewest else []
+    return (
+        sorted(set(np.geomspace(fewest, most, SIZES).round().astype(int).tolist()))
+        if most >= fewest
+        else []
+    )
 
 
 def _board_of_scores(board: Leaderboard, scores: dict[str, dict[str, float]]) -> Leaderboard:
-    per_query = {run: {query: by[run] for query, by in scores.items() if run in by} for run in board.per_query}
+    per_query = {
+        run: {query: by[run] for query, by in scores.items() if run in by}
+        for run in board.per_query
+    }
     systems = order_systems(per_query, list(scores), board.policy)
     return replace(board, systems=systems, per_query=per_query, query_ids=list(scores))
 
@@ -146,7 +181,9 @@ def _board_of_scores(board: Leaderboard, scores: dict[str, dict[str, float]]) ->
 def _summarise_size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> SampleSize:
     taus = [correlate_scores(sample.scores, whole.scores).kendall for sample in samples]
     known = [tau for tau in taus if tau is not None]
-    separable = [value for sample in samples if (value := _separable_difference(sample)) is not None]
+    separable = [
+        value for sample in samples if (value := _separable_difference(sample)) is not None
+    ]
     return SampleSize(
         count,
         float(np.mean(separable)) if separable else None,
@@ -166,16 +203,19 @@ def _separable_difference(board: Leaderboard) -> float | None:
 
 
 def says_queries(sizes: Sequence[SampleSize]) -> str:
-    """Return a sentence on the differences that the queries can separate; empty if this is unknown."""
+    """Return a sentence on the differences that the queries can separate; empty if unknown."""
     if not sizes or sizes[-1].separable is None:
         return ""
     return (
-        f"Differences under {sizes[-1].separable:.3f} are usually not separated with these {sizes[-1].count:,} queries."
+        f"Differences under {sizes[-1].separable:.3f} are usually not separated with these"
+        f" {sizes[-1].count:,} queries."
     )
 
 
 def says_questions(sizes: Sequence[SampleSize]) -> str:
-    """Return a sentence on the number of questions that keeps the order of the systems; empty if this is unknown."""
+    """Return a sentence on the number of questions that keeps the order of the systems; empty if
+    this is unknown.
+    """
     if not sizes:
         return ""
     kept = sizes[-1]
@@ -185,11 +225,11 @@ def says_questions(sizes: Sequence[SampleSize]) -> str:
         kept = size
     if kept is sizes[-1]:
         return (
-            f"Fewer than {kept.count:,} questions per query change the order of all questions (mean Kendall below"
-            f" {ENOUGH})."
+            f"Fewer than {kept.count:,} questions per query change the order of all questions (mean"
+            f" Kendall below {ENOUGH})."
         )
     return (
-        f"With {kept.count:,} of up to {sizes[-1].count:,} questions per query, the order is nearly that of all"
-        f" questions (mean Kendall {kept.kendall:z.2f}, {kept.low:z.2f} to {kept.high:z.2f} in {QUESTION_SAMPLES}"
-        " samples)."
+        f"With {kept.count:,} of up to {sizes[-1].count:,} questions per query, the order is"
+        f" nearly that of all questions (mean Kendall {kept.kendall:z.2f}, {kept.low:z.2f} to"
+        f" {kept.high:z.2f} in {QUESTION_SAMPLES} samples)."
     )

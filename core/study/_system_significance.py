@@ -35,7 +35,10 @@ CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
 NO_QUERIES = "This leaderboard has no scores per query, which a paired test needs."
 SAME = "Both systems have the same score on every query."
-NO_SPREAD = "The difference is the same on every query, so a t test is undefined. Use the randomisation test."
+NO_SPREAD = (
+    "The difference is the same on every query, so a t test is undefined. Use the"
+    " randomisation test."
+)
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,13 @@ def compare_systems(
     """Compare every system with a single one.
 
     Args:
-        board: the systems and their scores by query. As the policy states, a query that a system skipped counts 0, or
-            is left out of every comparison with the system.
+        board: the systems and their scores by query. As the policy states, a query that a system
+            skipped counts 0, or is left out of every comparison with the system.
         against: the run to compare with; None for the best run of the leaderboard.
         test: `t` for the paired t test, or `randomisation` for `randomisation_test`.
         correction: `holm` for Holm's correction over all returned comparisons, or `none`.
-        permutations: minimum number of permutations for the randomisation test. More are used if the correction needs
-            smaller p values.
+        permutations: minimum number of permutations for the randomisation test. More are used if
+            the correction needs smaller p values.
         seed: makes the randomisation test repeatable.
 
     Returns:
@@ -102,7 +105,12 @@ def compare_systems(
     check_known("unknown-system", "system", runs, against)
     baseline = against if against is not None else next(iter(runs), "")
     return _compare_pairs(
-        board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed
+        board,
+        [(run, baseline) for run in runs if run != baseline],
+        test,
+        correction,
+        permutations,
+        seed,
     )
 
 
@@ -113,7 +121,9 @@ def compare_neighbours(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every system except the first with the system above it. Arguments are as in `compare_systems`."""
+    """Compare every system except the first with the system above it. Arguments are as in
+    `compare_systems`.
+    """
     pairs = [(below, above) for above, below in pairwise(board.scores)]
     return _compare_pairs(board, pairs, test, correction, permutations, seed)
 
@@ -125,13 +135,17 @@ def compare_all(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every two systems; `run` is the better system. Arguments are as in `compare_systems`."""
-    return _compare_pairs(board, list(combinations(board.scores, 2)), test, correction, permutations, seed)
+    """Compare every two systems; `run` is the better one. Arguments are as in `compare_systems`."""
+    return _compare_pairs(
+        board, list(combinations(board.scores, 2)), test, correction, permutations, seed
+    )
 
 
 @as_act("see boards")
 def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
-    """Return the result of `compare_all`, cached until the leaderboard, its queries or the project changes."""
+    """Return the result of `compare_all`, cached until the leaderboard, its queries or the project
+    changes.
+    """
     key = ("all pairs", board.measure, board.source, board.policy, test, tuple(board.query_ids))
     return project.cached(key, lambda: compare_all(board, test))
 
@@ -148,7 +162,9 @@ def _compare_pairs(
     check_known("unknown-correction", "correction", CORRECTIONS, correction)
     if permutations < 1:
         raise InputError(
-            "samples-out-of-range", f"Number of permutations {permutations} is out of range.", "Use 1 or more."
+            "samples-out-of-range",
+            f"Number of permutations {permutations} is out of range.",
+            "Use 1 or more.",
         )
     if not pairs:
         return []
@@ -158,7 +174,8 @@ def _compare_pairs(
     if test == "t":
         p_values = t_test(differences)
     else:
-        # The smallest p that this many flips can show must stay below the level after the correction.
+        # The smallest p that this many flips can show must stay below the level after the
+        # correction.
         needed = math.ceil(2 * len(pairs) / ALPHA) if correction == "holm" else 0
         p_values = randomisation_test(differences, max(permutations, needed), seed)
     defined = ~np.isnan(p_values)
@@ -177,11 +194,14 @@ def _compare_pairs(
 
 
 def score_table(board: Leaderboard) -> dict[str, Array]:
-    """Return scores of every system in the order of the leaderboard's queries; NaN for a query that does not count."""
+    """Return scores of every system in the order of the leaderboard's queries; NaN for a query that
+    does not count.
+    """
     missing = 0.0 if board.policy.skipped == "zero" else math.nan
     return {
         system.run: np.array(
-            [board.per_query.get(system.run, {}).get(query, missing) for query in board.query_ids], dtype=np.float64
+            [board.per_query.get(system.run, {}).get(query, missing) for query in board.query_ids],
+            dtype=np.float64,
         )
         for system in board.systems
     }
@@ -201,12 +221,13 @@ class Alike:
     """The systems of a leaderboard that are not separated.
 
     Args:
-        groups: (first, last) position, from 0, of every maximal section of the leaderboard in which no two systems
-            differ significantly, from the top down. A group has two or more systems. Groups can overlap: of three
-            systems, the first and the last may differ, though neither is separated from the second.
+        groups: (first, last) position, from 0, of every maximal section of the leaderboard in which
+            no two systems differ significantly, from the top down. A group has two or more systems.
+            Groups can overlap: of three systems, the first and the last may differ, though neither
+            is separated from the second.
         of: by run, the other runs from which it is not separated, in the order of the leaderboard.
-        untested: the reasons why pairs of systems could not be tested, each reason once. Such pairs are not grouped,
-            because nothing is known about them.
+        untested: the reasons why pairs of systems could not be tested, each reason once. Such pairs
+            are not grouped, because nothing is known about them.
     """
 
     groups: list[tuple[int, int]]
@@ -215,18 +236,26 @@ class Alike:
 
 
 def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
-    """Return the groups of systems without significant differences, like the lines of a critical difference diagram.
+    """Return the groups of systems without significant differences, like the lines of a critical
+    difference diagram.
 
-    Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research
-    7, 2006, section 3.2.2: systems without significant differences are connected. The tests of `pairs` are used.
+    Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of
+    Machine Learning Research 7, 2006, section 3.2.2: systems without significant differences are
+    connected. The tests of `pairs` are used.
 
     Args:
         board: the leaderboard, best systems first.
         pairs: comparisons of every two systems, as `remembered_pairs` returns them.
     """
     order = [system.run for system in board.systems]
-    same = {frozenset((row.run, row.against)) for row in pairs if row.differs is False or row.undefined == SAME}
-    separated = np.array([[frozenset((run, other)) not in same for other in order] for run in order], bool)
+    same = {
+        frozenset((row.run, row.against))
+        for row in pairs
+        if row.differs is False or row.undefined == SAME
+    }
+    separated = np.array(
+        [[frozenset((run, other)) not in same for other in order] for run in order], bool
+    )
     return Alike(
         maximal_sections(separated),
         {run: [other for other in order if frozenset((run, other)) in same] for run in order},
@@ -236,9 +265,11 @@ def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
 
 @dataclass(frozen=True)
 class SealedSystem:
-    """A system: its mean coverage of public and sealed questions, the surplus beyond the median system, and its p.
+    """A system: its mean coverage of public and sealed questions, the surplus beyond the median
+    system, and its p.
 
-    `p` is one-sided and corrected by Holm's method. A system is flagged if its surplus is significant.
+    `p` is one-sided and corrected by Holm's method. A system is flagged if its surplus is
+    significant.
     """
 
     run: str
@@ -251,7 +282,7 @@ class SealedSystem:
 
 @dataclass(frozen=True)
 class SealedCoverage:
-    """The systems by falling surplus, the measure, and the number of queries with sealed questions."""
+    """The systems by falling surplus, the measure, the number of queries with sealed questions."""
 
     measure: str
     queries: int
@@ -265,14 +296,17 @@ class SealedCoverage:
             return "No question is sealed."
         if not flagged:
             return "No system answers public questions significantly better than sealed ones."
-        return f"Systems that answer public questions significantly better than sealed ones: {', '.join(flagged)}."
+        return (
+            "Systems that answer public questions significantly better than sealed ones:"
+            f" {', '.join(flagged)}."
+        )
 
     @property
     def explains(self) -> str:
         """The meaning of a positive surplus as a sentence."""
         return (
-            f"A positive surplus: in {self.measure}, the lead of public over sealed questions is larger than that of"
-            " the median system."
+            f"A positive surplus: in {self.measure}, the lead of public over sealed questions is"
+            " larger than that of the median system."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -282,14 +316,19 @@ class SealedCoverage:
 
 @cached()
 def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
-    """Compare each system's coverage of public and sealed questions with the median system; see `sealed_test`.
+    """Compare each system's coverage of public and sealed questions with the median system; see
+    `sealed_test`.
 
     Only questions with a grade count. A system that skipped a query answers none of its questions.
 
     Raises:
         InputError: questions are sealed, but fewer than 3 systems or 2 queries can be compared.
     """
-    base, sealed, measure = basis(project, policy), sealed_questions(project), f"EXAM-Cover@{policy.cutoff}"
+    base, sealed, measure = (
+        basis(project, policy),
+        sealed_questions(project),
+        f"EXAM-Cover@{policy.cutoff}",
+    )
     if not sealed:
         return SealedCoverage(measure, 0, [])
     runs = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
@@ -298,18 +337,22 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     for run, query, question, weight, first, usable in project.rows(
         "SELECT name, query_id, question_id, w, first, usable FROM"
         f" {first_answers(base, RANKED, ('run_key', 'query_key'))} JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) JOIN questions USING (question_key) WHERE w > 0 ORDER BY ALL",
+        " JOIN queries USING (query_key) JOIN questions USING (question_key)"
+        " WHERE w > 0 ORDER BY ALL",
         base.parameters | {"cutoff": policy.cutoff},
     ):
         if usable:
-            _, answered = found.setdefault(query, {}).setdefault(question, (weight, np.zeros(len(runs), bool)))
+            _, answered = found.setdefault(query, {}).setdefault(
+                question, (weight, np.zeros(len(runs), bool))
+            )
             answered[place[run]] = first is not None
     flags = {query: np.array([one in sealed for one in asked]) for query, asked in found.items()}
     queries = [query for query, flag in flags.items() if flag.any() and not flag.all()]
     if len(runs) < 3 or len(queries) < 2:
         raise InputError(
             "too-few-to-compare",
-            f"{len(runs)} systems and {len(queries)} queries with graded sealed questions cannot be compared.",
+            f"{len(runs)} systems and {len(queries)} queries with graded sealed questions"
+            " cannot be compared.",
             "Use at least 3 systems and 2 queries, and grade the sealed questions.",
         )
     told = sealed_test(
@@ -319,4 +362,6 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     )
     columns = (told.public, told.sealed, told.surplus, told.adjusted, told.adjusted <= SEALED_LEVEL)
     systems = [SealedSystem(run, *(one[i].item() for one in columns)) for i, run in enumerate(runs)]
-    return SealedCoverage(measure, len(queries), sorted(systems, key=lambda one: (-one.surplus, one.run)))
+    return SealedCoverage(
+        measure, len(queries), sorted(systems, key=lambda one: (-one.surplus, one.run))
+    )

@@ -1,4 +1,6 @@
-"""Unjudged passages: the share of each run's top k with a label or a judgment, and the passages to grade next."""
+"""Unjudged passages: the share of each run's top k with a label or a judgment, and the passages to
+grade next.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class JudgedShare:
         source: `exam` for labels of the policy's grader, or the name of a source of judgments.
         top: number of passages in the run's top k, summed over its queries.
         known: number of these with a value. As in trec_eval, a negative judgment does not count.
-        judged: Judged@k: the share of passages with a value, averaged over the queries that the run answered.
+        judged: Judged@k: the share of passages with a value, averaged over the queries that the run
+            answered.
     """
 
     run: str
@@ -43,8 +46,8 @@ class NextPassage:
 
     Args:
         rank: rank of the passage in the run.
-        ungraded, failed: numbers of its pairs (question text, passage text) that were never graded, and that were
-            graded without a usable result.
+        ungraded, failed: numbers of its pairs (question text, passage text) that were never graded,
+            and that were graded without a usable result.
     """
 
     run: str
@@ -62,7 +65,8 @@ class ToGrade:
     Args:
         passages: number of (query, passage) in the run's top k.
         ungraded, failed: numbers of distinct pairs of texts without a usable grade, by the reason.
-        not_pooled: number of passages outside the pool, which jobs do not grade. A greater pool depth includes them.
+        not_pooled: number of passages outside the pool, which jobs do not grade. A greater pool
+            depth includes them.
         without_text: number of passages whose text was not imported.
         next: passages with missing pairs, best rank first; at most the requested number.
         more: number of further passages with missing pairs.
@@ -96,9 +100,11 @@ def unjudged_shares(
     runs: Sequence[str] | None = None,
     listed: int = LISTED,
 ) -> Unjudged:
-    """Return the share of each run's top k with a label or a judgment, and the passages to grade next.
+    """Return the share of each run's top k with a label or a judgment, and the passages to grade
+    next.
 
-    With the pool's depth, `Scope(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
+    With the pool's depth, `Scope(runs=...)` and `exam grade --run` grade exactly the pairs that are
+    missing here.
 
     Args:
         policy: names the grader and the bank version.
@@ -115,7 +121,9 @@ def unjudged_shares(
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     # Judgments can be counted before anything is graded.
-    grader = find_grader(project, policy.grader) if policy.grader or label_graders(project) else None
+    grader = (
+        find_grader(project, policy.grader) if policy.grader or label_graders(project) else None
+    )
     return Unjudged(
         top_k,
         depth,
@@ -149,10 +157,14 @@ def judged_shares(
         InputError: the grader or version is unknown.
     """
     known = {"exam": label_qrels(project, basis(project, policy))} if label_graders(project) else {}
-    known |= {source: source_judgments(project, source) for source in judgment_sources(project) if official}
+    known |= {
+        source: source_judgments(project, source)
+        for source in judgment_sources(project)
+        if official
+    }
     rows = project.rows(
-        "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs"
+        " USING (run_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": list(runs)},
     )
@@ -161,16 +173,23 @@ def judged_shares(
     for run in runs:
         for source, values in known.items():
             counts = [
-                (sum(values.get(query, {}).get(passage, -1) >= 0 for passage in passages), len(passages))
+                (
+                    sum(values.get(query, {}).get(passage, -1) >= 0 for passage in passages),
+                    len(passages),
+                )
                 for query, passages in tops.get(run, {}).items()
             ]
             share, _ = mean_and_standard_error(part / whole for part, whole in counts)
             top = sum(whole for _, whole in counts)
-            shares.append(JudgedShare(run, source, top_k, top, sum(part for part, _ in counts), share))
+            shares.append(
+                JudgedShare(run, source, top_k, top, sum(part for part, _ in counts), share)
+            )
     return shares
 
 
-def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED) -> ToGrade:
+def to_grade(
+    project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED
+) -> ToGrade:
     """Return the missing grades in the top k of a run under a policy's grader and bank version.
 
     Raises:
@@ -188,8 +207,8 @@ def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int
         "passages": None,
     }
     top = (
-        "(SELECT query_key, passage_key, rank, s.text_key, p.passage_key IS NOT NULL AS pooled FROM rankings"
-        " JOIN runs USING (run_key) JOIN passages s USING (passage_key)"
+        "(SELECT query_key, passage_key, rank, s.text_key, p.passage_key IS NOT NULL AS pooled"
+        " FROM rankings JOIN runs USING (run_key) JOIN passages s USING (passage_key)"
         " LEFT JOIN pool p USING (query_key, passage_key) WHERE name = $run AND rank <= $depth)"
     )
     ((passages, not_pooled, without_text),) = project.rows(
@@ -201,8 +220,9 @@ def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int
     states = dict(project.rows(f"SELECT state, count(*) FROM {pairs} GROUP BY state", parameters))
     rows = project.rows(
         f"WITH missing AS (SELECT * FROM {pairs} WHERE state <> 'known')"
-        " SELECT query_id, passage_id, rank, count(*) FILTER (state = 'ungraded'), count(*) FILTER (state = 'failed')"
-        f" FROM missing m JOIN {top} t ON t.query_key = m.query_key AND t.text_key = m.passage_text_key AND pooled"
+        " SELECT query_id, passage_id, rank, count(*) FILTER (state = 'ungraded'), count(*) FILTER"
+        " (state = 'failed') FROM missing m"
+        f" JOIN {top} t ON t.query_key = m.query_key AND t.text_key = m.passage_text_key AND pooled"
         " JOIN queries q ON q.query_key = t.query_key JOIN passages USING (passage_key)"
         " GROUP BY query_id, q.query_key, passage_id, rank ORDER BY rank, q.query_key",
         parameters | {"run": run},

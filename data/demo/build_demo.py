@@ -1,16 +1,19 @@
-"""Build the demo collection from its hand-written topics: queries, passages, bank, exam, qrels and runs.
+"""Build the demo collection from its hand-written topics: queries, passages, bank, exam, qrels and
+runs.
 
-Run it from the root of the repository, with the project's packages, bm25s and scikit-learn installed:
+Run it from the root of the repository, with the project's packages, bm25s and scikit-learn
+installed:
 
     PYTHONPATH=. python data/demo/build_demo.py
 
-It reads `topics/*.json`, `exam_items.json` and `generated_judgments.json` in its own folder and writes all other data
-files there.
+It reads `topics/*.json`, `exam_items.json` and `generated_judgments.json` in its own folder and
+writes all other data files there.
 
-The same inputs and SEED give the same bytes; on another processor the last digit of a score may differ.
+The same inputs and SEED give the same bytes; on another processor the last digit of a score may
+differ.
 
-Two systems write their own text. An assessor read and judged those texts. The script stops if a generated text
-differs from the judged one.
+Two systems write their own text. An assessor read and judged those texts. The script stops if a
+generated text differs from the judged one.
 """
 
 from __future__ import annotations
@@ -68,8 +71,8 @@ class Collection:
 
 
 def read_topics(folder: Path) -> list[Topic]:
-    """Return the topics in order of query id; passage numbers are shuffled so that an id does not reveal the
-    judgment.
+    """Return the topics in order of query id; passage numbers are shuffled so that an id does not
+    reveal the judgment.
     """
     topics = []
     for path in sorted(folder.glob("*.json")):
@@ -123,7 +126,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def bm25(collection: Collection, query: Iterable[str], k1: float = 1.2, b: float = 0.75) -> Scores:
-    """Return BM25 scores (Lucene's form) by bm25s; a repeated word of the query counts each time."""
+    """Return BM25 scores (Lucene's form) by bm25s; each occurrence of a query word counts."""
     index = bm25s.BM25(k1=k1, b=b)
     index.index(collection.tokens, show_progress=False)
     known = [word for word in query if word in index.vocab_dict]
@@ -132,9 +135,13 @@ def bm25(collection: Collection, query: Iterable[str], k1: float = 1.2, b: float
 
 def tfidf(collection: Collection, topic: Topic) -> Scores:
     """Return cosines of TF-IDF vectors with sublinear term frequencies."""
-    vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, lowercase=False, sublinear_tf=True)
+    vectorizer = TfidfVectorizer(
+        tokenizer=words, token_pattern=None, lowercase=False, sublinear_tf=True
+    )
     matrix = vectorizer.fit_transform(collection.texts)
-    return np.asarray((matrix @ vectorizer.transform([topic.text]).T).toarray()[:, 0], dtype=np.float64)
+    return np.asarray(
+        (matrix @ vectorizer.transform([topic.text]).T).toarray()[:, 0], dtype=np.float64
+    )
 
 
 def dense(collection: Collection, text: str) -> Scores:
@@ -165,9 +172,13 @@ def feedback(collection: Collection, topic: Topic, first: int, last: int) -> Sco
 
 
 def plainness(text: str) -> float:
-    """Return a value between 0 and 1, low for text that shouts, asks, lists or repeats words more than it informs."""
+    """Return a value between 0 and 1, low for text that shouts, asks, lists or repeats words more
+    than it informs.
+    """
     sentences = [text[begin:end] for begin, end in split_sentences(text)]
-    stated = sum(sentence.endswith(".") and len(sentence) > 40 for sentence in sentences) / len(sentences)
+    stated = sum(sentence.endswith(".") and len(sentence) > 40 for sentence in sentences) / len(
+        sentences
+    )
     found = words(text)
     return stated * min(1.0, 1.3 * len(set(found)) / max(1, len(found)))
 
@@ -205,7 +216,9 @@ def retrieve(collection: Collection, topic: Topic) -> dict[str, Scores]:
 
 def ranking(ids: Sequence[str], scores: Scores) -> Ranking:
     """Return the top of a ranking in trec_eval's order: by score, equal scores by descending id."""
-    rounded = [(passage_id, round(float(score), 5)) for passage_id, score in zip(ids, scores, strict=True)]
+    rounded = [
+        (passage_id, round(float(score), 5)) for passage_id, score in zip(ids, scores, strict=True)
+    ]
     return sorted(rounded, key=lambda item: (item[1], item[0]), reverse=True)[:DEPTH]
 
 
@@ -213,13 +226,17 @@ def ranking(ids: Sequence[str], scores: Scores) -> Ranking:
 
 
 def compose(collection: Collection, topic: Topic) -> list[str]:
-    """Retrieve, then compose: passages of up to four sentences from the ten best plain passages by MiniLM.
+    """Retrieve, then compose: passages of up to four sentences from the ten best plain passages by
+    MiniLM.
 
-    It writes one passage per subtopic, or three if a topic has no subtopics. Each takes the unused sentences nearest
-    to the query (or subtopic) and to its own sentences. A sentence that nearly repeats a used one is left out.
+    It writes one passage per subtopic, or three if a topic has no subtopics. Each takes the unused
+    sentences nearest to the query (or subtopic) and to its own sentences. A sentence that nearly
+    repeats a used one is left out.
     """
     plain = np.array([plainness(text) for text in collection.texts])
-    best = np.argsort(-dense(collection, f"{topic.text}. {topic.narrative}") * plain, kind="stable")[:10]
+    best = np.argsort(
+        -dense(collection, f"{topic.text}. {topic.narrative}") * plain, kind="stable"
+    )[:10]
     sentences = list(
         dict.fromkeys(
             collection.texts[i][begin:end].replace("\n", " ")
@@ -243,10 +260,11 @@ def compose(collection: Collection, topic: Topic) -> list[str]:
 
 
 def babble(collection: Collection, topic: Topic) -> list[str]:
-    """Return three passages of about 70 words from a word-trigram chain over the 20 best passages by BM25.
+    """Return three passages of about 70 words from a word-trigram chain over the 20 best passages
+    by BM25.
 
-    Each next word follows one of the last two words (usually both) somewhere in those passages. The text reads
-    smoothly, stays on the subject and means nothing.
+    Each next word follows one of the last two words (usually both) somewhere in those passages. The
+    text reads smoothly, stays on the subject and means nothing.
     """
     best = np.argsort(-bm25(collection, words(topic.text)), kind="stable")[:20]
     after_two: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -274,7 +292,9 @@ def babble(collection: Collection, topic: Topic) -> list[str]:
 # Files.
 
 
-def generate(collection: Collection, topics: Sequence[Topic]) -> dict[str, dict[str, dict[str, str]]]:
+def generate(
+    collection: Collection, topics: Sequence[Topic]
+) -> dict[str, dict[str, dict[str, str]]]:
     """Return texts: name of the generating system -> query id -> passage id -> text."""
     systems: list[tuple[str, Callable[[Collection, Topic], list[str]]]] = [
         ("compose-dense", compose),
@@ -296,14 +316,23 @@ def read_generated_judgments(path: Path, texts: dict[str, str]) -> dict[str, int
     """Return judgments of the generated passages, after a check that each text is the judged one.
 
     Raises:
-        SystemExit: a text has no judgment or has changed; it is printed with its hash, to be judged.
+        SystemExit: a text has no judgment or has changed; it is printed with its hash, to be
+            judged.
     """
     judged = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    unread = {i: text for i, text in texts.items() if judged.get(i, {}).get("sha256") != text_hash(text)}
+    unread = {
+        i: text for i, text in texts.items() if judged.get(i, {}).get("sha256") != text_hash(text)
+    }
     for passage_id, text in unread.items():
-        print(json.dumps({"id": passage_id, "sha256": text_hash(text), "text": text}, ensure_ascii=False))
+        print(
+            json.dumps(
+                {"id": passage_id, "sha256": text_hash(text), "text": text}, ensure_ascii=False
+            )
+        )
     if unread or set(judged) - set(texts):
-        sys.exit(f"{len(unread)} generated passages need a judgment in {path.name}; nothing was written.")
+        sys.exit(
+            f"{len(unread)} generated passages need a judgment in {path.name}; nothing was written."
+        )
     return {i: judged[i]["judgment"] for i in texts}
 
 
@@ -347,13 +376,17 @@ def bank_rows(topic: Topic) -> list[dict[str, Any]]:
 
 
 def exam_items(path: Path, passages: dict[str, str]) -> list[ExamItem]:
-    """Return the hand-written exam items with the texts of their sources; the choices of each are shuffled."""
+    """Return the hand-written exam items with the texts of their sources; the choices of each are
+    shuffled.
+    """
     items = []
     for written in json.loads(path.read_text(encoding="utf-8")):
         choices = [written["key"], *written["wrong"]]
         random.Random(f"{SEED}/{written['question']}").shuffle(choices)
         source = passages[written["source"]]
-        items.append(ExamItem(written["question"], tuple(choices), written["key"], source, written["topic"]))
+        items.append(
+            ExamItem(written["question"], tuple(choices), written["key"], source, written["topic"])
+        )
     return items
 
 
@@ -370,7 +403,9 @@ def query_row(topic: Topic) -> dict[str, Any]:
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write one JSON object per line, in UTF-8."""
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
 
 
 def run_lines(name: str, rankings: dict[str, Ranking]) -> str:
@@ -395,7 +430,9 @@ def main() -> None:
         for query_id, written in by_query.items():
             runs[name][query_id] = [(i, 1 / rank) for rank, i in enumerate(written, start=1)]
             texts |= written
-    judgments = pool_judgments(topics, runs, read_generated_judgments(HERE / "generated_judgments.json", texts))
+    judgments = pool_judgments(
+        topics, runs, read_generated_judgments(HERE / "generated_judgments.json", texts)
+    )
     write_jsonl(HERE / "queries.jsonl", map(query_row, topics))
     written_passages = dict(zip(collection.ids, collection.texts, strict=True))
     write_jsonl(
@@ -405,7 +442,9 @@ def main() -> None:
     write_jsonl(HERE / "bank.jsonl", (row for topic in topics for row in bank_rows(topic)))
     with (HERE / "exam.json").open("w", encoding="utf-8") as file:
         exam_files.write_exam(exam_items(HERE / "exam_items.json", written_passages), file)
-    qrels = "".join(f"{query_id} 0 {passage_id} {value}\n" for query_id, passage_id, value in judgments)
+    qrels = "".join(
+        f"{query_id} 0 {passage_id} {value}\n" for query_id, passage_id, value in judgments
+    )
     (HERE / "qrels.txt").write_text(qrels, encoding="utf-8")
     (HERE / "runs").mkdir(exist_ok=True)
     for name, rankings in runs.items():

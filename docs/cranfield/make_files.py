@@ -1,4 +1,5 @@
-"""Make the files of the Cranfield tutorial from a copy of the collection: queries, passages, qrels and eight runs.
+"""Make the files of the Cranfield tutorial from a copy of the collection: queries, passages, qrels
+and eight runs.
 
 Usage: python docs/cranfield/make_files.py FOLDER OUT
 
@@ -53,7 +54,10 @@ def bm25(passages: list[str], queries: list[str], k1: float, b: float) -> Scores
 def tfidf(passages: list[str], queries: list[str]) -> Scores:
     """Return cosines of TF-IDF vectors, queries x passages."""
     vectors = TfidfVectorizer(tokenizer=words, token_pattern=None, lowercase=False)
-    return np.asarray((vectors.fit_transform(passages) @ vectors.transform(queries).T).T.todense(), dtype=np.float64)
+    return np.asarray(
+        (vectors.fit_transform(passages) @ vectors.transform(queries).T).T.todense(),
+        dtype=np.float64,
+    )
 
 
 def dense(passages: list[str], queries: list[str]) -> Scores:
@@ -86,14 +90,21 @@ def main(source: Path, out: Path) -> None:
     queries = fields((source / "cran.qry.xml").read_text(encoding="utf-8"), "title")
     out.mkdir(parents=True, exist_ok=True)
     (out / "runs").mkdir(exist_ok=True)
-    (out / "queries.tsv").write_text("".join(f"{n}\t{text}\n" for n, text in enumerate(queries, 1)), encoding="utf-8")
+    (out / "queries.tsv").write_text(
+        "".join(f"{n}\t{text}\n" for n, text in enumerate(queries, 1)), encoding="utf-8"
+    )
     (out / "passages.jsonl").write_text(
-        "".join(json.dumps({"passage_id": i, "text": text}) + "\n" for i, _, text in known), encoding="utf-8"
+        "".join(json.dumps({"passage_id": i, "text": text}) + "\n" for i, _, text in known),
+        encoding="utf-8",
     )
     lines = (source / "cranqrel.trec.txt").read_text(encoding="utf-8").split("\n")
     judged = [line.split() for line in lines if len(line.split()) == 4]
-    (out / "cranfield.qrels").write_text("".join(" ".join(line) + "\n" for line in judged), encoding="utf-8")
-    for name, scores in systems([t for _, _, t in known], [t for _, t, _ in known], queries).items():
+    (out / "cranfield.qrels").write_text(
+        "".join(" ".join(line) + "\n" for line in judged), encoding="utf-8"
+    )
+    for name, scores in systems(
+        [t for _, _, t in known], [t for _, t, _ in known], queries
+    ).items():
         with (out / "runs" / f"{name}.run").open("w", encoding="utf-8") as run:
             for number, row in enumerate(scores, 1):
                 best = np.argsort(-row, kind="stable")[:DEPTH]

@@ -1,4 +1,5 @@
-"""Print Markdown: tables 1 (a) and (b) of the original EXAM paper next to the results from its table 4.
+"""Print Markdown: tables 1 (a) and (b) of the original EXAM paper next to the results from its
+table 4.
 
 Usage: python docs/original-exam/compare.py
 """
@@ -37,7 +38,8 @@ PUBLISHED = {
 COEFFICIENTS = ("spearman", "kendall")
 TITLES = ("Table 1 (a): Spearman's rank correlation", "Table 1 (b): Kendall's tau")
 
-# EXAM by its finer column, n-EXAM (EXAM divided by a constant), and by the # columns, which have no ties.
+# EXAM by its finer column, n-EXAM (EXAM divided by a constant), and by the # columns, which have no
+# ties.
 SCORES = {"EXAM": "n-EXAM"}
 RANKS = {"EXAM": "orig_EXAM_rank", "ROUGE": "orig_ROUGE_rank"}
 
@@ -48,7 +50,8 @@ REPEATS = 2000
 NORMAL_95 = 1.96
 PAPER_REPEATS = 10
 PAPERS = 100
-# The error of EXAM is "about 0.01 or less" (table 4); n-EXAM divides EXAM by the 0.17 of the gold articles.
+# The error of EXAM is "about 0.01 or less" (table 4); n-EXAM divides EXAM by the 0.17 of the gold
+# articles.
 ERRORS = (0.005, 0.01)
 GOLD = 0.17
 
@@ -61,7 +64,8 @@ class Pair(NamedTuple):
         papers: means over ten random orders, as in the paper's cells, for many seeds.
         low, high: from the orders of tied systems that agree least and most.
         average: ties have average ranks.
-        within: systems with overlapping error bars are tied, too, and in random order; for each of `ERRORS`.
+        within: systems with overlapping error bars are tied, too, and in random order; for each of
+            `ERRORS`.
     """
 
     ours: Correlation
@@ -81,13 +85,17 @@ def boards(name: str) -> dict[str, dict[str, float]]:
 
 
 def ordered(scores: Scores, other: Scores, sign: int) -> dict[str, float]:
-    """Return a leaderboard whose ties are ordered as in another leaderboard (sign 1) or in reverse (sign -1)."""
+    """Return a leaderboard whose ties are ordered as in another leaderboard (sign 1) or in reverse
+    (sign -1).
+    """
     runs = sorted(sorted(scores), key=lambda run: (scores[run], sign * other[run]))
     return {run: float(place) for place, run in enumerate(runs)}
 
 
 def extreme(a: Scores, b: Scores, sign: int) -> Correlation:
-    """Return the highest (sign 1) or lowest (sign -1) correlation over all orders of the tied systems."""
+    """Return the highest (sign 1) or lowest (sign -1) correlation over all orders of the tied
+    systems.
+    """
     first = ordered(a, b, sign)
     return correlate_scores(first, ordered(b, first, sign))
 
@@ -106,7 +114,10 @@ def study(table: Mapping[str, Scores], name_a: str, name_b: str) -> Pair:
         extreme(a, b, -1),
         extreme(a, b, 1),
         correlate_scores(a, b),
-        [correlate_scores(a, b, "random", REPEATS, 0, errors(name_a, e), errors(name_b, e)) for e in ERRORS],
+        [
+            correlate_scores(a, b, "random", REPEATS, 0, errors(name_a, e), errors(name_b, e))
+            for e in ERRORS
+        ],
     )
 
 
@@ -132,16 +143,24 @@ def compared(pairs: Mapping[tuple[str, str], Pair], at: int) -> str:
     for cell, pair in pairs.items():
         published = PUBLISHED[cell][at]
         ours, low, high, average, *within = (
-            value(found, COEFFICIENTS[at]) for found in (pair.ours, pair.low, pair.high, pair.average, *pair.within)
+            value(found, COEFFICIENTS[at])
+            for found in (pair.ours, pair.low, pair.high, pair.average, *pair.within)
         )
-        spread = NORMAL_95 * float(np.std([value(found, COEFFICIENTS[at]) for found in pair.papers]))
+        spread = NORMAL_95 * float(
+            np.std([value(found, COEFFICIENTS[at]) for found in pair.papers])
+        )
         difference = f"{ours - published:+.3f}"
         is_close = abs(ours - published) <= CLOSE
         close += is_close
         drawn += abs(ours - published) <= spread + ROUNDING
         possible += low - ROUNDING <= published <= high + ROUNDING
         rows.append(
-            [" × ".join(cell), f"{published:.2f}", f"{ours:z.3f}", difference if is_close else f"**{difference}**"]
+            [
+                " × ".join(cell),
+                f"{published:.2f}",
+                f"{ours:z.3f}",
+                difference if is_close else f"**{difference}**",
+            ]
             + [f"{ours - spread:z.3f} to {ours + spread:z.3f}", f"{low:z.3f} to {high:z.3f}"]
             + [f"{number:z.3f}" for number in (average, *within)]
         )
@@ -149,14 +168,15 @@ def compared(pairs: Mapping[tuple[str, str], Pair], at: int) -> str:
     header += [f"ties within {error}" for error in ERRORS]
     return (
         f"**{TITLES[at]}**\n\n{markdown_table(header, rows)}\n\n"
-        f"Ours is within {CLOSE} of the published cell in {close} of {len(rows)}. The published cell, itself rounded,"
-        f" is in the range of ten repeats in {drawn}, and in that of what is possible in {possible}."
+        f"Ours is within {CLOSE} of the published cell in {close} of {len(rows)}. The published"
+        f" cell, itself rounded, is in the range of ten repeats in {drawn}, and in that of what is"
+        f" possible in {possible}."
     )
 
 
 def gold_scores(table: Mapping[str, Scores]) -> tuple[float, float]:
-    """Return the lowest and highest EXAM of the gold articles for which EXAM / gold rounds to n-EXAM for every
-    system.
+    """Return the lowest and highest EXAM of the gold articles for which EXAM / gold rounds to
+    n-EXAM for every system.
     """
     exam, normalised = table["EXAM"], table["n-EXAM"]
     low = max((exam[run] - ROUNDING) / (normalised[run] + ROUNDING) for run in exam)
@@ -164,11 +184,13 @@ def gold_scores(table: Mapping[str, Scores]) -> tuple[float, float]:
 
 
 def markdown() -> str:
-    """Return both tables, from the printed scores and from the printed ranks if given, and the link between the
-    columns.
+    """Return both tables, from the printed scores and from the printed ranks if given, and the link
+    between the columns.
     """
     table = boards("table4.tsv") | boards("table4-ranks.tsv")
-    by_score = {cell: study(table, *(SCORES.get(name, name) for name in cell)) for cell in PUBLISHED}
+    by_score = {
+        cell: study(table, *(SCORES.get(name, name) for name in cell)) for cell in PUBLISHED
+    }
     ranked = [cell for cell in PUBLISHED if RANKS.keys() & set(cell)]
     by_rank = {cell: study(table, *(RANKS.get(name, name) for name in cell)) for cell in ranked}
     low, high = gold_scores(table)
@@ -181,8 +203,8 @@ def markdown() -> str:
             compared(by_rank, 0),
             compared(by_rank, 1),
             "### EXAM and n-EXAM",
-            f"With an EXAM of the gold articles between {low:.4f} and {high:.4f}, every printed n-EXAM is the printed"
-            " EXAM beside it over that number, to rounding.",
+            f"With an EXAM of the gold articles between {low:.4f} and {high:.4f}, every printed"
+            " n-EXAM is the printed EXAM beside it over that number, to rounding.",
         ]
     )
 

@@ -1,6 +1,7 @@
 """The forward pass of a BERT encoder.
 
-The embedded model does without the transformers library, which takes longer to load than the grading of a question.
+The embedded model does without the transformers library, which takes longer to load than the
+grading of a question.
 
 Source: Devlin et al. (2019), BERT; names of the weights as in the published files.
 """
@@ -50,23 +51,32 @@ class Bert:
         for number in range(self.layers):
             layer = f"encoder.layer.{number}"
             seen = self._dense(
-                f"{layer}.attention.output.dense", self._attention(f"{layer}.attention.self", hidden, mask)
+                f"{layer}.attention.output.dense",
+                self._attention(f"{layer}.attention.self", hidden, mask),
             )
             hidden = self._norm(f"{layer}.attention.output.LayerNorm", seen + hidden)
             wide = functional.gelu(self._dense(f"{layer}.intermediate.dense", hidden))
-            hidden = self._norm(f"{layer}.output.LayerNorm", self._dense(f"{layer}.output.dense", wide) + hidden)
+            hidden = self._norm(
+                f"{layer}.output.LayerNorm", self._dense(f"{layer}.output.dense", wide) + hidden
+            )
         return hidden
 
     def _attention(self, name: str, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         query, key, value = (
-            self._dense(f"{name}.{part}", hidden).reshape(*mask.shape, self.heads, -1).transpose(1, 2)
+            self._dense(f"{name}.{part}", hidden)
+            .reshape(*mask.shape, self.heads, -1)
+            .transpose(1, 2)
             for part in ("query", "key", "value")
         )
-        seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None, None, :])
+        seen = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask[:, None, None, :]
+        )
         return seen.transpose(1, 2).flatten(2)
 
     def _dense(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
-        return functional.linear(hidden, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+        return functional.linear(
+            hidden, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        )
 
     def _norm(self, name: str, hidden: torch.Tensor) -> torch.Tensor:
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]

@@ -1,8 +1,9 @@
-"""The embedding grader, which is the default: similarity of question and passage by a small sentence encoder.
+"""The embedding grader, which is the default: similarity of question and passage by a small
+sentence encoder.
 
-It needs no prompt, key, network or GPU. Each text is encoded once, so p passages and q questions cost p + q encodings
-and not p x q model calls. A vector store keeps encodings between sessions, and without new texts the model is not even
-loaded. The grader measures similarity; it does not read.
+It needs no prompt, key, network or GPU. Each text is encoded once, so p passages and q questions
+cost p + q encodings and not p x q model calls. A vector store keeps encodings between sessions, and
+without new texts the model is not even loaded. The grader measures similarity; it does not read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ QUESTION, PASSAGE = "question", "passage"
 """Roles of encoded texts; a passage is encoded with its sentences."""
 
 BLOCK = 64
-"""Passages between two batches of grades: about two seconds on two cores, so that a job stops quickly."""
+"""Passages between two batches of grades: about two seconds on two cores, so that a job stops
+quickly.
+"""
 BATCH = 4096
 """Maximum number of grades in one batch."""
 CACHE_BYTES = 512 * 1024 * 1024
@@ -53,7 +56,9 @@ class EncodedPassage:
     sentences: NDArray[np.float16]
 
     def kept(self) -> Kept:
-        """Return the vectors as bytes. Spans are left out, because finding them again is faster than reading them."""
+        """Return the vectors as bytes. Spans are left out, because finding them again is faster
+        than reading them.
+        """
         return Kept(self.vector.tobytes(), self.sentences.tobytes())
 
 
@@ -65,15 +70,22 @@ def _from_kept(kept: Kept, text: str, role: str) -> EncodedPassage:
 
 @dataclass(eq=False)
 class EncodingCache:
-    """Encodings by text, up to a number of bytes; the least recently used are dropped first. Thread safe."""
+    """Encodings by text, up to a number of bytes; the least recently used are dropped first. Thread
+    safe.
+    """
 
     max_bytes: int
     _bytes: int = field(default=0, init=False)
-    _kept: OrderedDict[tuple[str, bytes], tuple[EncodedPassage, int]] = field(default_factory=OrderedDict, init=False)
+    _kept: OrderedDict[tuple[str, bytes], tuple[EncodedPassage, int]] = field(
+        default_factory=OrderedDict, init=False
+    )
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def get(self, texts: Sequence[str], role: str, store: VectorStore | None = None) -> list[EncodedPassage]:
-        """Return the encodings of texts, in order, from the cache, else from the store, else computed now.
+    def get(
+        self, texts: Sequence[str], role: str, store: VectorStore | None = None
+    ) -> list[EncodedPassage]:
+        """Return the encodings of texts, in order, from the cache, else from the store, else
+        computed now.
 
         Args:
             texts: n texts.
@@ -83,26 +95,41 @@ class EncodingCache:
         digests = [_text_digest(text) for text in texts]
         text_of = dict(zip(digests, texts, strict=True))
         with self._lock:
-            encodings = {digest: self._kept[role, digest][0] for digest in text_of if (role, digest) in self._kept}
+            encodings = {
+                digest: self._kept[role, digest][0]
+                for digest in text_of
+                if (role, digest) in self._kept
+            }
         missing = [digest for digest in text_of if digest not in encodings]
         stored: dict[bytes, EncodedPassage] = {}
         if store is not None:
             kept = store.get(ENCODER, role, missing)
-            stored = {digest: _from_kept(vectors, text_of[digest], role) for digest, vectors in kept.items()}
+            stored = {
+                digest: _from_kept(vectors, text_of[digest], role)
+                for digest, vectors in kept.items()
+            }
             missing = [digest for digest in missing if digest not in stored]
         if missing:
-            encodings |= zip(missing, _encode_texts([text_of[digest] for digest in missing], role), strict=True)
+            encodings |= zip(
+                missing, _encode_texts([text_of[digest] for digest in missing], role), strict=True
+            )
         if store is not None:
-            store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in encodings.items()})
+            store.put(
+                ENCODER, role, {digest: encoded.kept() for digest, encoded in encodings.items()}
+            )
         encodings |= stored
         self._keep(role, encodings)
         return [encodings[digest] for digest in digests]
 
     def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
         with self._lock:
-            for key, encoded in (((role, digest), encoded) for digest, encoded in encodings.items()):
+            for key, encoded in (
+                ((role, digest), encoded) for digest, encoded in encodings.items()
+            ):
                 # 600 bytes for the key, the span objects and the array headers.
-                size = encoded.vector.nbytes + encoded.sentences.nbytes + 72 * len(encoded.spans) + 600
+                size = (
+                    encoded.vector.nbytes + encoded.sentences.nbytes + 72 * len(encoded.spans) + 600
+                )
                 self._bytes += size - self._kept.pop(key, (encoded, 0))[1]
                 self._kept[key] = (encoded, size)
             while self._bytes > self.max_bytes:
@@ -114,7 +141,8 @@ _CACHE = EncodingCache(CACHE_BYTES)
 
 
 def _encode_texts(texts: list[str], role: str) -> list[EncodedPassage]:
-    """Load the model if necessary, and encode; for passages also the sentences of those with several.
+    """Load the model if necessary, and encode; for passages also the sentences of those with
+    several.
 
     Raises:
         GradingError: the model is not installed or its weights are not the expected ones.
@@ -130,12 +158,18 @@ def _encode_texts(texts: list[str], role: str) -> list[EncodedPassage]:
     vectors = encoder.encode([*texts, *distinct])
     row = {sentence: number for number, sentence in enumerate(distinct, len(texts))}
     return [
-        EncodedPassage(vectors[i].copy(), spans[i], vectors[[row[sentence] for sentence in some]].astype(np.float16))
+        EncodedPassage(
+            vectors[i].copy(),
+            spans[i],
+            vectors[[row[sentence] for sentence in some]].astype(np.float16),
+        )
         for i, some in enumerate(sentences)
     ]
 
 
-def unit_vectors(texts: Sequence[str], store: VectorStore | None = None, keep: bool = True) -> Vectors:
+def unit_vectors(
+    texts: Sequence[str], store: VectorStore | None = None, keep: bool = True
+) -> Vectors:
     """Return the unit vectors of texts (n, 384), each encoded once; texts are cut after 256 tokens.
 
     Args:
@@ -150,19 +184,28 @@ def unit_vectors(texts: Sequence[str], store: VectorStore | None = None, keep: b
     digests = [_text_digest(text) for text in texts]
     known = {} if store is None else store.get(ENCODER, PASSAGE, list(dict.fromkeys(digests)))
     vectors = {digest: np.frombuffer(kept.vector, np.float32) for digest, kept in known.items()}
-    rest = list(dict.fromkeys(text for text, digest in zip(texts, digests, strict=True) if digest not in vectors))
+    rest = list(
+        dict.fromkeys(
+            text for text, digest in zip(texts, digests, strict=True) if digest not in vectors
+        )
+    )
     if keep:
         vectors |= {
             _text_digest(text): encoded.vector
             for text, encoded in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)
         }
     elif rest:
-        vectors |= zip(map(_text_digest, rest), minilm.load_encoder(minilm.model_folder()).encode(rest), strict=True)
+        vectors |= zip(
+            map(_text_digest, rest),
+            minilm.load_encoder(minilm.model_folder()).encode(rest),
+            strict=True,
+        )
     return np.stack([vectors[digest] for digest in digests])
 
 
 def sentence_vectors(passages: Sequence[str], store: VectorStore | None = None) -> list[Vectors]:
-    """Return the unit vectors of each passage's sentences (n, 384), in half precision; no rows for a blank passage.
+    """Return the unit vectors of each passage's sentences (n, 384), in half precision; no rows for
+    a blank passage.
 
     Args:
         store: lasting store of vectors, which has those of graded passages.
@@ -197,18 +240,20 @@ def text_similarities(texts: Sequence[str]) -> Vectors:
 class EmbeddingGrader:
     """Rates a passage by its similarity to a question, and answers with its nearest sentence.
 
-    The rating is the number of cut points that the cosine of question and passage reaches. The cosine is rounded to
-    four decimals, as in the grade's `raw`, so new cut points can be tried on stored grades. Rounding hides the
-    differences below 1e-6 that depend on batches and their order.
+    The rating is the number of cut points that the cosine of question and passage reaches. The
+    cosine is rounded to four decimals, as in the grade's `raw`, so new cut points can be tried on
+    stored grades. Rounding hides the differences below 1e-6 that depend on batches and their order.
 
-    The confidence says how firmly the cut points determine the rating, not how likely the rating is right. It is the
-    distance of the cosine to the nearest cut point, divided by half of the narrowest band, at most 1.
+    The confidence says how firmly the cut points determine the rating, not how likely the rating is
+    right. It is the distance of the cosine to the nearest cut point, divided by half of the
+    narrowest band, at most 1.
 
     Args:
         cuts: ascending cosines between -1 and 1 from which the rating is 1, 2, 3, 4, 5.
 
     Raises:
-        InputError: the cuts are not as many ascending numbers between -1 and 1 as the scale has steps.
+        InputError: the cuts are not as many ascending numbers between -1 and 1 as the scale has
+            steps.
     """
 
     name, method = "Embedding (MiniLM)", "embedding"
@@ -229,7 +274,11 @@ class EmbeddingGrader:
         )
 
     def grade(
-        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+        self,
+        questions: Mapping[int, Asked],
+        passages: Mapping[int, str],
+        pairs: Sequence[Pair],
+        control: Control,
     ) -> Iterator[list[Outcome]]:
         """Grade pairs in blocks of passages, in the order in which the pairs first name these.
 
@@ -237,8 +286,8 @@ class EmbeddingGrader:
             questions: question texts by text key.
             passages: passage texts by text key.
             pairs: (question key, passage key), each once; best ordered by query.
-            control: pauses and stops between two blocks; no block makes a paid call. Its vector store is read first,
-                and gets new vectors.
+            control: pauses and stops between two blocks; no block makes a paid call. Its vector
+                store is read first, and gets new vectors.
 
         Yields:
             Outcomes of at most 64 passages and 4096 pairs. A pair with an empty text fails.
@@ -270,7 +319,15 @@ class EmbeddingGrader:
         column = {question: i for i, question in enumerate(asked)}
         usable = [p for p in block if passages[p].strip()]
         outcomes: list[Outcome] = [
-            (q, p, Grade(None, "failed", reason=f"the {'passage' if q in column else 'question'} is empty"))
+            (
+                q,
+                p,
+                Grade(
+                    None,
+                    "failed",
+                    reason=f"the {'passage' if q in column else 'question'} is empty",
+                ),
+            )
             for p, some in block.items()
             for q in some
             if q not in column or not passages[p].strip()
@@ -293,8 +350,12 @@ class EmbeddingGrader:
             outcomes.extend(zip(some, [passage] * len(some), grades, strict=True))
         return outcomes
 
-    def _grades(self, text: str, spans: list[Span], cosines: Vectors, nearest: NDArray[np.int64]) -> list[Grade]:
-        """Return the grades of one passage from its cosines (m) and the indexes of the nearest sentences (m)."""
+    def _grades(
+        self, text: str, spans: list[Span], cosines: Vectors, nearest: NDArray[np.int64]
+    ) -> list[Grade]:
+        """Return the grades of one passage from its cosines (m) and the indexes of the nearest
+        sentences (m).
+        """
         # Adding zero turns a rounded -0.0 into 0.0.
         rounded = np.round(cosines.astype(np.float64), 4) + 0.0
         ratings = np.searchsorted(self._cuts, rounded, side="right")
@@ -302,9 +363,15 @@ class EmbeddingGrader:
         confidences = np.minimum(1.0, distances / (np.diff(self._cuts).min() / 2))
         answers = [text[begin:end] for begin, end in spans]
         return [
-            Grade(rating, "graded", answers[index] if answers else None, confidence, f"{cosine:.4f}")
+            Grade(
+                rating, "graded", answers[index] if answers else None, confidence, f"{cosine:.4f}"
+            )
             for rating, index, confidence, cosine in zip(
-                ratings.tolist(), nearest.tolist(), confidences.tolist(), rounded.tolist(), strict=True
+                ratings.tolist(),
+                nearest.tolist(),
+                confidences.tolist(),
+                rounded.tolist(),
+                strict=True,
             )
         ]
 

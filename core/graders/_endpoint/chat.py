@@ -37,9 +37,13 @@ UNEXPLAINED = (400, 422)
 LONG = 500
 """Minimum number of characters of a passage that is shortened on a guess."""
 SHORTEST_PASSAGE = 80
-"""Number of characters below which a passage is not shortened further, because the rest would be meaningless."""
+"""Number of characters below which a passage is not shortened further, because the rest would be
+meaningless.
+"""
 END = ("\n\n",)
-"""Stop sequence of a completion: a model that only continues text writes the next question instead of an end."""
+"""Stop sequence of a completion: a model that only continues text writes the next question instead
+of an end.
+"""
 LOGPROBS = 10
 """Number of likely tokens to report: the digits of a scale, and other ways to write them."""
 MOST_THINKING = 200_000
@@ -56,7 +60,9 @@ SHOWN = 200
 
 MOST_CALLS = 50_000
 MOST_BYTES = 200_000_000
-"""Limits of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to 200 MB in size")."""
+"""Limits of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to
+200 MB in size").
+"""
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ class EndpointBatch:
 
     Args:
         id: its id.
-        status: validating, in_progress, finalizing, completed, expired, cancelling, cancelled or failed.
+        status: validating, in_progress, finalizing, completed, expired, cancelling, cancelled or
+            failed.
         input_file: id of the file with its calls.
         mark: its mark; empty without one.
         files: ids of the files with answers and errors, as far as they exist.
@@ -133,12 +140,16 @@ class Request:
 
     @property
     def half(self) -> int:
-        """Number of characters of the passage to keep if the prompt is too long; 0 if that is too few."""
+        """Number of characters of the passage to keep if the prompt is too long; 0 if that is too
+        few.
+        """
         return self.kept // 2 if self.kept // 2 >= SHORTEST_PASSAGE else 0
 
     @property
     def half_on_a_guess(self) -> int:
-        """The same as `half`, for a prompt that may be too long; 0 also if the passage was shortened before."""
+        """The same as `half`, for a prompt that may be too long; 0 also if the passage was
+        shortened before.
+        """
         return self.kept // 2 if self.kept // 2 >= LONG and not self.shortened else 0
 
     @property
@@ -167,7 +178,8 @@ class UnusableBodyError(Exception):
 
 
 class ReportedError(UnusableBodyError):
-    """An error in an answer with a success status: some gateways report failures behind them like this.
+    """An error in an answer with a success status: some gateways report failures behind them like
+    this.
 
     Args:
         error: the error itself.
@@ -175,7 +187,9 @@ class ReportedError(UnusableBodyError):
     """
 
     def __init__(self, error: object, words: str) -> None:
-        super().__init__(f"the answer is an error: {words}" if words else "the answer has no choice")
+        super().__init__(
+            f"the answer is an error: {words}" if words else "the answer has no choice"
+        )
         codes = [error.get(name) for name in ("code", "status")] if isinstance(error, dict) else []
         self.error = error
         self.status = next((int(code) for code in map(str, codes) if _STATUS.fullmatch(code)), None)
@@ -199,7 +213,8 @@ def prepare_request(
         temperature: temperature of the sampling; 0 for the likeliest answer.
         dialect: accepted fields of the endpoint.
         keep: characters of the passage to keep; None for all.
-        max_tokens_in: maximum number of tokens of the prompt, by estimate; longer passages are shortened.
+        max_tokens_in: maximum number of tokens of the prompt, by estimate; longer passages are
+            shortened.
         thinking: tokens for a reasoning model's thoughts, in addition to those of the answer.
 
     Returns:
@@ -214,10 +229,15 @@ def prepare_request(
     whole = call.values.get(PASSAGE, "") if PASSAGE in prompt_variables(call.prompt) else ""
     passage = whole if keep is None else _cut_text(whole, keep)
     messages = _fill_with_passage(call, passage)
-    if max_tokens_in is not None and (excess := _messages_length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0:
+    if (
+        max_tokens_in is not None
+        and (excess := _messages_length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0
+    ):
         passage = _cut_text(passage, len(passage) - excess)
         if not passage:
-            return Completion(error=f"the prompt is longer than {max_tokens_in} tokens even without the passage")
+            return Completion(
+                error=f"the prompt is longer than {max_tokens_in} tokens even without the passage"
+            )
         messages = _fill_with_passage(call, passage)
     schema = _response_format(call, messages) if dialect.structured else None
     structured = schema is not None and schema["type"] == "json_schema"
@@ -226,8 +246,16 @@ def prepare_request(
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
     else:
-        apart = {"system": messages.system, "user": messages.user} if dialect.system else {"user": messages.joined()}
-        body["messages"] = [{"role": role, "content": text} for role, text in apart.items() if text or role == "user"]
+        apart = (
+            {"system": messages.system, "user": messages.user}
+            if dialect.system
+            else {"user": messages.joined()}
+        )
+        body["messages"] = [
+            {"role": role, "content": text}
+            for role, text in apart.items()
+            if text or role == "user"
+        ]
     if dialect.temperature:
         body["temperature"] = temperature
     if schema is not None:
@@ -235,10 +263,13 @@ def prepare_request(
     if dialect.logprobs and dialect.api == "chat" and call.options and not thinking:
         # The thoughts of a reasoning model would bring thousands of them.
         body |= {"logprobs": True, "top_logprobs": LOGPROBS}
-    # No token is shorter than a byte in any script, so this bound holds for numbers and other scripts, too.
+    # No token is shorter than a byte in any script, so this bound holds for numbers and other
+    # scripts, too.
     read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
-    return Request(call, body, _messages_length(messages), (read, room), structured, left_out, len(passage))
+    return Request(
+        call, body, _messages_length(messages), (read, room), structured, left_out, len(passage)
+    )
 
 
 def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
@@ -259,15 +290,21 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         kind = "a web page" if content.lstrip()[:1] == b"<" else "not JSON, or cut off"
         raise UnusableBodyError(f"the answer is {kind}") from None
     choices = body.get("choices") if isinstance(body, dict) else None
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    choice = (
+        choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    )
     ended = choice.get("finish_reason")
-    failed = [whole["error"] for whole in (body, choice) if isinstance(whole, dict) and whole.get("error")]
+    failed = [
+        whole["error"] for whole in (body, choice) if isinstance(whole, dict) and whole.get("error")
+    ]
     if ended == "error":
         failed.append({"message": "the answer ended in an error"})
     if failed or not choice:
         error = error_in(failed[0] if failed else body)
         raise ReportedError(error, error_explanation(error, clean))
-    message = {"content": choice.get("text", 0)} if "prompt" in request.body else choice.get("message")
+    message = (
+        {"content": choice.get("text", 0)} if "prompt" in request.body else choice.get("message")
+    )
     filtered = isinstance(ended, str) and _STOPPED.search(ended.lower()) is not None
     if not isinstance(message, dict) and not filtered:
         raise UnusableBodyError("the answer has no message")
@@ -282,7 +319,10 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         is_whole = request.structured and is_answer(request.call, text, structured=True)
         complete = is_whole or (enough is not None and enough(text))
     completion = Completion(
-        text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
+        text=text or "",
+        complete=complete,
+        structured=request.structured,
+        shortened=request.shortened,
     )
     if isinstance(refusal, str) and refusal:
         completion = replace(completion, error=f"refused: {printable_line(clean(refusal))}")
@@ -296,8 +336,15 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     thoughts = _model_thoughts(message, completion.text)
     used = reported_tokens(body.get("usage"), estimated_usage(request, completion.text))
     if thoughts and not used.thinking:
-        used = used._replace(thinking=min(math.ceil(len(thoughts) / CHARACTERS_PER_TOKEN), used.written))
-    if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
+        used = used._replace(
+            thinking=min(math.ceil(len(thoughts) / CHARACTERS_PER_TOKEN), used.written)
+        )
+    if (
+        completion.error is None
+        and ended == "length"
+        and used.thinking
+        and not completion.text.strip()
+    ):
         completion = replace(completion, error=CUT_OFF_THINKING)
     return Answer(completion, used, model)
 
@@ -310,7 +357,8 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
     """Return the probability of each option at the token with which the model wrote its choice.
 
     Args:
-        logprobs: of the answer, as OpenAI's chat completions have them; anything else counts as missing.
+        logprobs: of the answer, as OpenAI's chat completions have them; anything else counts as
+            missing.
 
     Returns:
         Probabilities that sum to 1; None if the answer has no choice, or no such token is reported.
@@ -319,10 +367,16 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
     parsed = read_completion(call, completion)
     if not isinstance(tokens, list) or parsed.status != "graded" or parsed.rating is None:
         return None
-    named = ("no", "yes")[parsed.rating] if call.form == "yes-no" else call.options[parsed.rating].casefold()
+    named = (
+        ("no", "yes")[parsed.rating]
+        if call.form == "yes-no"
+        else call.options[parsed.rating].casefold()
+    )
     # Reasoning before the answer may name the choice, too.
     order = reversed(tokens) if reasoning_length(completion.text) else tokens
-    found = next((token for token in order if isinstance(token, dict) and _option_in(token) == named), None)
+    found = next(
+        (token for token in order if isinstance(token, dict) and _option_in(token) == named), None
+    )
     top = found.get("top_logprobs") if found else None
     weights = dict.fromkeys(map(str.casefold, call.options), 0.0)
     for one in top if isinstance(top, list) else ():
@@ -330,7 +384,9 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
         if isinstance(value, float | int) and value <= 0 and _option_in(one) in weights:
             weights[_option_in(one)] += math.exp(value)
     total = sum(weights.values())
-    return {option: weights[option.casefold()] / total for option in call.options} if total else None
+    return (
+        {option: weights[option.casefold()] / total for option in call.options} if total else None
+    )
 
 
 def _option_in(token: dict[str, Any]) -> str:
@@ -338,7 +394,8 @@ def _option_in(token: dict[str, Any]) -> str:
 
 
 def _join_content(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with its content as one text: text parts are joined, and other texts are grouped by kind.
+    """Return a message with its content as one text: text parts are joined, and other texts are
+    grouped by kind.
 
     Some models, such as Mistral's reasoning models, send a list of parts instead of a text.
     """
@@ -347,23 +404,36 @@ def _join_content(message: dict[str, Any]) -> dict[str, Any]:
         return message
     texts: dict[str, str] = {"content": ""}
     for part in parts:
-        kind = {"text": "content", "output_text": "content", "refusal": "refusal"}.get(part.get("type"), "reasoning")
-        inner = next((part[name] for name in ("text", "thinking", "reasoning", "refusal") if part.get(name)), "")
+        kind = {"text": "content", "output_text": "content", "refusal": "refusal"}.get(
+            part.get("type"), "reasoning"
+        )
+        inner = next(
+            (part[name] for name in ("text", "thinking", "reasoning", "refusal") if part.get(name)),
+            "",
+        )
         pieces = inner if isinstance(inner, list) else [inner]
         inner_texts = (piece.get("text") if isinstance(piece, dict) else piece for piece in pieces)
-        texts[kind] = texts.get(kind, "") + "".join(piece for piece in inner_texts if isinstance(piece, str))
+        texts[kind] = texts.get(kind, "") + "".join(
+            piece for piece in inner_texts if isinstance(piece, str)
+        )
     return message | texts
 
 
 def _model_thoughts(message: Mapping[str, Any], text: str) -> str:
     """Return a model's reported or visible thoughts before its answer; empty if unknown."""
     reported = (message.get(name) for name in ("reasoning_content", "reasoning"))
-    return next((part for part in reported if isinstance(part, str) and part), text[: reasoning_length(text)])
+    return next(
+        (part for part in reported if isinstance(part, str) and part),
+        text[: reasoning_length(text)],
+    )
 
 
 def estimated_usage(request: Request, text: str = "") -> Tokens:
     """Return the estimated tokens read and written, for endpoints that do not report them."""
-    return Tokens(math.ceil(request.length / CHARACTERS_PER_TOKEN), math.ceil(len(text) / CHARACTERS_PER_TOKEN))
+    return Tokens(
+        math.ceil(request.length / CHARACTERS_PER_TOKEN),
+        math.ceil(len(text) / CHARACTERS_PER_TOKEN),
+    )
 
 
 def error_in(body: object) -> object:
@@ -384,19 +454,22 @@ def error_explanation(body: object, clean: Clean) -> str:
 
     Args:
         body: body of the answer.
-        clean: removes keys from a text. It must run before shortening, because half a key is not recognized.
+        clean: removes keys from a text. It must run before shortening, because half a key is not
+            recognized.
     """
     body = error_in(body)
     if isinstance(body, dict):
-        body = _message_text(next((body[name] for name in ("message", "detail", "msg") if body.get(name)), ""))
+        body = _message_text(
+            next((body[name] for name in ("message", "detail", "msg") if body.get(name)), "")
+        )
     if not isinstance(body, str):
         return ""
     return "it sent a web page" if body.lstrip()[:1] == "<" else printable_line(clean(body))
 
 
 def _message_text(value: object) -> str:
-    """Return an endpoint's message of any type as one text; empty if it is nested too deeply or has too long a
-    number."""
+    """Return an endpoint's message of any type as one text; empty if it is nested too deeply or has
+    too long a number."""
     try:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
@@ -405,9 +478,16 @@ def _message_text(value: object) -> str:
 
 
 Objection = Literal[
-    "too long", "no structure", "other limit", "no temperature", "no system role", "no logprobs", "filtered",
-    "no credit", "no key",
-]  # fmt: skip
+    "too long",
+    "no structure",
+    "other limit",
+    "no temperature",
+    "no system role",
+    "no logprobs",
+    "filtered",
+    "no credit",
+    "no key",
+]
 
 
 def find_objection(
@@ -415,12 +495,13 @@ def find_objection(
 ) -> Objection | None:
     """Return an endpoint's objection to a request; None if it has no known meaning.
 
-    Codes and numbers take precedence over words. Words that are in the prompt are ignored, because an error may repeat
-    them.
+    Codes and numbers take precedence over words. Words that are in the prompt are ignored, because
+    an error may repeat them.
 
     Args:
         body: the error of the endpoint.
-        sent: fields of the request by name. Objections to other fields are ignored, so that no change is made twice.
+        sent: fields of the request by name. Objections to other fields are ignored, so that no
+            change is made twice.
         tokens: estimated bounds of the prompt's tokens: least and most.
     """
     error = error_in(body)
@@ -431,7 +512,11 @@ def find_objection(
     def has_sign(signs: re.Pattern[str]) -> bool:
         return any(match[0] not in prompt for match in signs.finditer(words))
 
-    codes = {str(error.get(name)).lower() for name in ("code", "type")} if isinstance(error, dict) else set()
+    codes = (
+        {str(error.get(name)).lower() for name in ("code", "type")}
+        if isinstance(error, dict)
+        else set()
+    )
     if "insufficient_quota" in codes:
         return "no credit"
     if codes & _FILTER_CODES:
@@ -446,14 +531,14 @@ def find_objection(
 
 
 def asks_too_much(error: object) -> bool:
-    """Return whether a rate limit is lower than this single request, so that waiting does not help."""
+    """Return whether a rate limit is lower than this request, so that waiting does not help."""
     match = _REQUESTED.search(_message_text(error).lower().replace(",", ""))
     return match is not None and int(match[2]) > int(match[1])
 
 
 def _tells_length(words: str, tokens: tuple[float, float]) -> bool:
-    """Return whether a message has a number that may be the prompt's tokens, and a smaller one that may be the
-    limit."""
+    """Return whether a message has a number that may be the prompt's tokens, and a smaller one that
+    may be the limit."""
     numbers = {int(number) for number in _NUMBER.findall(words.replace(",", ""))}
     longest = max((number for number in numbers if tokens[0] <= number <= tokens[1]), default=0)
     return any(SHORTEST_LIMIT <= number < longest for number in numbers)
@@ -464,41 +549,65 @@ _NUMBER = re.compile(r"(?<![\w.])\d{2,8}(?![\w.]\d)")
 _LENGTHS = re.compile(r"\b(?:tokens?|length|context|characters|size)\b")
 _REQUESTED = re.compile(r"\blimit:? (\d+)\b.{0,40}?\brequested:? (\d+)\b")
 _TOO_LONG = re.compile(
-    r"context[ _](?:length|limit|size|window)|exceed_context|maximum (?:context|input|prompt)\b|string_above_max_length"
+    r"context[ _](?:length|limit|size|window)|exceed_context|maximum"
+    r" (?:context|input|prompt)\b|string_above_max_length"
     r"|tokens?_limit_reached|(?:input|prompt|request)_too_l(?:arge|ong)"
-    r"|\b(?:body|content|input|message|payload|prompt|request|text)s?\b\W+(?:\w+\W+){0,4}?too (?:large|long)\b"
+    r"|\b(?:body|content|input|message|payload|prompt|request|text)s?\b\W+(?:\w+\W+){0,4}?too"
+    r" (?:large|long)\b"
     r"|too many (?:\w+ )?tokens|too large for model|(?:model|max\w*) token limit|expected maxlength"
     r"|\b(?:input|prompt)s?\W+(?:length|must have (?:less|fewer)|size|tokens?)\b"
     r"|(?:reduce|shorten) (?:the|your) (?:input|length|message|prompt|size|text)|\u8d85\u957f"
 )
 _OBJECTIONS: tuple[tuple[Objection, str | None, re.Pattern[str]], ...] = (
-    ("no key", None, re.compile(r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key")),
+    (
+        "no key",
+        None,
+        re.compile(
+            r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key"
+        ),
+    ),
     ("no logprobs", "logprobs", re.compile("logprobs")),
     ("other limit", "max_tokens", re.compile("max_completion_tokens")),
-    ("no structure", "response_format", re.compile(r"response[_ ]format|json[_ ]schema|structured output")),
+    (
+        "no structure",
+        "response_format",
+        re.compile(r"response[_ ]format|json[_ ]schema|structured output"),
+    ),
     (
         "no system role",
         "system",
         re.compile(
             r"(?:system|developer)[\s_'\"`\\]*(?:instruction|message|prompt|role)s?\b"
-            r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b|roles must alternate"
-            r"|user and assistant|'user' or 'assistant'|(?:invalid|unexpected|unknown|unsupported) (?:message )?role"
+            r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b"
+            r"|roles must alternate|user and assistant|'user' or 'assistant'"
+            r"|(?:invalid|unexpected|unknown|unsupported) (?:message )?role"
         ),
     ),
     ("no temperature", "temperature", re.compile(r"['\"`]?\btemperature\b(?:['\"`\\]|=[\d.]+)?")),
 )
-"""Objections, the field or role that must have been sent for them (None for any), and their signs."""
+"""Objections, the field or role that must have been sent for them (None for any), and their signs.
+"""
 _FILTER_CODES = {
-    *("content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"),
+    *(
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "datainspectionfailed",
+    ),
     *("moderation_blocked", "invalid_prompt", "prompt_blocked", "guardrail_intervened"),
 }
 _FILTERED = re.compile(
-    r"content[ _-]?(?:exists risk|filter|management|policy)|data inspection|flagged|guardrail|high risk|inappropriate"
+    r"content[ _-]?(?:exists risk|filter|management|policy)|data inspection|flagged|guardrail|high"
+    r" risk|inappropriate"
     r"|moderation|prohibited|responsible ?ai|safety|sensitive|usage polic|violat|\u654f\u611f"
 )
 _ACCOUNT = re.compile(r"\b(?:account|api key|organi[sz]ation|subscription)\b")
-_STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitation|safety|sensitive|spii")
-"""Signs in codes and words of errors, and in the finish reason of an answer, in lower case; see `find_objection`."""
+_STOPPED = re.compile(
+    r"blocklist|filter|guardrail|moderation|prohibited|recitation|safety|sensitive|spii"
+)
+"""Signs in codes and words of errors, and in the finish reason of an answer, in lower case; see
+`find_objection`.
+"""
 
 
 def _fill_with_passage(call: Call, passage: str) -> Messages:
@@ -522,13 +631,17 @@ def _cut_text(text: str, length: int) -> str:
 def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     """Return the answer format to request; None for free text."""
     if call.form == "json" and call.schema is not None:
-        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": call.schema}}
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": call.schema},
+        }
     if call.form == "json":
         # OpenAI refuses this type if no message mentions JSON.
         return {"type": "json_object"} if "json" in messages.joined().lower() else None
-    options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
-        call.form, ()
-    )
+    options = call.options or {
+        "yes-no": ("Yes", "No"),
+        "rating": tuple(map(str, range(call.prompt.top + 1))),
+    }.get(call.form, ())
     if call.form not in ("rating", "yes-no", "letter") or not options:
         return None
     if call.form == "yes-no" and ABSTENTION in call.prompt.template:
@@ -537,16 +650,24 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
         name, field = "rating", {"type": "integer", "enum": [int(option) for option in options]}
     else:
         name, field = "answer", {"type": "string", "enum": list(options)}
-    schema = {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
-    return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
+    schema = {
+        "type": "object",
+        "properties": {name: field},
+        "required": [name],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "grade", "strict": True, "schema": schema},
+    }
 
 
 def reported_tokens(usage: object, estimate: Tokens) -> Tokens:
     """Return the tokens that an endpoint reports for a call.
 
     Args:
-        usage: the field of its answer, in OpenAI's form; `prompt_cache_hit_tokens` is DeepSeek's name for cached
-            tokens.
+        usage: the field of its answer, in OpenAI's form; `prompt_cache_hit_tokens` is DeepSeek's
+            name for cached tokens.
         estimate: used if the report is missing or invalid.
     """
     reported = usage if isinstance(usage, dict) else {}
@@ -554,11 +675,19 @@ def reported_tokens(usage: object, estimate: Tokens) -> Tokens:
     written = _valid_token_count(reported.get("completion_tokens"), estimate.written)
     of_read = reported.get("prompt_tokens_details")
     of_written = reported.get("completion_tokens_details")
-    cached = of_read.get("cached_tokens") if isinstance(of_read, dict) else reported.get("prompt_cache_hit_tokens")
+    cached = (
+        of_read.get("cached_tokens")
+        if isinstance(of_read, dict)
+        else reported.get("prompt_cache_hit_tokens")
+    )
     thinking = of_written.get("reasoning_tokens") if isinstance(of_written, dict) else None
-    # Cached and reasoning tokens are parts of the tokens read and written, so they cannot exceed these.
+    # Cached and reasoning tokens are parts of the tokens read and written, so they cannot exceed
+    # these.
     return Tokens(
-        read, written, min(_valid_token_count(cached, 0), read), min(_valid_token_count(thinking, 0), written)
+        read,
+        written,
+        min(_valid_token_count(cached, 0), read),
+        min(_valid_token_count(thinking, 0), written),
     )
 
 
@@ -566,12 +695,19 @@ def _valid_token_count(reported: object, estimate: int) -> int:
     """Return a reported number of tokens; the estimate if it is missing or invalid."""
     if isinstance(reported, float) and reported.is_integer():
         reported = int(reported)
-    if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):
+    if (
+        isinstance(reported, bool)
+        or not isinstance(reported, int)
+        or reported < 0
+        or (reported == 0 and estimate)
+    ):
         return estimate
     return min(reported, read_limit("ENDPOINT_TOKENS"))
 
 
 def printable_line(text: str) -> str:
-    """Return a text as one short printable line, without line breaks and control characters for terminals."""
+    """Return a text as one short printable line, without line breaks and control characters for
+    terminals.
+    """
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

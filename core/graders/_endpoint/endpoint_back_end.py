@@ -68,18 +68,23 @@ class BatchEndpoint:
     key: str
 
     def upload(self, path: Path, name: str) -> str:
-        """Upload a file of calls, one line of JSON per call, under a name; return its id at the endpoint."""
+        """Upload a file of calls, one line of JSON per call, under a name; return its id at the
+        endpoint.
+        """
         with path.open("rb") as file:
             return _short_text(
                 self._ask(
-                    lambda client: client.files.with_raw_response.create(file=(name, file), purpose="batch"),
+                    lambda client: client.files.with_raw_response.create(
+                        file=(name, file), purpose="batch"
+                    ),
                     "accept the file of calls",
                     TRANSFER_SECONDS,
                 )["id"]
             )
 
     def create(self, file: str, url: str, mark: str) -> EndpointBatch:
-        """Create a batch from an uploaded file. If this fails, `find` tells whether the batch was created.
+        """Create a batch from an uploaded file. If this fails, `find` tells whether the batch was
+        created.
 
         Args:
             file: id of the file.
@@ -110,7 +115,9 @@ class BatchEndpoint:
                 listed=True,
             )
             batches = [self._described(row) for row in page["data"] if isinstance(row, dict)]
-            match = next((batch for batch in batches if batch.mark == mark or batch.input_file == file), None)
+            match = next(
+                (batch for batch in batches if batch.mark == mark or batch.input_file == file), None
+            )
             if match or not batches or not page.get("has_more"):
                 return match
             after = batches[-1].id
@@ -119,7 +126,10 @@ class BatchEndpoint:
     def look(self, batch: str) -> EndpointBatch:
         """Return the present state of a batch."""
         return self._described(
-            self._ask(lambda client: client.batches.with_raw_response.retrieve(batch), "report the state of the batch")
+            self._ask(
+                lambda client: client.batches.with_raw_response.retrieve(batch),
+                "report the state of the batch",
+            )
         )
 
     def cancel(self, batch: str) -> None:
@@ -159,7 +169,9 @@ class BatchEndpoint:
         seconds: float | None = None,
         listed: bool = False,
     ) -> dict[str, Any]:
-        """Do one operation and return the JSON object of the answer: an object with an id, or a list."""
+        """Do one operation and return the JSON object of the answer: an object with an id, or a
+        list.
+        """
         content = self._do(act, what, seconds).content
         with suppress(orjson.JSONDecodeError):
             body = orjson.loads(content)
@@ -167,10 +179,15 @@ class BatchEndpoint:
                 isinstance(body.get("data"), list) if listed else _short_text(body.get("id"))
             ):
                 return body
-        raise PassingError("batch-call-failed", f"The endpoint did not {what}: its answer does not fit a batch API")
+        raise PassingError(
+            "batch-call-failed", f"The endpoint did not {what}: its answer does not fit a batch API"
+        )
 
     def _do(
-        self, act: Callable[[openai.AsyncOpenAI], Awaitable[Result]], what: str, seconds: float | None = None
+        self,
+        act: Callable[[openai.AsyncOpenAI], Awaitable[Result]],
+        what: str,
+        seconds: float | None = None,
     ) -> Result:
         """Run an operation in time, and convert its errors to clear ones.
 
@@ -181,7 +198,8 @@ class BatchEndpoint:
         seconds = self.endpoint.timeout_s if seconds is None else seconds
 
         async def run_in_time() -> Result:
-            # The client's own limits apply to each step of sending and reading, and a file has many steps.
+            # The client's own limits apply to each step of sending and reading, and a file has many
+            # steps.
             async with (
                 asyncio.timeout(seconds),
                 open_client(replace(self.endpoint, timeout_s=TRANSFER_SECONDS), self.key) as client,
@@ -191,45 +209,73 @@ class BatchEndpoint:
         try:
             return asyncio.run(run_in_time())
         except (TimeoutError, openai.APITimeoutError):
-            raise PassingError("batch-call-failed", f"The endpoint did not {what} within {seconds:g} s") from None
+            raise PassingError(
+                "batch-call-failed", f"The endpoint did not {what} within {seconds:g} s"
+            ) from None
         except (openai.APIConnectionError, UnsentError) as error:
-            cause = error if isinstance(error, UnsentError) else type(error.__cause__ or error).__name__
+            cause = (
+                error if isinstance(error, UnsentError) else type(error.__cause__ or error).__name__
+            )
             raise PassingError(
                 "batch-call-failed", f"The endpoint did not {what}: the connection failed ({cause})"
             ) from None
         except UnreadableAnswerError as error:
-            raise PassingError("batch-call-failed", f"The endpoint did not {what}: {error}") from None
+            raise PassingError(
+                "batch-call-failed", f"The endpoint did not {what}: {error}"
+            ) from None
         except openai.APIStatusError as error:
             status, detail = (
                 error.status_code,
                 error_explanation(error.body, lambda text: redact_keys(text, [self.key])),
             )
-            problem = f"The endpoint did not {what}: HTTP {status}" + (f": {detail}" if detail else "")
+            problem = f"The endpoint did not {what}: HTTP {status}" + (
+                f": {detail}" if detail else ""
+            )
             if is_passing_status(status):
                 raise PassingError("batch-call-failed", problem) from None
             hints = {
                 401: "Set a key that is valid there, in the environment or the app's secrets.",
                 403: "Check the permissions of the key.",
-                404: f"Check that {self.endpoint.base_url} supports files and batches. If not, grade without --batch.",
+                404: (
+                    f"Check that {self.endpoint.base_url} supports files and batches. If not,"
+                    " grade without --batch."
+                ),
             }
-            hint = hints.get(status, "If this endpoint does not support batches, grade without --batch.")
+            hint = hints.get(
+                status, "If this endpoint does not support batches, grade without --batch."
+            )
             raise GradingError("batch-call-refused", problem, hint) from None
 
     def _described(self, row: Mapping[str, Any]) -> EndpointBatch:
-        """Return a batch from its JSON. Compatible endpoints leave out fields that they do not use."""
+        """Return a batch from its JSON. Compatible endpoints leave out unused fields."""
 
         def clean_text(value: object) -> str:
             return printable_line(redact_keys(value, [self.key])) if isinstance(value, str) else ""
 
-        counts, listed = _object_field(row, "request_counts"), _object_field(row, "errors").get("data")
-        first = next((entry for entry in listed if isinstance(entry, dict)), {}) if isinstance(listed, list) else {}
+        counts, listed = (
+            _object_field(row, "request_counts"),
+            _object_field(row, "errors").get("data"),
+        )
+        first = (
+            next((entry for entry in listed if isinstance(entry, dict)), {})
+            if isinstance(listed, list)
+            else {}
+        )
         return EndpointBatch(
             id=_short_text(row.get("id")),
             status=clean_text(row.get("status")),
             input_file=_short_text(row.get("input_file_id")),
             mark=_short_text(_object_field(row, "metadata").get(MARK)),
-            files=tuple(name for of in ("output", "error") if (name := _short_text(row.get(f"{of}_file_id")))),
-            done=sum(n for name in ("completed", "failed") if isinstance(n := counts.get(name), int) and n > 0),
+            files=tuple(
+                name
+                for of in ("output", "error")
+                if (name := _short_text(row.get(f"{of}_file_id")))
+            ),
+            done=sum(
+                n
+                for name in ("completed", "failed")
+                if isinstance(n := counts.get(name), int) and n > 0
+            ),
             code=clean_text(first.get("code")),
             message=clean_text(first.get("message")),
         )
@@ -251,15 +297,30 @@ NO_KEY = "no-key"
 OWN_FIELDS = frozenset(
     (
         *("model", "models", "fallbacks", "messages", "prompt", "input", "suffix", "echo"),
-        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "min_tokens"),
+        *(
+            "max_tokens",
+            "max_completion_tokens",
+            "max_output_tokens",
+            "max_new_tokens",
+            "min_tokens",
+        ),
         *("n_predict", "num_predict", "n", "best_of", "stream", "stream_options"),
-        *("temperature", "logprobs", "top_logprobs", "response_format", "tools", "tool_choice", "functions"),
+        *(
+            "temperature",
+            "logprobs",
+            "top_logprobs",
+            "response_format",
+            "tools",
+            "tool_choice",
+            "functions",
+        ),
         *("function_call", "api_base", "base_url", "api_key"),
     )
 )
 """Request fields, in lower case, that `extra` must not set.
 
-They decide the content of a grade, the model that is asked, or the tokens of a call, which are reserved in advance.
+They decide the content of a grade, the model that is asked, or the tokens of a call, which are
+reserved in advance.
 """
 
 Structured = Literal["auto", "json", "text"]
@@ -270,31 +331,33 @@ class EndpointBackEnd:
 
     Args:
         model: its name there.
-        base_url: address of the API, such as http://localhost:8000/v1; None for that in the environment variable
-            OPENAI_BASE_URL, or OpenAI's own.
-        key_variable: name of the environment variable, or of the app's secret, with the key; None for the one that
-            belongs to the address. The name does not assign the key to the address: see `key_for`. An endpoint on this
-            computer needs no key.
-        structured: `json` requests JSON with a schema if the answer is one of a few options. `text` never does.
-            `auto` does until the endpoint objects.
-        timeout_s: time limit of a call in seconds, up to `LONGEST_CALL`. None for `FIRST_LIMIT` at first, and more once
-            answers take longer.
+        base_url: address of the API, such as http://localhost:8000/v1; None for that in the
+            environment variable OPENAI_BASE_URL, or OpenAI's own.
+        key_variable: name of the environment variable, or of the app's secret, with the key; None
+            for the one that belongs to the address. The name does not assign the key to the
+            address: see `key_for`. An endpoint on this computer needs no key.
+        structured: `json` requests JSON with a schema if the answer is one of a few options. `text`
+            never does. `auto` does until the endpoint objects.
+        timeout_s: time limit of a call in seconds, up to `LONGEST_CALL`. None for `FIRST_LIMIT` at
+            first, and more once answers take longer.
         attempts: maximum number of attempts of a call before its pair fails; from 1.
-        max_tokens_in: maximum tokens of a prompt, estimated as 4 characters each; longer passages are shortened. None
-            for the limit of the endpoint.
+        max_tokens_in: maximum tokens of a prompt, estimated as 4 characters each; longer passages
+            are shortened. None for the limit of the endpoint.
         temperature: temperature of the sampling; 0 for the likeliest answer.
         extra: further fields of every request, such as {"seed": 1}.
-        api: `chat` for chat completions; `completions` for models that only continue a text. Then the whole prompt is
-            one text, the answer ends at a blank line, and structured output is not requested.
-        thinking_tokens: tokens for a reasoning model's thoughts, in addition to the few of the answer; without them, it
-            is cut off before it answers. Up to `MOST_THINKING`.
+        api: `chat` for chat completions; `completions` for models that only continue a text. Then
+            the whole prompt is one text, the answer ends at a blank line, and structured output is
+            not requested.
+        thinking_tokens: tokens for a reasoning model's thoughts, in addition to the few of the
+            answer; without them, it is cut off before it answers. Up to `MOST_THINKING`.
         clock: returns a monotonic time in seconds, for waits.
 
     Attributes:
         endpoint: the endpoint, and its behaviour as learned during use.
 
     Raises:
-        InputError: the model is missing, the address is invalid or contains a password, or a number is out of range.
+        InputError: the model is missing, the address is invalid or contains a password, or a number
+            is out of range.
     """
 
     def __init__(
@@ -313,15 +376,24 @@ class EndpointBackEnd:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not model.strip():
-            raise InputError("no-model-named", "No model given.", "Enter the model's name at the endpoint.")
-        for name, value, known in (("structured", structured, get_args(Structured)), ("api", api, get_args(Api))):
+            raise InputError(
+                "no-model-named", "No model given.", "Enter the model's name at the endpoint."
+            )
+        for name, value, known in (
+            ("structured", structured, get_args(Structured)),
+            ("api", api, get_args(Api)),
+        ):
             if value not in known:
                 raise InputError(
-                    "unknown-parameter-value", f"Invalid {name}: {value!r}.", f"Use one of {', '.join(known)}."
+                    "unknown-parameter-value",
+                    f"Invalid {name}: {value!r}.",
+                    f"Use one of {', '.join(known)}.",
                 )
         if api == "completions" and structured == "json":
             raise InputError(
-                "useless-parameter", "Plain completions have no structured output.", "Set structured to auto or text."
+                "useless-parameter",
+                "Plain completions have no structured output.",
+                "Set structured to auto or text.",
             )
         limit_s = FIRST_LIMIT if timeout_s is None else timeout_s
         sound = (
@@ -335,14 +407,16 @@ class EndpointBackEnd:
             raise InputError(
                 "parameter-out-of-range",
                 "A parameter of the endpoint is out of range.",
-                f"Use attempts and max_tokens_in from 1, timeout_s above 0 up to {LONGEST_CALL:,}, temperature from 0, "
-                f"and thinking_tokens from 0 to {MOST_THINKING:,}.",
+                f"Use attempts and max_tokens_in from 1, timeout_s above 0 up to {LONGEST_CALL:,},"
+                f" temperature from 0, and thinking_tokens from 0 to {MOST_THINKING:,}.",
             )
         if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
                 "invalid-further-fields",
-                f"The additional request fields contain {', '.join(taken)}, which the grader sets itself.",
-                "Remove it there. Use the grader's own parameters for the temperature and structured output.",
+                f"The additional request fields contain {', '.join(taken)}, which the"
+                " grader sets itself.",
+                "Remove it there. Use the grader's own parameters for the temperature and"
+                " structured output.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # The message does not repeat the name, because it may be a misplaced key.
@@ -372,34 +446,45 @@ class EndpointBackEnd:
             thinking=thinking_tokens,
         )
 
-    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+    def drive(
+        self, work: Iterable[tuple[Pair, Steps]], control: Control
+    ) -> Iterator[list[Outcome]]:
         """Run the steps of pairs, with as many calls in flight as `control` presently allows.
 
         Args:
-            work: pairs with their steps; consumed as slots become free, in another thread, but never in two at once.
+            work: pairs with their steps; consumed as slots become free, in another thread, but
+                never in two at once.
 
         Yields:
-            Outcomes as they arrive, in any order. A batch may be empty: one is yielded at least every second. If
-            `control` stops the job, calls in flight end and count; a pair that needs another call has no outcome.
+            Outcomes as they arrive, in any order. A batch may be empty: one is yielded at least
+                every second. If
+            `control` stops the job, calls in flight end and count; a pair that needs another call
+                has no outcome.
 
         Raises:
-            GradingError: the key, the access or the model is missing, or the endpoint does not answer; raised after the
-                available outcomes.
+            GradingError: the key, the access or the model is missing, or the endpoint does not
+                answer; raised after the available outcomes.
         """
         yield from Session(self.endpoint, self._key(), iter(work), control).batches()
 
     def prepared(self, call: Call, keep: int | None = None) -> Request | Completion:
-        """Return the request for a call, before anything is known about the fields that the endpoint accepts.
+        """Return the request for a call, before anything is known about the fields that the
+        endpoint accepts.
 
         Args:
             keep: characters of the passage to keep; None for all.
 
         Returns:
-            The request with all its fields, or a completion with an error if the call cannot be a request.
+            The request with all its fields, or a completion with an error if the call cannot be a
+                request.
         """
         end = self.endpoint
-        made = prepare_request(call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking)
-        return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
+        made = prepare_request(
+            call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking
+        )
+        return (
+            made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
+        )
 
     def batches(self) -> BatchEndpoint:
         """Return access to the files and batches of the endpoint.
@@ -413,8 +498,8 @@ class EndpointBackEnd:
     def dialect(self) -> dict[str, Any]:
         """Accepted fields of the endpoint as far as known, to be stored for `speak`.
 
-        If the endpoint ignored requests for JSON and never followed one, this says plain text. Calls in a batch are not
-        repeated one by one, so an answer in words would be unreadable.
+        If the endpoint ignored requests for JSON and never followed one, this says plain text.
+        Calls in a batch are not repeated one by one, so an answer in words would be unreadable.
         """
         end = self.endpoint
         heeds = end.heeds_schemas or not end.passed_over
@@ -430,7 +515,9 @@ class EndpointBackEnd:
 
     @property
     def offered(self) -> OfferedEndpoint | None:
-        """The owner's endpoint at this address, with the limits of its jobs; None for other endpoints."""
+        """The owner's endpoint at this address, with the limits of its jobs; None for other
+        endpoints.
+        """
         try:
             return offered_at(self.endpoint.base_url, self.endpoint.model, self._key_variable)
         except GradingError:

@@ -22,25 +22,27 @@ def fetch_all(
 ) -> list[Fetched]:
     """Make requests to one address and read their answers as JSON.
 
-    A request is repeated after a connection error, or after status 408, 409, 425, 429, or 500 and above. The pause is
-    the time that the endpoint names (`Retry-After` and similar), else a growing one. After a rate limit, all requests
-    wait.
+    A request is repeated after a connection error, or after status 408, 409, 425, 429, or 500 and
+    above. The pause is the time that the endpoint names (`Retry-After` and similar), else a growing
+    one. After a rate limit, all requests wait.
 
     Args:
         url: the address.
         method: GET sends a body as the query of the address, POST as JSON.
         bodies: n bodies.
         manners: rate, attempts and time limits.
-        key_variable: environment variable with the key, which is sent as a bearer token; None to send no key.
+        key_variable: environment variable with the key, which is sent as a bearer token; None to
+            send no key.
         watch: called with the numbers of finished requests and of all requests.
-        came: called with each answer and the index of its body as it arrives, so an interrupt loses only requests in
-            flight.
+        came: called with each answer and the index of its body as it arrives, so an interrupt loses
+            only requests in flight.
 
     Returns:
         n answers, in the order of the bodies.
 
     Raises:
-        InputError: the address or a number is invalid, or this person may not use addresses of their own.
+        InputError: the address or a number is invalid, or this person may not use addresses of
+            their own.
         GradingError: the key is missing.
     """
     access = current_access()
@@ -52,7 +54,11 @@ def fetch_all(
         )
     host = checked_host(url)
     at_least_one = manners.concurrency >= 1 and manners.attempts >= 1
-    if not at_least_one or manners.timeout_s <= 0 or (manners.rate is not None and manners.rate <= 0):
+    if (
+        not at_least_one
+        or manners.timeout_s <= 0
+        or (manners.rate is not None and manners.rate <= 0)
+    ):
         raise InputError(
             "parameter-out-of-range",
             "A parameter of the target is out of range.",
@@ -63,10 +69,14 @@ def fetch_all(
         host_key = key_for(url, None, key_variable, access)
         if host_key.key is None:
             raise GradingError(
-                "key-not-set", f"No key: {key_variable} is not set.", f"Set {key_variable} in the environment."
+                "key-not-set",
+                f"No key: {key_variable} is not set.",
+                f"Set {key_variable} in the environment.",
             )
         key = host_key.key
     # Import late: this loads the library for model endpoints, which other callers do not need.
     from .http_client import Requests
 
-    return asyncio.run(Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies))
+    return asyncio.run(
+        Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies)
+    )

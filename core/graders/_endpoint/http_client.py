@@ -16,7 +16,15 @@ import orjson
 
 from ...limits import read_limit
 from .redaction import redact_keys
-from .retry import LONGEST_HEADER, Fetched, FetchMethod, Manners, backoff_seconds, is_passing_status, requested_wait
+from .retry import (
+    LONGEST_HEADER,
+    Fetched,
+    FetchMethod,
+    Manners,
+    backoff_seconds,
+    is_passing_status,
+    requested_wait,
+)
 
 CONNECT_SECONDS = 10.0
 CHUNK = 1 << 16
@@ -31,7 +39,9 @@ class UnreadableAnswerError(Exception):
 
 
 class UnsentError(Exception):
-    """A request that could not be sent, for a reason without an error class in the library; its text says why."""
+    """A request that could not be sent, for a reason without an error class in the library; its
+    text says why.
+    """
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
@@ -48,9 +58,12 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         self._most = most
         self._key = key
         self.spool: BinaryIO | None = None
-        """File for the body of a successful answer, up to `spool_most` bytes; None to keep it in memory."""
+        """File for the body of a successful answer, up to `spool_most` bytes; None to keep it in
+        memory.
+        """
         self.spool_most = most
-        # Their log lines repeat texts of an endpoint, such as the reason of a status, before keys are removed.
+        # Their log lines repeat texts of an endpoint, such as the reason of a status, before keys
+        # are removed.
         for name in ("httpx2", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -58,7 +71,8 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         """Send a request and read its answer.
 
         Returns:
-            The answer with its body, and of its headers only those about the time of the next request.
+            The answer with its body, and of its headers only those about the time of the next
+                request.
 
         Raises:
             UnsentError: the request could not be sent.
@@ -66,9 +80,12 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         """
         request.headers["accept-encoding"] = "gzip"
         try:
-            response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
+            response = await super().send(
+                request, **{**options, "stream": True, "follow_redirects": False}
+            )
         except (ExceptionGroup, OverflowError, ValueError) as error:
-            # For example an invalid proxy address; the text of such an error may contain its password.
+            # For example an invalid proxy address; the text of such an error may contain its
+            # password.
             raise UnsentError(type(error).__name__) from None
         try:
             self.cookies.clear()
@@ -80,7 +97,8 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
                 content = b"".join([piece async for piece in _body_pieces(response, self._most)])
         finally:
             await response.aclose()
-        # Build a new response, because the reader would trust the type and encoding in the original headers.
+        # Build a new response, because the reader would trust the type and encoding in the original
+        # headers.
         headers = {
             name: redact_keys(value, [self._key])
             for name, value in response.headers.items()
@@ -89,7 +107,9 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
             and len(value) <= LONGEST_HEADER
             and f"{name}{value}".isascii()
         }
-        return type(response)(response.status_code, headers=headers, content=content, request=request)
+        return type(response)(
+            response.status_code, headers=headers, content=content, request=request
+        )
 
 
 async def _body_pieces(response: Any, most: int) -> AsyncIterator[bytes]:
@@ -134,10 +154,16 @@ class Requests:
     async def all(self, bodies: Sequence[Mapping[str, Any]]) -> list[Fetched]:
         """Make the requests; return the answers in the order of the bodies."""
         slots = asyncio.Semaphore(self.manners.concurrency)
-        timeout = openai.Timeout(self.manners.timeout_s, connect=min(CONNECT_SECONDS, self.manners.timeout_s))
+        timeout = openai.Timeout(
+            self.manners.timeout_s, connect=min(CONNECT_SECONDS, self.manners.timeout_s)
+        )
         # As for models: a proxy cannot reach this computer, and must not read a key.
-        proxied = not self.on_this_computer and (not self.key or self.url.lower().startswith("https:"))
-        async with BoundedClient(read_limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied) as client:
+        proxied = not self.on_this_computer and (
+            not self.key or self.url.lower().startswith("https:")
+        )
+        async with BoundedClient(
+            read_limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied
+        ) as client:
 
             async def fetch_body(at: int, body: Mapping[str, Any]) -> Fetched:
                 async with slots:
@@ -147,7 +173,9 @@ class Requests:
                 self.watch(self.done, len(bodies))
                 return fetched
 
-            return list(await asyncio.gather(*(fetch_body(at, body) for at, body in enumerate(bodies))))
+            return list(
+                await asyncio.gather(*(fetch_body(at, body) for at, body in enumerate(bodies)))
+            )
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
         for attempt in range(1, self.manners.attempts + 1):
@@ -158,7 +186,9 @@ class Requests:
             if reason == "" or wait is None:
                 return Fetched(value, reason or None, attempt, seconds)
             if attempt < self.manners.attempts:
-                await asyncio.sleep(wait if wait >= 0 else backoff_seconds(attempt, random.random()))
+                await asyncio.sleep(
+                    wait if wait >= 0 else backoff_seconds(attempt, random.random())
+                )
         return Fetched(None, reason, self.manners.attempts, seconds)
 
     async def _turn(self) -> None:
@@ -168,14 +198,20 @@ class Requests:
         if self.manners.rate is not None:
             self.next_start = max(time.monotonic(), self.next_start) + 1 / self.manners.rate
 
-    async def _once(self, client: BoundedClient, body: Mapping[str, Any]) -> tuple[Any, str, float | None]:
-        """Return the value, the reason of a failure, and the seconds until another attempt: -1 if unknown, None for
-        never."""
-        headers = {"accept": "application/json"} | ({"authorization": f"Bearer {self.key}"} if self.key else {})
+    async def _once(
+        self, client: BoundedClient, body: Mapping[str, Any]
+    ) -> tuple[Any, str, float | None]:
+        """Return the value, the reason of a failure, and the seconds until another attempt: -1 if
+        unknown, None for never."""
+        headers = {"accept": "application/json"} | (
+            {"authorization": f"Bearer {self.key}"} if self.key else {}
+        )
         query, content = (dict(body), None) if self.method == "GET" else (None, dict(body))
         try:
             async with asyncio.timeout(self.manners.timeout_s):
-                response = await client.request(self.method, self.url, headers=headers, params=query, json=content)
+                response = await client.request(
+                    self.method, self.url, headers=headers, params=query, json=content
+                )
         except TimeoutError:
             return None, f"no answer within {self.manners.timeout_s:g} s", -1.0
         except UnreadableAnswerError as error:
@@ -183,8 +219,13 @@ class Requests:
         except UnsentError as error:
             return None, f"the connection failed ({error})", -1.0
         except Exception as error:
-            # The library's connection errors have no documented common base class; any of them may be temporary.
-            return None, redact_keys(f"the connection failed ({type(error).__name__})", [self.key]), -1.0
+            # The library's connection errors have no documented common base class; any of them may
+            # be temporary.
+            return (
+                None,
+                redact_keys(f"the connection failed ({type(error).__name__})", [self.key]),
+                -1.0,
+            )
         status = response.status_code
         if status != 200:
             detail = " ".join(redact_keys(response.text, [self.key]).split())[:LONGEST_DETAIL]

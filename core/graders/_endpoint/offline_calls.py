@@ -1,4 +1,6 @@
-"""A grader's calls without the endpoint: the requests for a pair, and its grade once all are answered."""
+"""A grader's calls without the endpoint: the requests for a pair, and its grade once all are
+answered.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ from ...types import Asked, Grade
 from .._grader_interface import NO_TOKENS, Grader, Pair, Tokens
 from .._local.transformers_back_end import LocalBackEnd
 from .._reading.calls import EMPTY_PASSAGE, Completion, ReadingGrader
-from .chat import UNEXPLAINED, Api, Request, UnusableBodyError, find_objection, read_answer, reported_tokens
+from .chat import (
+    UNEXPLAINED,
+    Api,
+    Request,
+    UnusableBodyError,
+    find_objection,
+    read_answer,
+    reported_tokens,
+)
 from .redaction import redact_keys, without_keys
 
 if TYPE_CHECKING:
@@ -54,8 +64,11 @@ class Played:
 
 
 def is_remote(grader: Grader) -> bool:
-    """Return whether a grader uses an endpoint, so that its calls can be made elsewhere or in batches."""
-    # The client loads slowly, and every job calls this function, so local models are recognized first.
+    """Return whether a grader uses an endpoint, so that its calls can be made elsewhere or in
+    batches.
+    """
+    # The client loads slowly, and every job calls this function, so local models are recognized
+    # first.
     if not isinstance(grader, ReadingGrader) or isinstance(grader.back_end, LocalBackEnd):
         return False
     from .endpoint_back_end import EndpointBackEnd
@@ -95,8 +108,14 @@ def tokens_in_answer(content: bytes, estimate: Tokens) -> Tokens:
 
 
 def order_pairs(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
-    """Return pairs in an order in which similar prompts are neighbours; for encoders, passage by passage."""
-    return grader.ordered(pairs) if isinstance(grader, ReadingGrader) else sorted(pairs, key=lambda pair: pair[::-1])
+    """Return pairs in an order in which similar prompts are neighbours; for encoders, passage by
+    passage.
+    """
+    return (
+        grader.ordered(pairs)
+        if isinstance(grader, ReadingGrader)
+        else sorted(pairs, key=lambda pair: pair[::-1])
+    )
 
 
 def replay_pair(
@@ -150,7 +169,9 @@ _STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
 
 
 def _characters_to_keep(error: str, request: Request) -> int:
-    """Return the characters of the passage to keep if an error means that the prompt is or may be too long; else 0."""
+    """Return the characters of the passage to keep if an error means that the prompt is or may be
+    too long; else 0.
+    """
     match = _STATUS.match(error)
     status, words = (int(match[1]), error[match.end() :]) if match else (0, error)
     against = "too long" if status == 413 else find_objection(words, request.body, request.tokens)
@@ -171,7 +192,9 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
     )
 
 
-def _read_reply(reply: CallResult, request: Request, asked: str, key: str) -> tuple[Completion, Tokens, str]:
+def _read_reply(
+    reply: CallResult, request: Request, asked: str, key: str
+) -> tuple[Completion, Tokens, str]:
     """Return an answer's completion, its tokens, and the model that it names."""
 
     def remove_key(text: str) -> str:

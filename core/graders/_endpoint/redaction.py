@@ -11,7 +11,9 @@ from functools import lru_cache
 
 REDACTED = "[key]"
 SECRET_LENGTH = 12
-"""Length from which a key is searched in every form; of a shorter one, such as "ollama", only the key itself."""
+"""Length from which a key is searched in every form; of a shorter one, such as "ollama", only the
+key itself.
+"""
 PIECE = 8
 """Number of a key's characters, with punctuation, that reveal too much of it."""
 BARE_PIECE = 12
@@ -23,7 +25,8 @@ HEX_PIECE = 16
 
 _TRACES = (
     re.compile(
-        r"(?i)(\b(?:authorization|api-key|x-api-key)\b['\"]?\s*[:=]\s*(?:b?['\"])?(?:bearer\s+|basic\s+)?)[^\s'\",}]+"
+        r"(?i)(\b(?:authorization|api-key|x-api-key)\b['\"]?\s*[:=]\s*(?:b?['\"])?(?:bearer\s+"
+        r"|basic\s+)?)[^\s'\",}]+"
     ),
     re.compile(r"(?i)(\bbearer\s+)[\w.~+/=*-]{8,}"),
     # OpenAI's message about a wrong key shows its first and last characters.
@@ -33,10 +36,11 @@ _TRACES = (
 _CHARACTERS_OF_KEY = 8
 """Number of a key's characters whose encoding reveals too much of it."""
 
-# A character as escaped in URLs, quoted-printable, JSON, Python or HTML, also doubly escaped; or an escaped line break.
-# In lower case.
+# A character as escaped in URLs, quoted-printable, JSON, Python or HTML, also doubly escaped; or an
+# escaped line break. In lower case.
 _ESCAPE = re.compile(
-    r"%(?:25){0,4}([0-9a-f]{2})|=([0-9a-f]{2})|\\{1,8}+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,5})\}|x\{?([0-9a-f]{2})|([nrt]))"
+    r"%(?:25){0,4}([0-9a-f]{2})|=([0-9a-f]{2})"
+    r"|\\{1,8}+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,5})\}|x\{?([0-9a-f]{2})|([nrt]))"
     r"|&(?:amp;){0,4}+#x0{0,4}([0-9a-f]{2,4});?|&(?:amp;){0,4}+#0{0,4}(1[0-2][0-9]|[3-9][0-9]);?"
     r"|u\+([0-9a-f]{4})|\b0x([0-9a-f]{2})"
 )
@@ -50,7 +54,9 @@ _DIGITS = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class _Pieces:
-    """All pieces of one length that identify a key in the `kept` parts of a text, and all their halves."""
+    """All pieces of one length that identify a key in the `kept` parts of a text, and all their
+    halves.
+    """
 
     kept: re.Pattern[str]
     length: int
@@ -60,7 +66,7 @@ class _Pieces:
 
 @dataclass(frozen=True)
 class _View:
-    """A text for comparison, with the begin and end of each of its characters in the original text."""
+    """A text for comparison, with the begin and end of each character in the original text."""
 
     text: str
     begins: Sequence[int]
@@ -71,9 +77,10 @@ def redact_keys(text: str, keys: Iterable[str]) -> str:
     """Return a message without keys.
 
     Args:
-        text: the text to show, such as the message of an error. Shorten it only afterwards, because the beginning of a
-            key is not recognized.
-        keys: values that must not be shown; texts that look like an authorization header are removed as well.
+        text: the text to show, such as the message of an error. Shorten it only afterwards, because
+            the beginning of a key is not recognized.
+        keys: values that must not be shown; texts that look like an authorization header are
+            removed as well.
     """
     text = without_keys(text, keys)
     for trace in _TRACES:
@@ -84,10 +91,11 @@ def redact_keys(text: str, keys: Iterable[str]) -> str:
 def without_keys(text: str, keys: Iterable[str]) -> str:
     """Return a text without keys, otherwise unchanged.
 
-    A key of 12 characters or more is found whole and in pieces, in any case, and in wide or ornate letters. It is found
-    in base64 (also doubly encoded, or of UTF-16), base32 and hexadecimal. It is found as decimal, octal or binary
-    codes. It is found with characters escaped as in URLs, mail, JSON or HTML. All of these are also found reversed, or
-    split by white space, line breaks or punctuation. The time grows with the length of the text only.
+    A key of 12 characters or more is found whole and in pieces, in any case, and in wide or ornate
+    letters. It is found in base64 (also doubly encoded, or of UTF-16), base32 and hexadecimal. It
+    is found as decimal, octal or binary codes. It is found with characters escaped as in URLs,
+    mail, JSON or HTML. All of these are also found reversed, or split by white space, line breaks
+    or punctuation. The time grows with the length of the text only.
 
     Args:
         text: a text from outside.
@@ -114,7 +122,11 @@ def _pieces_of(key: str) -> tuple[_Pieces, ...]:
             kept,
             length,
             frozenset(pieces),
-            frozenset(piece[at : at + length // 2] for piece in pieces for at in range(length - length // 2 + 1)),
+            frozenset(
+                piece[at : at + length // 2]
+                for piece in pieces
+                for at in range(length - length // 2 + 1)
+            ),
         )
         for (kept, length), pieces in by_length.items()
         if pieces
@@ -122,7 +134,9 @@ def _pieces_of(key: str) -> tuple[_Pieces, ...]:
 
 
 def _key_forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
-    """Yield the ways to write a key: the compared parts of a text, the number of revealing characters, and the form."""
+    """Yield the ways to write a key: the compared parts of a text, the number of revealing
+    characters, and the form.
+    """
     yield _SEEN, PIECE, key
     yield _BARE, BARE_PIECE, key
     for octets in (key.encode(), key.encode()[::-1]):
@@ -130,7 +144,11 @@ def _key_forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
         yield _BARE, HEX_PIECE, octets.hex()
         yield _BARE, 2 * HEX_PIECE, wide.hex()
         for base, width in (("d", 1), ("03d", 3), ("03o", 3), ("08b", 8)):
-            yield _DIGITS, _CHARACTERS_OF_KEY * max(width, 2), "".join(format(octet, base) for octet in octets)
+            yield (
+                _DIGITS,
+                _CHARACTERS_OF_KEY * max(width, 2),
+                "".join(format(octet, base) for octet in octets),
+            )
         for once in _at_every_place(octets, base64.b64encode, 3, 4):
             yield _BARE, ENCODED_PIECE, once
             for twice in _at_every_place(once.encode(), base64.b64encode, 3, 4):
@@ -141,11 +159,13 @@ def _key_forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
             yield _BARE, ENCODED_PIECE, encoded
 
 
-def _at_every_place(octets: bytes, encode: Callable[[bytes], bytes], unit: int, digits: int) -> Iterator[str]:
+def _at_every_place(
+    octets: bytes, encode: Callable[[bytes], bytes], unit: int, digits: int
+) -> Iterator[str]:
     """Yield all encodings of bytes at any position within other bytes.
 
-    The bytes before a key decide where in an encoding unit it begins. Its first and last digits depend on the bytes
-    around it.
+    The bytes before a key decide where in an encoding unit it begins. Its first and last digits
+    depend on the bytes around it.
     """
     for shift in range(unit):
         yield encode(b"\0" * shift + octets).decode().rstrip("=")[-(-shift * digits // unit) :]
@@ -161,8 +181,8 @@ def _without_forms(text: str, every: Sequence[_Pieces]) -> str:
 
 @lru_cache(maxsize=4096)
 def _fold_character(character: str) -> str:
-    """Return a character in lower case, and a wide or ornate form as a plain one. The result is always one
-    character."""
+    """Return a character in lower case, and a wide or ornate form as a plain one. The result is
+    always one character."""
     for folded in (unicodedata.normalize("NFKC", character).lower(), character.lower()):
         if len(folded) == 1:
             return folded
@@ -203,14 +223,17 @@ def _find_pieces(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]
     for pieces in every:
         if runs := _find_runs(written[pieces.kept], pieces):
             places = [at for run in pieces.kept.finditer(view.text) for at in range(*run.span())]
-            marked += [(view.begins[places[begin]], view.ends[places[end - 1]]) for begin, end in runs]
+            marked += [
+                (view.begins[places[begin]], view.ends[places[end - 1]]) for begin, end in runs
+            ]
     return marked
 
 
 def _find_runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:
     """Return the positions of pieces, with overlapping ones merged.
 
-    Every piece has a whole half at a multiple of the half's length, so only such positions need a full comparison.
+    Every piece has a whole half at a multiple of the half's length, so only such positions need a
+    full comparison.
     """
     length, half = looked_for.length, looked_for.length // 2
     runs: list[tuple[int, int]] = []

@@ -87,18 +87,26 @@ def requested_wait(headers: Mapping[str, str], now: float, error: object = None)
     Args:
         headers: headers of its answer.
         now: present time in seconds since 1970, for comparison with dates.
-        error: the original error; None without one. Google has a field `retryDelay`, OpenRouter passes on headers, and
-            others say "try again in 3.2s".
+        error: the original error; None without one. Google has a field `retryDelay`, OpenRouter
+            passes on headers, and others say "try again in 3.2s".
 
     Returns:
-        Seconds from 0 to `MAX_WAIT`; None if no known form is found. `retry-after-ms` has precedence over `retry-after`
-        (RFC 9110, section 10.2.3: seconds or a date), and these over the headers of a rate limit. Of those, the latest
+        Seconds from 0 to `MAX_WAIT`; None if no known form is found. `retry-after-ms` has
+            precedence over `retry-after`
+        (RFC 9110, section 10.2.3: seconds or a date), and these over the headers of a rate limit.
+            Of those, the latest
         reset of a used-up limit counts, or else the latest of all.
     """
     metadata = error.get("metadata") if isinstance(error, dict) else None
     inner = metadata.get("headers") if isinstance(metadata, dict) else None
-    passed_on = {str(name): str(value) for name, value in inner.items()} if isinstance(inner, dict) else {}
-    every = {name.lower(): value for name, value in {**passed_on, **headers}.items() if len(value) <= LONGEST_HEADER}
+    passed_on = (
+        {str(name): str(value) for name, value in inner.items()} if isinstance(inner, dict) else {}
+    )
+    every = {
+        name.lower(): value
+        for name, value in {**passed_on, **headers}.items()
+        if len(value) <= LONGEST_HEADER
+    }
     wait = _wait_in_headers(every, now)
     if wait is None:
         words = str(error).lower()
@@ -123,7 +131,9 @@ def _wait_in_headers(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def is_passing_status(status: int) -> bool:
-    """Return whether an HTTP status does not concern the request itself, so that another attempt may succeed."""
+    """Return whether an HTTP status does not concern the request itself, so that another attempt
+    may succeed.
+    """
     return status in (408, 409, 425, 429) or status >= 500
 
 
@@ -143,10 +153,12 @@ def backoff_seconds(attempt: int, chance: float) -> float:
 
 @dataclass(eq=False)
 class Pace:
-    """Pace of calls to an endpoint: a gate that closes for all calls, and a window that then narrows.
+    """Pace of calls to an endpoint: a gate that closes for all calls, and a window that then
+    narrows.
 
-    After refusals for the rate, the same number of parallel calls would mostly be refused again. Each refusal costs an
-    attempt. So each closing of the gate halves the calls in flight, and answers widen the window.
+    After refusals for the rate, the same number of parallel calls would mostly be refused again.
+    Each refusal costs an attempt. So each closing of the gate halves the calls in flight, and
+    answers widen the window.
 
     Args:
         clock: returns a monotonic time in seconds.
@@ -173,7 +185,8 @@ class Pace:
 
         Args:
             in_flight: number of calls in flight now, the slow one included.
-            begun, latest: the numbers of the slow call and of the latest call, in the order of their starts.
+            begun, latest: the numbers of the slow call and of the latest call, in the order of
+                their starts.
 
         Returns:
             Whether fewer calls are allowed than at the start of the slow call.
@@ -194,7 +207,7 @@ class Pace:
         return self._until - self.clock()
 
     def room(self, concurrency: int) -> int:
-        """Return the number of calls that may be in flight now, out of those that the job allows."""
+        """Return the number of calls that may be in flight now, of those that the job allows."""
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
 
@@ -264,7 +277,9 @@ class Absence:
 
     @property
     def room(self) -> int:
-        """Number of calls that may be in flight while the endpoint is unreachable: one, once it is time to try."""
+        """Number of calls that may be in flight while the endpoint is unreachable: one, once it is
+        time to try.
+        """
         return int(self.clock() >= self._next_try)
 
     def wait(self, problem: str, asked_wait: float | None) -> GradingError | None:
@@ -283,14 +298,18 @@ class Absence:
         elif now >= self._until:
             self.control.in_vain = True
             return self.given_up(
-                f"did not answer for {self.control.patience / 60:,.0f} minutes. The last attempt ended", problem
+                f"did not answer for {self.control.patience / 60:,.0f} minutes."
+                " The last attempt ended",
+                problem,
             )
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), asked_wait or 0.0)
         self.tries += 1
         # The last attempt is made when the waiting time ends, regardless of the pauses.
         self._next_try = min(now + pause, self._until)
         wall = datetime.now()
-        next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
+        next_try, until = (
+            wall + timedelta(seconds=at - now) for at in (self._next_try, self._until)
+        )
         self.control.awaited = Awaited(problem, next_try, until)
         self.report(f"the job {self.control.awaited}")
         return None
@@ -321,5 +340,6 @@ class Absence:
         return GradingError(
             "endpoint-gone",
             f"The endpoint {what} with: {last}.",
-            f"Check that the address {self.address} is right and that the endpoint is running. Then start again.",
+            f"Check that the address {self.address} is right and that the endpoint is running."
+            " Then start again.",
         )

@@ -39,13 +39,24 @@ LONGEST_ADAPTED = 600.0
 LENIENCE = 4
 """Time limit of a call, in multiples of the slowest answer."""
 PASSED_OVER = 3
-"""Number of ignored schemas after which an endpoint that never followed a schema gets no more of them."""
-UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
+"""Number of ignored schemas after which an endpoint that never followed a schema gets no more of
+them.
+"""
+UNSENT = (
+    "ConnectError",
+    "ConnectTimeout",
+    "PoolTimeout",
+    "ProxyError",
+    "UnsupportedProtocol",
+    "LocalProtocolError",
+)
 """Types of connection errors that occur before anything is sent that could be charged."""
 SLOW = (408, 504, 524)
 """Statuses with which a gateway reports that the server behind it took too long."""
 GONE = (429, 502, 503, 504)
-"""Statuses that concern the endpoint or the account, not a call: the endpoint is unavailable at present."""
+"""Statuses that concern the endpoint or the account, not a call: the endpoint is unavailable at
+present.
+"""
 REDIRECTED = "the endpoint redirects calls, and redirects are not followed"
 
 
@@ -56,10 +67,11 @@ class Endpoint:
     Args:
         model: name of the model.
         base_url: address of the API, with its version.
-        key_variable: variable that holds the key, empty if no key is sent; the key itself is not part of this.
+        key_variable: variable that holds the key, empty if no key is sent; the key itself is not
+            part of this.
         on_this_computer: whether the address is a loopback one.
-        timeout_s: time limit of a call in seconds, from the first byte sent to the last one read; the initial limit if
-            `adapts`.
+        timeout_s: time limit of a call in seconds, from the first byte sent to the last one read;
+            the initial limit if `adapts`.
         adapts: whether the limit grows with the time of answers.
         attempts: failed attempts after which a pair fails.
         max_tokens_in: maximum number of tokens of a prompt; None if only the endpoint knows.
@@ -179,7 +191,8 @@ class Hopeless:
 
     Args:
         error: why.
-        reason: why only this call fails, if other calls with the same key are answered; empty if it concerns all calls.
+        reason: why only this call fails, if other calls with the same key are answered; empty if it
+            concerns all calls.
         used: tokens.
     """
 
@@ -192,15 +205,17 @@ Verdict = Answer | Faulted | Refused | Adapted | Hopeless
 
 
 def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
-    """Return a client for an endpoint. Its own retries are off, because ours are counted, paced, and can be stopped.
+    """Return a client for an endpoint. Its own retries are off, because ours are counted, paced,
+    and can be stopped.
 
     Raises:
-        GradingError: the client cannot be made, for example because of an invalid proxy in the environment.
+        GradingError: the client cannot be made, for example because of an invalid proxy in the
+            environment.
     """
     longest = LONGEST_ADAPTED if endpoint.adapts else endpoint.timeout_s
     timeout = openai.Timeout(longest, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
-    # A proxy leads out of this computer and cannot reach a local endpoint. It can also read requests to http addresses,
-    # with their keys.
+    # A proxy leads out of this computer and cannot reach a local endpoint. It can also read
+    # requests to http addresses, with their keys.
     proxied = not endpoint.on_this_computer and (
         not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
     )
@@ -215,24 +230,33 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
             max_retries=0,
             # Loading all certificates of the system takes a tenth of a second, and http needs none.
             http_client=BoundedClient(
-                most, key, timeout=timeout, trust_env=proxied, verify=not endpoint.base_url.lower().startswith("http:")
+                most,
+                key,
+                timeout=timeout,
+                trust_env=proxied,
+                verify=not endpoint.base_url.lower().startswith("http:"),
             ),
         )
     except Exception as error:
-        # Values in the environment, such as a proxy's name and password, can cause any error and appear in its text.
+        # Values in the environment, such as a proxy's name and password, can cause any error and
+        # appear in its text.
         raise GradingError(
             "endpoint-gone",
             f"The connection to the endpoint cannot be set up ({type(error).__name__}).",
-            "Check the address. Correct or unset the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY).",
+            "Check the address. Correct or unset the proxy in the environment (HTTPS_PROXY,"
+            " HTTP_PROXY, ALL_PROXY).",
         ) from None
     if not endpoint.is_openai:
-        # The client reads these from the environment for any address: organization, project, and headers with secrets.
+        # The client reads these from the environment for any address: organization, project, and
+        # headers with secrets.
         client.organization = client.project = None
         client._custom_headers = {}
     return client
 
 
-async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str) -> Verdict:
+async def make_call(
+    client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str
+) -> Verdict:
     """Make one call.
 
     Args:
@@ -243,9 +267,11 @@ async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Req
     """
     begun, limit_s = asyncio.get_running_loop().time(), endpoint.limit_s
     try:
-        # The client's own limits apply to each step of a call, so a server that trickles never exceeds them.
+        # The client's own limits apply to each step of a call, so a server that trickles never
+        # exceeds them.
         async with asyncio.timeout(limit_s):
-            # Raw fields skip the client's conversion of typed ones, which takes a quarter of a call's processing time.
+            # Raw fields skip the client's conversion of typed ones, which takes a quarter of a
+            # call's processing time.
             fields = {**request.body, **endpoint.extra}
             if endpoint.dialect.api == "completions":
                 content = (
@@ -261,13 +287,17 @@ async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Req
                 ).content
         answer = read_answer(content, request, lambda text: redact_keys(text, [key]))
     except (TimeoutError, openai.APITimeoutError) as error:
-        return Faulted(f"no answer within {limit_s:g} s", used=_charged_tokens(error, request), slow=True)
+        return Faulted(
+            f"no answer within {limit_s:g} s", used=_charged_tokens(error, request), slow=True
+        )
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
         detail = printable_line(redact_keys(f"{type(cause).__name__}: {cause}", [key]))
         # If nothing was sent, the call itself did not cause the failure.
         unsent = type(cause).__name__ in UNSENT
-        return Faulted("the connection failed", detail, gone=unsent, used=_charged_tokens(error, request))
+        return Faulted(
+            "the connection failed", detail, gone=unsent, used=_charged_tokens(error, request)
+        )
     except UnsentError as error:
         return Faulted("the connection failed", str(error))
     except UnreadableAnswerError as error:
@@ -275,10 +305,17 @@ async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Req
     except ReportedError as error:
         return _judge_error(error.status, error.error, {}, endpoint, request, key)
     except UnusableBodyError as error:
-        return Faulted("the answer cannot be used", str(error), said=True, used=estimated_usage(request))
+        return Faulted(
+            "the answer cannot be used", str(error), said=True, used=estimated_usage(request)
+        )
     except openai.APIStatusError as error:
-        return _judge_error(error.status_code, error.body, error.response.headers, endpoint, request, key)
-    endpoint.slowest, endpoint.stretched = max(endpoint.slowest, asyncio.get_running_loop().time() - begun), 0.0
+        return _judge_error(
+            error.status_code, error.body, error.response.headers, endpoint, request, key
+        )
+    endpoint.slowest, endpoint.stretched = (
+        max(endpoint.slowest, asyncio.get_running_loop().time() - begun),
+        0.0,
+    )
     endpoint.longest = max(endpoint.longest, request.length)
     completion = answer.completion
     if len(key) >= SECRET_LENGTH:
@@ -292,13 +329,17 @@ async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Req
             and completion.complete
             and is_answer(request.call, completion.text, structured=False)
         ):
-            # The answer ignores the request for JSON, so ask again instead of guessing. A single passage can make a
-            # model answer in words, and must not change how all others are asked.
+            # The answer ignores the request for JSON, so ask again instead of guessing. A single
+            # passage can make a model answer in words, and must not change how all others are
+            # asked.
             endpoint.passed_over += 1
             if endpoint.passed_over >= PASSED_OVER:
                 endpoint.dialect = replace(endpoint.dialect, structured=False)
             return Adapted(
-                "the endpoint ignores the request for JSON, so plain text is requested", None, True, answer.used
+                "the endpoint ignores the request for JSON, so plain text is requested",
+                None,
+                True,
+                answer.used,
             )
     if answer.model and answer.model != endpoint.model:
         completion = replace(completion, model=answer.model)
@@ -306,15 +347,21 @@ async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Req
 
 
 def _charged_tokens(error: Exception, request: Request) -> Tokens:
-    """Return the tokens that a call without an answer may have used: its whole reservation, unless it was never
-    sent."""
+    """Return the tokens that a call without an answer may have used: its whole reservation, unless
+    it was never sent."""
     return NO_TOKENS if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
 
 
 def _judge_error(
-    status: int | None, error: object, headers: Mapping[str, str], endpoint: Endpoint, request: Request, key: str
+    status: int | None,
+    error: object,
+    headers: Mapping[str, str],
+    endpoint: Endpoint,
+    request: Request,
+    key: str,
 ) -> Verdict:
-    """Return the meaning of an error: an answer with an error status, or a successful one that contains an error.
+    """Return the meaning of an error: an answer with an error status, or a successful one that
+    contains an error.
 
     Args:
         status: status of the answer, or of the error in it; None without any.
@@ -338,9 +385,14 @@ def _judge_error(
         return Hopeless(_access_error(status, problem, endpoint))
     if status == 413 or (status == 429 and asks_too_much(error)):
         against = "too long"
-    elif status is not None and is_passing_status(status) and (status < 500 or against in (None, "filtered", "no key")):
+    elif (
+        status is not None
+        and is_passing_status(status)
+        and (status < 500 or against in (None, "filtered", "no key"))
+    ):
         wait = requested_wait(headers, time.time(), error)
-        # A 503 with a time concerns the service, as a 429 concerns the account; neither concerns only this call.
+        # A 503 with a time concerns the service, as a 429 concerns the account; neither concerns
+        # only this call.
         for_all = status == 429 or (status == 503 and wait is not None)
         return Faulted(f"HTTP {status}", detail, wait, for_all, status in GONE, slow=status in SLOW)
     if against == "too long":
@@ -348,7 +400,9 @@ def _judge_error(
             return Adapted("the prompt is too long, so the passage is shortened", request.half)
         return Refused(f"{problem} (the passage cannot be shortened further)")
     if against == "filtered":
-        return Answer(Completion(error=f"stopped by the endpoint's content filter: {detail}"), NO_TOKENS)
+        return Answer(
+            Completion(error=f"stopped by the endpoint's content filter: {detail}"), NO_TOKENS
+        )
     if (status == 403 and against != "no logprobs") or against == "no key":
         return Hopeless(_access_error(403 if status == 403 else 401, problem, endpoint), problem)
     if against in _CHANGES and (against != "no structure" or endpoint.may_adapt_structure):
@@ -357,18 +411,28 @@ def _judge_error(
         return Adapted(reason)
     if status is None:
         return Faulted(
-            "the answer cannot be used", detail or "it has no choice", said=True, used=estimated_usage(request)
+            "the answer cannot be used",
+            detail or "it has no choice",
+            said=True,
+            used=estimated_usage(request),
         )
     if status in UNEXPLAINED and request.length > endpoint.longest and request.half_on_a_guess:
         return Adapted(
-            f"{problem}; the prompt may be too long, so the passage is shortened once", request.half_on_a_guess
+            f"{problem}; the prompt may be too long, so the passage is shortened once",
+            request.half_on_a_guess,
         )
     return Refused(problem)
 
 
 _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
-    "other limit": ({"limit": "max_completion_tokens"}, "the endpoint requires max_completion_tokens"),
-    "no structure": ({"structured": False}, "the endpoint has no structured output, so plain text is requested"),
+    "other limit": (
+        {"limit": "max_completion_tokens"},
+        "the endpoint requires max_completion_tokens",
+    ),
+    "no structure": (
+        {"structured": False},
+        "the endpoint has no structured output, so plain text is requested",
+    ),
     "no logprobs": ({"logprobs": False}, "the model gives no probabilities of tokens"),
     "no temperature": ({"temperature": False}, "the model does not accept a temperature"),
     "no system role": (
@@ -383,7 +447,8 @@ def _access_error(status: int, problem: str, endpoint: Endpoint) -> GradingError
     if status == 404:
         return GradingError(
             "unknown-model",
-            f"The endpoint does not know the model {endpoint.model!r}, or its address is wrong ({problem}).",
+            f"The endpoint does not know the model {endpoint.model!r}, or its address"
+            f" is wrong ({problem}).",
             f"Check the model's name, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
@@ -391,18 +456,19 @@ def _access_error(status: int, problem: str, endpoint: Endpoint) -> GradingError
         return GradingError(
             "key-required",
             f"The endpoint requires a key, and no key is assigned to it ({problem}).",
-            "Enter its key on the screen, use --base-url URL --set key_variable=NAME in the shell, or add the endpoint "
-            "to the file named in EXAM_ENDPOINTS.",
+            "Enter its key on the screen, use --base-url URL --set key_variable=NAME in the shell,"
+            " or add the endpoint to the file named in EXAM_ENDPOINTS.",
         )
     if status == 403:
         return GradingError(
             "model-not-allowed",
-            f"The key has no permission for the model {endpoint.model!r} at this endpoint ({problem}).",
+            f"The key has no permission for the model {endpoint.model!r} at this"
+            f" endpoint ({problem}).",
             f"Check the permissions of the key in {endpoint.key_variable}.",
         )
     return GradingError(
         "key-refused",
         f"The endpoint does not accept the key ({problem}).",
-        f"Set {endpoint.key_variable} to a key that is valid at {endpoint.base_url}, in the environment or the app's "
-        "secrets.",
+        f"Set {endpoint.key_variable} to a key that is valid at {endpoint.base_url}, in the"
+        " environment or the app's secrets.",
     )

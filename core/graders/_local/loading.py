@@ -1,4 +1,6 @@
-"""Loading of transformers models from a folder or the hub, once per process, and the identity of a model."""
+"""Loading of transformers models from a folder or the hub, once per process, and the identity of a
+model.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ Task = Literal["text", "span", "pair"]
 DTYPES = ("auto", "float32", "bfloat16")
 
 LONGEST = 8192
-"""Default maximum of a prompt's tokens: passages are paragraphs, and memory grows with the prompt."""
+"""Default maximum of a prompt's tokens: passages are paragraphs, and memory grows with the prompt.
+"""
 
 CAUSAL = ("ForCausalLM", "LMHeadModel")
 """Endings of the library's names of causal models."""
@@ -49,7 +52,8 @@ class Loaded:
         seq2seq: whether it has an encoder and a decoder.
         limit: maximum number of tokens of a prompt, from its tokenizer and its configuration.
         hard_limit: number of its positions; None for relative positions.
-        lock: one thread at a time may use the tokenizer, because tokenizers keep state between two calls.
+        lock: one thread at a time may use the tokenizer, because tokenizers keep state between two
+            calls.
     """
 
     name: str
@@ -88,8 +92,8 @@ _now_loading: tuple[str, float] | None = None
 
 
 def current_loading() -> tuple[str, float] | None:
-    """Return a description of the present loading and its seconds so far, for a screen; None if nothing is being
-    loaded."""
+    """Return a description of the present loading and its seconds so far, for a screen; None if
+    nothing is being loaded."""
     now = _now_loading
     return None if now is None else (now[0], time.monotonic() - now[1])
 
@@ -101,13 +105,19 @@ def check_settings(device: str, dtype: str) -> None:
         InputError: it is unknown.
     """
     kind, _, number = device.partition(":")
-    if kind not in ("auto", "cpu", "cuda") or (number and not (kind == "cuda" and number.isdigit())):
+    if kind not in ("auto", "cpu", "cuda") or (
+        number and not (kind == "cuda" and number.isdigit())
+    ):
         raise InputError(
-            "unknown-device", f"Unknown device {device!r}.", "Use auto, cpu, cuda, or a numbered GPU such as cuda:0."
+            "unknown-device",
+            f"Unknown device {device!r}.",
+            "Use auto, cpu, cuda, or a numbered GPU such as cuda:0.",
         )
     if dtype not in DTYPES:
         raise InputError(
-            "unknown-number-format", f"Unknown number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}."
+            "unknown-number-format",
+            f"Unknown number format {dtype!r}.",
+            f"Use one of {', '.join(DTYPES)}.",
         )
 
 
@@ -128,7 +138,8 @@ def require_torch() -> None:
         raise GradingError(
             "torch-missing",
             "Models on this computer need the packages torch and transformers.",
-            "Run: pip install torch transformers. Or use the model of an endpoint: --back-end openai",
+            "Run: pip install torch transformers. Or use the model of an"
+            " endpoint: --back-end openai",
         )
 
 
@@ -140,7 +151,8 @@ def resolved_dtype(device: str, dtype: str) -> str:
         dtype: auto, float32 or bfloat16.
 
     Returns:
-        float32 or bfloat16. For auto, bfloat16 on a GPU or processor that supports it, else float32.
+        float32 or bfloat16. For auto, bfloat16 on a GPU or processor that supports it, else
+            float32.
 
     Raises:
         InputError: device or dtype is unknown.
@@ -160,7 +172,9 @@ def resolved_dtype(device: str, dtype: str) -> str:
 
 @lru_cache(maxsize=1)
 def has_bfloat16() -> bool:
-    """Return whether the processor supports bfloat16. Others emulate it, which is slower than float32."""
+    """Return whether the processor supports bfloat16. Others emulate it, which is slower than
+    float32.
+    """
     try:
         words = CPU_INFO.read_text().split()
     except OSError:
@@ -169,17 +183,24 @@ def has_bfloat16() -> bool:
 
 
 def _may_have_gpu() -> bool:
-    """Return whether a GPU driver may exist. Asking torch instead takes seconds, too slow for a screen."""
+    """Return whether a GPU driver may exist. Asking torch instead takes seconds, too slow for a
+    screen.
+    """
     return sys.platform != "linux" or any(Path(device).exists() for device in GPU_DEVICES)
 
 
 def load_model(
-    name_or_folder: str, revision: str | None = None, device: str = "auto", dtype: str = "auto", task: Task = "text"
+    name_or_folder: str,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    task: Task = "text",
 ) -> Loaded:
     """Load a model, or return it if it is loaded already.
 
     Args:
-        name_or_folder: a folder with configuration, weights and tokenizer, or a name on the model hub.
+        name_or_folder: a folder with configuration, weights and tokenizer, or a name on the model
+            hub.
         revision: branch, tag or commit on the hub; ignored for a folder.
         device: auto (a GPU if available), cpu, cuda or cuda:N.
         dtype: auto (see `resolved_dtype`), float32 or bfloat16.
@@ -212,7 +233,9 @@ def locate_model(name_or_folder: str, revision: str | None) -> Source:
     folder = _model_folder(name_or_folder, revision)
     if folder is None:
         return Source(name_or_folder, name_or_folder, revision)
-    stamp = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder))
+    stamp = tuple(
+        (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder)
+    )
     return Source(name_or_folder, str(folder.resolve()), None, stamp)
 
 
@@ -220,7 +243,8 @@ def model_identity(name_or_folder: str, revision: str | None = None) -> str:
     """Return the identity of a model for a fingerprint.
 
     Returns:
-        For a folder, its name and 12 hex digits of SHA-256 over configuration, weights and tokenizer. For a name on the
+        For a folder, its name and 12 hex digits of SHA-256 over configuration, weights and
+            tokenizer. For a name on the
         hub, the name, with `@revision` if one is given.
 
     Raises:
@@ -268,7 +292,8 @@ def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool 
     """Return whether a model needs a chat template, from its small files alone.
 
     Returns:
-        True for a causal model with a chat template, False for one without. None if the model has another kind, such as
+        True for a causal model with a chat template, False for one without. None if the model has
+            another kind, such as
         one with an encoder, or if this computer does not have its files yet.
     """
     config = _small_file(name_or_folder, revision, "config.json")
@@ -319,7 +344,9 @@ def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any |
     try:
         import transformers
 
-        return _load_pretrained(transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True)
+        return _load_pretrained(
+            transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True
+        )
     except (OSError, ValueError, ImportError):
         # Not downloaded yet, or unreadable: loading the model will report that.
         return None
@@ -343,7 +370,9 @@ def _check_device(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise GradingError("no-gpu", "This computer has no usable GPU.", "Set the device to auto or cpu.")
+        raise GradingError(
+            "no-gpu", "This computer has no usable GPU.", "Set the device to auto or cpu."
+        )
     return device
 
 
@@ -360,15 +389,19 @@ def announce_loading(name: str, what: str) -> Iterator[None]:
 
 
 def _load_pretrained(kind: Any, place: str, revision: str | None, **options: Any) -> Any:
-    """Load with a class of the library. A model's own code is never run, and people are not asked to allow it."""
+    """Load with a class of the library. A model's own code is never run, and people are not asked
+    to allow it.
+    """
     at = {"revision": revision} if revision else {}
     return kind.from_pretrained(place, trust_remote_code=False, **at, **options)
 
 
 def _refuse_pickles(source: Source, config: Any) -> None:
-    """Refuse a model whose configuration or index names weight files in other formats than safetensors.
+    """Refuse a model whose configuration or index names weight files in other formats than
+    safetensors.
 
-    The library reads those files regardless of its options, and Python's pickle format can run code when it is read.
+    The library reads those files regardless of its options, and Python's pickle format can run code
+    when it is read.
 
     Raises:
         GradingError: such a file is named.
@@ -376,12 +409,18 @@ def _refuse_pickles(source: Source, config: Any) -> None:
     first = getattr(config, "transformers_weights", None) or "model.safetensors.index.json"
     index = (_small_file(source.place, source.revision, str(first)) or {}).get("weight_map")
     parts = index.values() if isinstance(index, dict) else ()
-    if not all(str(name).endswith((".safetensors", ".safetensors.index.json")) for name in (first, *parts)):
-        raise GradingError("unsafe-model-files", f"The model {source.name} {_PICKLED[0]}.", _PICKLED[1])
+    if not all(
+        str(name).endswith((".safetensors", ".safetensors.index.json")) for name in (first, *parts)
+    ):
+        raise GradingError(
+            "unsafe-model-files", f"The model {source.name} {_PICKLED[0]}.", _PICKLED[1]
+        )
 
 
 def prompt_token_limit(asked: int | None, limit: int, positions: int | None) -> int:
-    """Return the most tokens of a prompt with its answer: the requested number, or the model's own limit."""
+    """Return the most tokens of a prompt with its answer: the requested number, or the model's own
+    limit.
+    """
     return min(asked or limit, positions or asked or limit)
 
 
@@ -410,9 +449,15 @@ def _load_or_download(source: Source, device: str, dtype: str, task: Task) -> Lo
             "text": "Seq2SeqLM" if seq2seq else "CausalLM",
         }
         kind = getattr(transformers, f"AutoModelFor{use[task]}")
-        with announce_loading(source.name, "weights, downloaded first if they are not on this computer"):
+        with announce_loading(
+            source.name, "weights, downloaded first if they are not on this computer"
+        ):
             loaded = _load_pretrained(
-                kind, source.place, source.revision, dtype=getattr(torch, dtype), use_safetensors=True
+                kind,
+                source.place,
+                source.revision,
+                dtype=getattr(torch, dtype),
+                use_safetensors=True,
             )
             model = loaded.to(device).eval()
     except GradingError:
@@ -421,7 +466,9 @@ def _load_or_download(source: Source, device: str, dtype: str, task: Task) -> Lo
         # Files from strangers can cause any kind of error.
         raise explain_loading_error(source.name, error) from error
     # The default maximum of a prompt's tokens, and the number of the model's positions, if any.
-    positions: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    positions: int | None = getattr(
+        config.get_text_config(decoder=True), "max_position_embeddings", None
+    )
     stated = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
     limit = min(int(limit) for limit in stated if limit and limit < _SANE)
     return Loaded(source.name, model, tokenizer, device, seq2seq, limit, positions)
@@ -443,7 +490,13 @@ _EXPLAINED = (
         "Check the spelling, or use the folder of a model.",
     ),
     (
-        ("localentrynotfounderror", "offlinemodeisenabled", "connectionerror", "connecterror", "connecttimeout"),
+        (
+            "localentrynotfounderror",
+            "offlinemodeisenabled",
+            "connectionerror",
+            "connecterror",
+            "connecttimeout",
+        ),
         "is not on this computer, and the hub cannot be reached",
         "Connect to the network once, or use the folder of a model.",
     ),
@@ -472,7 +525,9 @@ def explain_loading_error(name: str, error: BaseException) -> GradingError:
         cause = cause.__cause__ or cause.__context__
     if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in chain):
         return GradingError(
-            "disk-full", f"The disk is full: the model {name} could not be stored.", "Free some space and try again."
+            "disk-full",
+            f"The disk is full: the model {name} could not be stored.",
+            "Free some space and try again.",
         )
     texts = [f"{type(each).__name__}: {each}".lower() for each in chain]
     for signs, problem, hint in _EXPLAINED:
@@ -480,5 +535,7 @@ def explain_loading_error(name: str, error: BaseException) -> GradingError:
             return GradingError("model-unusable", f"The model {name} {problem}.", hint)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return GradingError(
-        "model-unusable", f"The model {name} could not be loaded: {first}", "Check that its files are complete."
+        "model-unusable",
+        f"The model {name} could not be loaded: {first}",
+        "Check that its files are complete.",
     )

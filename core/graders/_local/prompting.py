@@ -22,7 +22,9 @@ from .._reading.calls import Call
 SECONDS = 10.0
 """Minimum time limit of templates in seconds; an honest template takes a ten-thousandth of it."""
 SPEED = 100_000
-"""Characters for each further second of the time limit; an honest template fills in a hundred times as many."""
+"""Characters for each further second of the time limit; an honest template fills in a hundred times
+as many.
+"""
 
 _FILE = Path(__file__).with_name("template_process.py")
 _KEPT = ("HOME", "PATH", "SYSTEMROOT", "TMPDIR", "LD_LIBRARY_PATH")
@@ -32,8 +34,11 @@ _process: subprocess.Popen[str] | None = None
 _lock = threading.Lock()
 
 
-def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[str | None]:
-    """Return conversations in a model's chat template, as the library's `apply_chat_template` writes them.
+def fill_chat_template(
+    tokenizer: Any, conversations: Sequence[list[dict[str, str]]]
+) -> list[str | None]:
+    """Return conversations in a model's chat template, as the library's `apply_chat_template`
+    writes them.
 
     Args:
         tokenizer: the model's tokenizer, with a chat template.
@@ -43,25 +48,29 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
         A text for each, None if the template refuses its messages.
 
     Raises:
-        GradingError: the template runs for too long, needs too much memory, or does something forbidden.
+        GradingError: the template runs for too long, needs too much memory, or does something
+            forbidden.
     """
     # Disable the reasoning of models: an answer is read from its first tokens.
     same = {
         "template": tokenizer.get_chat_template(),
         "values": {**tokenizer.special_tokens_map, "enable_thinking": False},
     }
-    answers = _ask_process([json.dumps({**same, "messages": messages}) for messages in conversations])
+    answers = _ask_process(
+        [json.dumps({**same, "messages": messages}) for messages in conversations]
+    )
     if reasons := [answer["unusable"] for answer in answers if "unusable" in answer]:
         raise GradingError(
             "chat-template-unusable",
-            f"The chat template of the model {tokenizer.name_or_path} cannot be used: {reasons[0].rstrip('.')}.",
+            f"The chat template of the model {tokenizer.name_or_path} cannot be used:"
+            f" {reasons[0].rstrip('.')}.",
             "Choose another model, or correct its chat template.",
         )
     return [answer["text"] for answer in answers]
 
 
 def _ask_process(lines: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the process's answers to lines. If it ended or took too long, the last answer says so."""
+    """Return the process's answers to lines. The last one reports an end or a time-out."""
     global _process
     with _lock:
         process, _process = _process or _start_process(), None
@@ -79,7 +88,8 @@ def _ask_process(lines: Sequence[str]) -> list[dict[str, Any]]:
             answers.append({"unusable": "it exceeded its time or memory limit"})
         finally:
             ending.cancel()
-            # End an interrupted process: it would answer the next requests with the results of these requests.
+            # End an interrupted process: it would answer the next requests with the results of
+            # these requests.
             if _process is None:
                 _end_process(process)
         return answers
@@ -99,7 +109,10 @@ def _start_process() -> subprocess.Popen[str]:
     """
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     # Fewer threads need less of the limited memory.
-    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     process = subprocess.Popen(
         [sys.executable, "-P", str(_FILE)],
         stdin=subprocess.PIPE,
@@ -115,7 +128,8 @@ def _start_process() -> subprocess.Popen[str]:
         _end_process(process)
         raise GradingError(
             "chat-template-unusable",
-            f"The process that fills in chat templates failed to start (code {process.returncode}).",
+            "The process that fills in chat templates failed to start (code"
+            f" {process.returncode}).",
             f"To see the cause, run: {sys.executable} {_FILE}",
         )
     return process
@@ -146,8 +160,8 @@ def default_budget(device: str) -> int:
 
 
 def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) -> list[Batch]:
-    """Return batches of prompts with similar length and no common prefix. The longest is first, so that a batch that is
-    too large fails early."""
+    """Return batches of prompts with similar length and no common prefix. The longest is first, so
+    that a batch that is too large fails early."""
     batches: list[Batch] = []
     for row in sorted(rows, key=lambda row: -len(prompts[row])):
         longest = len(prompts[batches[-1][0].rows[0]]) if batches else 0
@@ -212,7 +226,9 @@ class Prompting:
         """
         texts = self._render([(call, call.values) for call in calls])
         return [
-            Prepared(tokens, text) if len(tokens) <= self.limit - room(call) else self._fit(call, room(call))
+            Prepared(tokens, text)
+            if len(tokens) <= self.limit - room(call)
+            else self._fit(call, room(call))
             for call, text, tokens in zip(calls, texts, self.encode(texts), strict=True)
         ]
 
@@ -232,7 +248,9 @@ class Prompting:
         cuts = self._cuts(passage)
         keep = len(cuts)
         while True:
-            (text,) = self._render([(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})])
+            (text,) = self._render(
+                [(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})]
+            )
             tokens = self.encode([text])[0]
             over = len(tokens) - (self.limit - room)
             if over <= 0:
@@ -241,23 +259,31 @@ class Prompting:
                 return Prepared(
                     [],
                     "",
-                    error=f"the prompt is {over} tokens too long even without its passage: the model reads at most "
-                    f"{self.limit - room}",
+                    error=f"the prompt is {over} tokens too long even without its passage: the"
+                    f" model reads at most {self.limit - room}",
                 )
             keep = max(0, keep - over)
 
     def _cuts(self, passage: str) -> list[int]:
-        """Return the end of each token in the passage's text, or of each word if the tokenizer does not report
-        offsets."""
+        """Return the end of each token in the passage's text, or of each word if the tokenizer does
+        not report offsets."""
         if not self.tokenizer.is_fast:
             return [word.end() for word in re.finditer(r"\S+", passage)]
-        encoded = self.tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        encoded = self.tokenizer(
+            passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
         return [end for _, end in encoded.offset_mapping]
 
     def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
-        """Return the prompts of calls with their values, in the model's chat template if it is a chat model."""
+        """Return the prompts of calls with their values, in the model's chat template if it is a
+        chat model.
+        """
         filled = [
-            fill_prompt(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
+            fill_prompt(
+                call.prompt,
+                {name: self._as_data(value) for name, value in values.items()},
+                call.fence,
+            )
             for call, values in asked
         ]
         whole = [messages.joined() for messages in filled]
@@ -270,12 +296,16 @@ class Prompting:
             for place, (messages, text) in enumerate(zip(filled, texts, strict=True))
             if messages.system and (text is None or messages.system.strip() not in text)
         ]
-        for place, text in zip(deaf, self._chat([("", whole[place]) for place in deaf]), strict=True):
+        for place, text in zip(
+            deaf, self._chat([("", whole[place]) for place in deaf]), strict=True
+        ):
             texts[place] = text
         return [plain if text is None else text for plain, text in zip(whole, texts, strict=True)]
 
     def _chat(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Return system (empty for none) and user texts in the model's chat template; None if it refuses them."""
+        """Return system (empty for none) and user texts in the model's chat template; None if it
+        refuses them.
+        """
         return fill_chat_template(
             self.tokenizer,
             [
@@ -292,12 +322,22 @@ class Prompting:
         """Return a text without markers of the model, such as the end of a turn."""
         # JSON can contain lone surrogates, which tokenizers refuse.
         clean = text.encode("utf-8", "replace").decode()
-        return self._markers.sub(lambda marker: f"{marker[0][0]} {marker[0][1:]}", clean) if self._markers else clean
+        return (
+            self._markers.sub(lambda marker: f"{marker[0][0]} {marker[0][1:]}", clean)
+            if self._markers
+            else clean
+        )
 
     @cached_property
     def _markers(self) -> re.Pattern[str] | None:
         added = self.tokenizer.added_tokens_decoder.values()
-        markers = {*self.tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
-        # Words and single characters can be special too (an unknown-word token "unk"); they are left unchanged.
-        longest_first = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
+        markers = {
+            *self.tokenizer.all_special_tokens,
+            *(token.content for token in added if token.special),
+        }
+        # Words and single characters can be special too (an unknown-word token "unk"); they are
+        # left unchanged.
+        longest_first = sorted(
+            (m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True
+        )
         return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None

@@ -1,7 +1,9 @@
-"""The process that fills in chat templates: a separate program with limited memory that can be killed at any time.
+"""The process that fills in chat templates: a separate program with limited memory that can be
+killed at any time.
 
-It is run as a file and imports nothing of the workbench. Its first line of output says that it is ready. Then each line
-of its input has a template and values, and each line of its output the result, as JSON.
+It is run as a file and imports nothing of the workbench. Its first line of output says that it is
+ready. Then each line of its input has a template and values, and each line of its output the
+result, as JSON.
 """
 
 from __future__ import annotations
@@ -20,17 +22,26 @@ GROWTH = 1_000_000
 
 
 def fill_template(line: str) -> dict[str, Any]:
-    """Return the result of one request: the text, None if the template refuses its messages, or why it is unusable."""
+    """Return the result of one request: the text, None if the template refuses its messages, or why
+    it is unusable.
+    """
     asked = json.loads(line)
     try:
         (text,), _ = render_jinja_template(
-            [asked["messages"]], chat_template=asked["template"], add_generation_prompt=True, **asked["values"]
+            [asked["messages"]],
+            chat_template=asked["template"],
+            add_generation_prompt=True,
+            **asked["values"],
         )
     except Exception as error:
         if isinstance(error, TemplateError) and not isinstance(error, SecurityError):
             return {"text": None}
         return {"unusable": f"{type(error).__name__}: {error}"[:500]}
-    return {"unusable": "its output is too long"} if len(text) > 4 * len(line) + GROWTH else {"text": text}
+    return (
+        {"unusable": "its output is too long"}
+        if len(text) > 4 * len(line) + GROWTH
+        else {"text": text}
+    )
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ from .prompting import Batch, Group, by_length
 class Draw:
     """A logits processor that makes greedy decoding sample from the model's distribution.
 
-    It adds independent noise of the standard Gumbel distribution to the logits divided by the temperature. The token
-    with the highest sum is then distributed as the softmax of the divided logits (the Gumbel-max trick: Maddison,
-    Tarlow and Minka, A* Sampling, 2014, section 2). Each row has its own random generator, so batches do not change the
-    result.
+    It adds independent noise of the standard Gumbel distribution to the logits divided by the
+    temperature. The token with the highest sum is then distributed as the softmax of the divided
+    logits (the Gumbel-max trick: Maddison, Tarlow and Minka, A* Sampling, 2014, section 2). Each
+    row has its own random generator, so batches do not change the result.
 
     Args:
         sampling: temperature and seed.
@@ -35,11 +35,16 @@ class Draw:
 
     def __init__(self, sampling: Sampling, prompts: Sequence[Sequence[int]]) -> None:
         self._temperature = sampling.temperature
-        self._chances = [torch.Generator().manual_seed(prompt_seed(sampling.seed or 0, prompt)) for prompt in prompts]
+        self._chances = [
+            torch.Generator().manual_seed(prompt_seed(sampling.seed or 0, prompt))
+            for prompt in prompts
+        ]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return scores (rows, tokens) whose maximum is the sampled token."""
-        noise = torch.stack([torch.rand(scores.shape[1], generator=chance) for chance in self._chances])
+        noise = torch.stack(
+            [torch.rand(scores.shape[1], generator=chance) for chance in self._chances]
+        )
         gumbel = -torch.log(-torch.log(noise.clamp(1e-20, 1 - 1e-7)))
         return scores.float() / self._temperature + gumbel.to(scores.device)
 
@@ -67,9 +72,9 @@ def named_option(call: Call, text: str) -> str | None:
 class Options:
     """The options of a call as tokens that a model may write.
 
-    A surface form is a sequence of tokens that reads as an option: with or without a blank before it, for words in any
-    case. Its first token that the forms of other options do not share identifies it. Of `▁ 4` and `▁ 5` that is the
-    second token.
+    A surface form is a sequence of tokens that reads as an option: with or without a blank before
+    it, for words in any case. Its first token that the forms of other options do not share
+    identifies it. Of `▁ 4` and `▁ 5` that is the second token.
 
     Args:
         options: the texts.
@@ -104,10 +109,12 @@ class Options:
             written: its tokens.
             scores: float (n, len(tokens)): at each step the logits of `tokens`.
             named: the option in its text, see `named_option`.
-            last: whether to use the last occurrence, because reasoning before the answer may name the option, too.
+            last: whether to use the last occurrence, because reasoning before the answer may name
+                the option, too.
 
         Returns:
-            Probabilities that sum to 1, highest for the option named; None if its tokens are not found.
+            Probabilities that sum to 1, highest for the option named; None if its tokens are not
+                found.
         """
         named_index = self._options.index(named)
         for start in reversed(range(len(written))) if last else range(len(written)):
@@ -118,13 +125,21 @@ class Options:
         return None
 
     def _telling(self, form: tuple[int, ...], index: int) -> int:
-        """Return the index of a form's first token that distinguishes it from the forms of other options."""
+        """Return the index of a form's first token that distinguishes it from the forms of other
+        options.
+        """
         for depth in range(len(form)):
-            if all(i == index for other, i in self._forms.items() if other[: depth + 1] == form[: depth + 1]):
+            if all(
+                i == index
+                for other, i in self._forms.items()
+                if other[: depth + 1] == form[: depth + 1]
+            ):
                 return depth
         return len(form) - 1
 
-    def _softmax(self, scores: torch.Tensor, path: tuple[int, ...], named_index: int) -> dict[str, float]:
+    def _softmax(
+        self, scores: torch.Tensor, path: tuple[int, ...], named_index: int
+    ) -> dict[str, float]:
         """Return the distribution at one step, after the tokens of `path`."""
         claims: dict[int, set[int]] = {}
         for form, index in self._forms.items():
@@ -136,14 +151,18 @@ class Options:
             if len(indexes) == 1:
                 by_option[next(iter(indexes))].append(float(scores[place[token]]))
         sums = [
-            torch.tensor(each, dtype=torch.float64).logsumexp(0) if each else torch.tensor(-torch.inf).double()
+            torch.tensor(each, dtype=torch.float64).logsumexp(0)
+            if each
+            else torch.tensor(-torch.inf).double()
             for each in by_option
         ]
         logits = torch.stack(sums)
         if int(logits.argmax()) != named_index:
-            # Many unlikely forms of one option can outweigh the form that greedy decoding chose. The answer is the
-            # written text, so each option counts by its likeliest form.
-            logits = torch.tensor([max(each, default=-torch.inf) for each in by_option], dtype=torch.float64)
+            # Many unlikely forms of one option can outweigh the form that greedy decoding chose.
+            # The answer is the written text, so each option counts by its likeliest form.
+            logits = torch.tensor(
+                [max(each, default=-torch.inf) for each in by_option], dtype=torch.float64
+            )
         return dict(zip(self._options, torch.softmax(logits, 0).tolist(), strict=True))
 
 
@@ -151,8 +170,8 @@ class Options:
 class Watch:
     """Records the options' scores while `generate` writes, and ends settled rows.
 
-    `generate` gets it as a logits processor and as a stopping criterion. It runs after the processors of the model's
-    own configuration, so it sees the final scores.
+    `generate` gets it as a logits processor and as a stopping criterion. It runs after the
+    processors of the model's own configuration, so it sees the final scores.
 
     Args:
         start: number of columns of the token matrix before the first written token.
@@ -211,20 +230,26 @@ class Written:
     scores: torch.Tensor
 
 
-def regroup_by_option(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
+def regroup_by_option(
+    values: Sequence[Likelihood], options: Sequence[Sequence[str]]
+) -> list[list[Likelihood]]:
     """Return one value per option, in the shape of the options."""
     rest = iter(values)
     return [list(islice(rest, len(each))) for each in options]
 
 
 def sum_likelihoods(likelihoods: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
-    """Return the sum of the counted log-likelihoods (rows, tokens) per row, and the number of counted tokens."""
+    """Return the sum of the counted log-likelihoods (rows, tokens) per row, and the number of
+    counted tokens.
+    """
     sums: list[float] = (likelihoods * counted).sum(1).tolist()
     numbers: list[int] = counted.sum(1).tolist()
     return [(total, int(number)) for total, number in zip(sums, numbers, strict=True)]
 
 
-def pad_rows(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+def pad_rows(
+    rows: Sequence[Sequence[int]], pad: int, left: bool, device: str
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of tokens as a matrix and its mask, both long (rows, longest)."""
     tokens = [torch.tensor(row, dtype=torch.long) for row in rows]
     side = "left" if left else "right"
@@ -236,7 +261,12 @@ def pad_rows(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -
 def pad_token(loaded: Loaded) -> int:
     """Return the padding token: the tokenizer's, or any other, because the mask hides it."""
     return next(
-        (int(token) for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id) if token is not None), 0
+        (
+            int(token)
+            for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id)
+            if token is not None
+        ),
+        0,
     )
 
 
@@ -251,8 +281,9 @@ def write_texts(
 ) -> list[Written]:
     """Write with a model like its own `generate`.
 
-    With one beam, decoding is greedy or sampled, and each row ends as soon as it is settled. Several beams are searched
-    to their end, because the best one is known only then. Their logits belong to no single text, so none are recorded.
+    With one beam, decoding is greedy or sampled, and each row ends as soon as it is settled.
+    Several beams are searched to their end, because the best one is known only then. Their logits
+    belong to no single text, so none are recorded.
 
     Args:
         inputs: arguments of `generate`: tokens, mask, and earlier computations.
@@ -269,9 +300,13 @@ def write_texts(
     processors: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = [watch.process]
     if sampling is not None:
         rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
-        prompts = [[token for token, shown in zip(ids, mask, strict=True) if shown] for ids, mask in rows]
+        prompts = [
+            [token for token, shown in zip(ids, mask, strict=True) if shown] for ids, mask in rows
+        ]
         processors.append(Draw(sampling, prompts))
-    looking_on = {"logits_processor": processors, "stopping_criteria": [watch.stop]} if beams == 1 else {}
+    looking_on = (
+        {"logits_processor": processors, "stopping_criteria": [watch.stop]} if beams == 1 else {}
+    )
     with warnings.catch_warnings(), torch.inference_mode():
         # Ignore warnings about the model's sampling settings, which greedy decoding does not use.
         warnings.simplefilter("ignore", UserWarning)
@@ -304,11 +339,14 @@ MOST_JOINED = 256
 """Maximum number of prompts of a group, which limits the search for groups."""
 
 KEPT_PER_COMPUTED = 8
-"""Limit of stored keys and values, in multiples of a batch's tokens: shared ones are copied to every row."""
+"""Limit of stored keys and values, in multiples of a batch's tokens: shared ones are copied to
+every row.
+"""
 
 
 UNSHARED = 16
-"""Divisor of a batch's size for likelihoods if prompts cannot be read once for all their options."""
+"""Divisor of a batch's size for likelihoods if prompts cannot be read once for all their options.
+"""
 
 
 @dataclass(eq=False)
@@ -329,38 +367,54 @@ class CausalRunner:
         from transformers import DynamicCache
         from transformers.cache_utils import DynamicLayer
 
-        # A sliding window would count the padding between the common prefix and the rest as text. A recurrent state
-        # cannot be copied to other rows this way.
+        # A sliding window would count the padding between the common prefix and the rest as text. A
+        # recurrent state cannot be copied to other rows this way.
         layers = DynamicCache(config=self.loaded.model.config).layers
         self.share = self.share and all(type(layer) is DynamicLayer for layer in layers)
         self._takes = set(inspect.signature(self.loaded.model.forward).parameters)
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """Return batches of groups with a common prefix, and batches of similar length for the other prompts."""
-        groups = share_prefixes(prompts) if self.share else [Group((row,)) for row in range(len(prompts))]
-        alone = [group.rows[0] for group in groups if not group.shared]
-        return self._packed(prompts, [group for group in groups if group.shared], budget) + by_length(
-            prompts, alone, budget
+        """Return batches of groups with a common prefix, and batches of similar length for the
+        other prompts.
+        """
+        groups = (
+            share_prefixes(prompts)
+            if self.share
+            else [Group((row,)) for row in range(len(prompts))]
         )
+        alone = [group.rows[0] for group in groups if not group.shared]
+        return self._packed(
+            prompts, [group for group in groups if group.shared], budget
+        ) + by_length(prompts, alone, budget)
 
     def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
-        """Return batches for `likelihoods`; small ones if the prompt is read with each option and all its logits are
-        computed."""
+        """Return batches for `likelihoods`; small ones if the prompt is read with each option and
+        all its logits are computed."""
         return by_length(prompts, range(len(prompts)), budget if self.share else budget // UNSHARED)
 
-    def _packed(self, prompts: Sequence[list[int]], groups: list[Group], budget: int) -> list[Batch]:
-        """Pack groups into batches within the budget. A large group is split, and its prefix is read again."""
+    def _packed(
+        self, prompts: Sequence[list[int]], groups: list[Group], budget: int
+    ) -> list[Batch]:
+        """Pack groups into batches within the budget. A large group is split, and its prefix is
+        read again.
+        """
         batches: list[Batch] = []
         rows = beginning = rest = 0
         for group in sorted(groups, key=lambda group: -group.shared):
             longest = max(len(prompts[row]) for row in group.rows) - group.shared
-            most = max(1, min(budget // longest, KEPT_PER_COMPUTED * budget // (group.shared + longest)))
+            most = max(
+                1, min(budget // longest, KEPT_PER_COMPUTED * budget // (group.shared + longest))
+            )
             for start in range(0, len(group.rows), most):
                 part = Group(group.rows[start : start + most], group.shared)
                 count = rows + len(part.rows)
                 beginning, rest = max(beginning, part.shared), max(rest, longest)
                 computed = (len(batches[-1]) + 1 if batches else 1) * beginning + count * rest
-                if batches and computed <= budget and count * (beginning + rest) <= KEPT_PER_COMPUTED * budget:
+                if (
+                    batches
+                    and computed <= budget
+                    and count * (beginning + rest) <= KEPT_PER_COMPUTED * budget
+                ):
                     batches[-1].append(part)
                     rows = count
                 else:
@@ -400,17 +454,22 @@ class CausalRunner:
     ) -> list[list[Likelihood]]:
         """Return the likelihood of each option as the continuation of its prompt."""
         continuing = [
-            tokens_with_options(self.loaded.tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)
+            tokens_with_options(self.loaded.tokenizer, *each)
+            for each in zip(prompts, tokens, options, strict=True)
         ]
         of = [place for place, each in enumerate(options) for _ in each]
-        # The last token before an option is read with the option, because its logits predict the option's first token.
+        # The last token before an option is read with the option, because its logits predict the
+        # option's first token.
         beginnings = [
-            row[: min((at for _, at in each), default=1) - 1] for row, each in zip(tokens, continuing, strict=True)
+            row[: min((at for _, at in each), default=1) - 1]
+            for row, each in zip(tokens, continuing, strict=True)
         ]
         if not self.share or not all(beginnings):
             beginnings = []
         rows, starts = [], []
-        for place, (whole, at) in zip(of, (tokenized for each in continuing for tokenized in each), strict=True):
+        for place, (whole, at) in zip(
+            of, (tokenized for each in continuing for tokenized in each), strict=True
+        ):
             read = len(beginnings[place]) if beginnings else 0
             rows.append(whole[read:])
             starts.append(at - read)
@@ -420,36 +479,52 @@ class CausalRunner:
     def _score(
         self, beginnings: list[list[int]], of: list[int], rows: list[list[int]], starts: list[int]
     ) -> list[Likelihood]:
-        """Return the likelihood of the tokens of each row from `starts` on, row i after prefix `of[i]`."""
+        """Return the likelihood of the tokens of each row from `starts` on, row i after prefix
+        `of[i]`.
+        """
         ids, mask = self._padded(rows, left=False)
         extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if beginnings:
             _, before, cache = self._read(beginnings, of)
-            extra = {"attention_mask": torch.cat([before, mask], dim=1), "past_key_values": cache, "use_cache": True}
+            extra = {
+                "attention_mask": torch.cat([before, mask], dim=1),
+                "past_key_values": cache,
+                "use_cache": True,
+            }
         if "position_ids" in self._takes:
             extra["position_ids"] = _token_positions(extra["attention_mask"])[:, -ids.shape[1] :]
-        logits = torch.log_softmax(self.loaded.model(input_ids=ids, **extra).logits[:, :-1].float(), -1)
+        logits = torch.log_softmax(
+            self.loaded.model(input_ids=ids, **extra).logits[:, :-1].float(), -1
+        )
         likelihoods = logits.gather(-1, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
         columns = torch.arange(1, ids.shape[1], device=ids.device)
         counted = mask[:, 1:] * (columns >= torch.tensor(starts, device=ids.device).unsqueeze(1))
         return sum_likelihoods(likelihoods, counted)
 
     @torch.inference_mode()
-    def _read(self, beginnings: list[list[int]], of: list[int]) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Read each prefix once; return tokens, mask, keys and values of prefix `of[i]` in row i."""
+    def _read(
+        self, beginnings: list[list[int]], of: list[int]
+    ) -> tuple[torch.Tensor, torch.Tensor, Any]:
+        """Read each prefix once; return tokens, mask and cache of prefix `of[i]` in row i."""
         from transformers import DynamicCache
 
         ids, mask = self._padded(beginnings, left=True)
-        extra: dict[str, Any] = {"position_ids": _token_positions(mask)} if "position_ids" in self._takes else {}
+        extra: dict[str, Any] = (
+            {"position_ids": _token_positions(mask)} if "position_ids" in self._takes else {}
+        )
         if "logits_to_keep" in self._takes:
             extra["logits_to_keep"] = 1
         cache: Any = DynamicCache(config=self.loaded.model.config)
-        self.loaded.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **extra)
+        self.loaded.model(
+            input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **extra
+        )
         index = torch.tensor(of, device=ids.device)
         cache.batch_select_indices(index)
         return ids[index], mask[index], cache
 
-    def _padded(self, rows: Sequence[Sequence[int]], left: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    def _padded(
+        self, rows: Sequence[Sequence[int]], left: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         return pad_rows(rows, pad_token(self.loaded), left, self.loaded.device)
 
 
@@ -461,9 +536,11 @@ def _token_positions(mask: torch.Tensor) -> torch.Tensor:
 def tokens_with_options(
     tokenizer: Any, prompt: str, tokens: Sequence[int], options: Sequence[str]
 ) -> list[tuple[list[int], int]]:
-    """Return prompt and option as tokens, and the index of the option's first token, for each option.
+    """Return prompt and option as tokens, and the index of the option's first token, for each
+    option.
 
-    Both are tokenized together, because a tokenizer may join the end of the prompt with the beginning of the option.
+    Both are tokenized together, because a tokenizer may join the end of the prompt with the
+    beginning of the option.
 
     Args:
         prompt, tokens: the prompt as text and as tokens.
@@ -482,11 +559,13 @@ def tokens_with_options(
 def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
     """Group prompts by common prefixes, so that the fewest tokens are read.
 
-    Prompts are sorted by their tokens, so that those with long common prefixes are neighbours. The longest
-    common prefixes need not give the best groups, so all divisions are compared by dynamic programming.
+    Prompts are sorted by their tokens, so that those with long common prefixes are neighbours. The
+    longest common prefixes need not give the best groups, so all divisions are compared by dynamic
+    programming.
 
     Returns:
-        Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one token of each prompt is
+        Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one
+            token of each prompt is
         not shared, because its logits are needed.
     """
     order = sorted(range(len(prompts)), key=lambda row: prompts[row])
@@ -494,7 +573,8 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
         min(Prefix.similarity(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1)
         for a, b in pairwise(order)
     ]
-    # For the first n prompts: the most tokens that sharing saves. For their last group: first prompt and shared length.
+    # For the first n prompts: the most tokens that sharing saves. For their last group: first
+    # prompt and shared length.
     saved: list[tuple[int, int, int]] = [(0, 0, 0)]
     for end in range(1, len(order) + 1):
         best, shared = (saved[end - 1][0], end - 1, 0), len(prompts[order[end - 1]])
@@ -554,7 +634,9 @@ class Seq2SeqRunner:
         return regroup_by_option(self._score(tokens, of, targets), options)
 
     def _target(self, option: str) -> list[int]:
-        """Return an option's tokens without the end token, whose likelihood is not part of the option's."""
+        """Return an option's tokens without the end token, whose likelihood is not part of the
+        option's.
+        """
         tokenizer = self.loaded.tokenizer
         target: list[int] = tokenizer(option).input_ids
         while target and target[-1] == tokenizer.eos_token_id:
@@ -562,7 +644,9 @@ class Seq2SeqRunner:
         return target
 
     @torch.inference_mode()
-    def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[Likelihood]:
+    def _score(
+        self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]
+    ) -> list[Likelihood]:
         """Score n targets, target i after prompt `of[i]`, in one pass."""
         model: Any = self.loaded.model
         ids, mask = pad_rows(prompts, pad_token(self.loaded), False, self.loaded.device)
@@ -571,9 +655,16 @@ class Seq2SeqRunner:
         first = model.generation_config.decoder_start_token_id
         shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
         logits = model(
-            encoder_outputs=(hidden[of],), attention_mask=mask[of], decoder_input_ids=shifted, use_cache=False
+            encoder_outputs=(hidden[of],),
+            attention_mask=mask[of],
+            decoder_input_ids=shifted,
+            use_cache=False,
         ).logits
-        likelihoods = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        likelihoods = (
+            torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        )
         # A special token that begins every text is not part of the option.
-        special = torch.isin(labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device))
+        special = torch.isin(
+            labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device)
+        )
         return sum_likelihoods(likelihoods, shown * ~special)

@@ -1,11 +1,11 @@
-"""Back ends with a model in this process: their common base, one for text, and one that extracts."""
+"""Back ends with a model in this process: their base, one for text, and one that extracts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
@@ -61,23 +61,32 @@ class LocalBackEnd(ABC):
         check_settings(self.device, self.dtype)
         for name in ("max_tokens_in", "batch_tokens"):
             if (value := getattr(self, name)) is not None and value < 1:
-                raise InputError("parameter-out-of-range", f"Invalid {name}: {value}.", "Use a whole number from 1.")
+                raise InputError(
+                    "parameter-out-of-range",
+                    f"Invalid {name}: {value}.",
+                    "Use a whole number from 1.",
+                )
         # Keep the creator's permissions, because a job may load the model in another thread.
         self._access = current_access()
 
     @abstractmethod
-    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+    def answer(
+        self, calls: Sequence[Call], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in any order.
 
         Yields:
-            The index of each call with its completion. After `control` stops the job, no more are yielded.
+            The index of each call with its completion. After `control` stops the job, no more are
+                yielded.
 
         Raises:
             GradingError: the model cannot be loaded, or does not fit into memory.
             InputError: the model does not answer calls of this form.
         """
 
-    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+    def drive(
+        self, work: Iterable[tuple[Pair, Steps]], control: Control
+    ) -> Iterator[list[Outcome]]:
         """Run the steps of pairs, a window of them at a time; see `drive_in_windows`.
 
         Raises:
@@ -86,20 +95,30 @@ class LocalBackEnd(ABC):
         return drive_in_windows(work, control, self.answer)
 
     def count_tokens(self, text: str) -> int | None:
-        """Return the number of tokens by the model's own tokenizer; None if this computer does not have it yet."""
+        """Return the number of tokens by the model's own tokenizer; None if this computer does not
+        have it yet.
+        """
         if "_loaded" not in self.__dict__:
             with use_access(self._access):
                 tokenizer = tokenizer_at_hand(self.model, self.revision)
-            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
+            return (
+                None
+                if tokenizer is None
+                else len(tokenizer(text, add_special_tokens=False).input_ids)
+            )
         with self._loaded.lock:
-            return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+            return len(
+                self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids
+            )
 
     @cached_property
     def _loaded(self) -> Loaded:
         with use_access(self._access):
             return load_model(self.model, self.revision, self.device, self.dtype, self.task)
 
-    def _run_in_parts(self, batch: Batch, run: Callable[[Batch], Sequence[Result]]) -> list[tuple[int, Result]]:
+    def _run_in_parts(
+        self, batch: Batch, run: Callable[[Batch], Sequence[Result]]
+    ) -> list[tuple[int, Result]]:
         """Return the result of every row of a batch.
 
         If memory is exhausted, the batch is halved, repeatedly if necessary.
@@ -107,11 +126,15 @@ class LocalBackEnd(ABC):
         row_results: list[tuple[int, Result]] = []
         with self._loaded.lock:
             for part, results in out_of_memory_halves(batch, run):
-                row_results += zip((row for group in part for row in group.rows), results, strict=True)
+                row_results += zip(
+                    (row for group in part for row in group.rows), results, strict=True
+                )
         return row_results
 
 
-def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
+def out_of_memory_halves(
+    batch: Batch, run: Callable[[Batch], Result]
+) -> Iterator[tuple[Batch, Result]]:
     """Run a batch, in repeated halves if it exceeds the memory of the GPU or the computer.
 
     Yields:
@@ -126,7 +149,9 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
         result = run(batch)
     except (MemoryError, RuntimeError) as error:
         # For processor memory, PyTorch has no other sign than this text.
-        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "DefaultCPUAllocator" not in str(error):
+        if not isinstance(
+            error, (torch.OutOfMemoryError, MemoryError)
+        ) and "DefaultCPUAllocator" not in str(error):
             raise
         if sum(len(group.rows) for group in batch) == 1:
             of = "GPU's" if isinstance(error, torch.OutOfMemoryError) else "computer's"
@@ -169,9 +194,12 @@ class TransformersBackEnd(LocalBackEnd):
         dtype: auto, float32 or bfloat16.
         max_tokens_in: maximum number of tokens of a prompt; None for the model's own limit.
         batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
-        share_prefixes: whether a causal model reads a prefix that prompts share only once; never with beams.
-        num_beams: number of beams; 1 for greedy decoding. Only greedy decoding gives probabilities of ratings.
-        must_chat: whether to refuse a causal model without a chat template, because its prompts would need another end.
+        share_prefixes: whether a causal model reads a prefix that prompts share only once; never
+            with beams.
+        num_beams: number of beams; 1 for greedy decoding. Only greedy decoding gives probabilities
+            of ratings.
+        must_chat: whether to refuse a causal model without a chat template, because its prompts
+            would need another end.
         sampling: settings for random sampling, with one beam; None for the likeliest text.
 
     Raises:
@@ -197,17 +225,23 @@ class TransformersBackEnd(LocalBackEnd):
             )
         if self.sampling is not None and self.num_beams > 1:
             raise InputError(
-                "useless-parameter", "Beam search cannot be combined with sampling.", "Leave num_beams out."
+                "useless-parameter",
+                "Beam search cannot be combined with sampling.",
+                "Leave num_beams out.",
             )
 
-    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+    def answer(
+        self, calls: Sequence[Call], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in any order.
 
         Yields:
-            The index of each call with its completion. After `control` stops the job, no more are yielded.
+            The index of each call with its completion. After `control` stops the job, no more are
+                yielded.
 
         Raises:
-            GradingError: the model cannot be loaded, does not fit into memory, or lacks a required chat template.
+            GradingError: the model cannot be loaded, does not fit into memory, or lacks a required
+                chat template.
             InputError: the model does not answer calls of this form.
         """
         if any(call.form == "span" for call in calls):
@@ -242,12 +276,15 @@ class TransformersBackEnd(LocalBackEnd):
             raise GradingError(
                 "chat-template-unusable",
                 f"The model {self.model} was found to have no chat template when it was loaded.",
-                "Start again: prompts then end where the answer begins. To choose their last line, set cue.",
+                "Start again: prompts then end where the answer begins. To choose their"
+                " last line, set cue.",
             )
         return prompting
 
     def _room(self, call: Call) -> int:
-        """Return the number of tokens of the context window that the answer needs: 0 for a model with an encoder."""
+        """Return the number of tokens of the context window that the answer needs: 0 for a model
+        with an encoder.
+        """
         if self._loaded.seq2seq:
             return 0
         if call.form == "likelihood":
@@ -260,7 +297,9 @@ class TransformersBackEnd(LocalBackEnd):
 
         if self._loaded.seq2seq:
             return Seq2SeqRunner(self._loaded, self.sampling)
-        return CausalRunner(self._loaded, self.sampling, self.share_prefixes and self.num_beams == 1)
+        return CausalRunner(
+            self._loaded, self.sampling, self.share_prefixes and self.num_beams == 1
+        )
 
     @property
     def _budget(self) -> int:
@@ -269,7 +308,9 @@ class TransformersBackEnd(LocalBackEnd):
     def _write(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Generate the answers to calls with the same settings; yield (row of the call, answer) in groups."""
+        """Generate the answers to calls with the same settings; yield (row of the call, answer) in
+        groups.
+        """
         from .text_generation import named_option
 
         ends = make_settled_test(calls[0], ready[0].text)
@@ -282,26 +323,37 @@ class TransformersBackEnd(LocalBackEnd):
 
         def run_batch(batch: Batch, steps: int) -> list[tuple[int, Written]]:
             return self._run_in_parts(
-                batch, lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams)
+                batch,
+                lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams),
             )
 
         def make_completion(row: int, written: Written) -> tuple[int, Completion]:
             control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
             distribution = None
-            if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
+            if (
+                watched
+                and written.complete
+                and (name := named_option(calls[row], written.text)) is not None
+            ):
                 reasons = reasoning_length(written.text) > 0
                 distribution = watched.distribution(written.tokens, written.scores, name, reasons)
-            return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
+            return row, Completion(
+                written.text, written.complete, distribution, shortened=ready[row].shortened
+            )
 
         for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
             at_once = ends is None or self.num_beams > 1
             talkative = self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS)
             steps = whole if at_once or talkative else min(FEW_STEPS, whole)
             written = run_batch(batch, steps)
-            finished = [(row, answer) for row, answer in written if answer.complete or steps == whole]
+            finished = [
+                (row, answer) for row, answer in written if answer.complete or steps == whole
+            ]
             again += [row for row, answer in written if not answer.complete and steps < whole]
             self._tried += len(written)
-            self._talkative += sum(not answer.complete or len(answer.tokens) > FEW_STEPS for _, answer in written)
+            self._talkative += sum(
+                not answer.complete or len(answer.tokens) > FEW_STEPS for _, answer in written
+            )
             if finished:
                 yield [make_completion(row, answer) for row, answer in finished]
         for batch in self._runner.plan([tokens[row] for row in again], self._budget):
@@ -310,30 +362,40 @@ class TransformersBackEnd(LocalBackEnd):
             if control.cancelled:
                 # These answers have their first tokens already, which must be counted.
                 for row in (row for group in rows for row in group.rows):
-                    control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
+                    control.settle(
+                        (len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole))
+                    )
             else:
                 yield [make_completion(row, answer) for row, answer in run_batch(rows, whole)]
 
     def _weigh(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Yield answers of calls that weigh options: the option with the best log-likelihood for its length."""
+        """Yield answers of calls that weigh options: the option with the best log-likelihood for
+        its length.
+        """
         tokens = [each.tokens for each in ready]
 
         def weigh_part(part: Batch) -> list[list[Likelihood]]:
             rows = [group.rows[0] for group in part]
             return self._runner.likelihoods(
-                [ready[row].text for row in rows], [tokens[row] for row in rows], [calls[row].options for row in rows]
+                [ready[row].text for row in rows],
+                [tokens[row] for row in rows],
+                [calls[row].options for row in rows],
             )
 
-        for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
+        for batch in self._allowed(
+            self._runner.plan_weighing(tokens, self._budget), tokens, 0, control
+        ):
             done = []
             for row, likelihoods in self._run_in_parts(batch, weigh_part):
                 control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
                 done.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
             yield done
 
-    def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
+    def _allowed(
+        self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control
+    ) -> Iterator[Batch]:
         """Yield the batches with the rows that `control` permits, until it stops the job.
 
         Args:
@@ -344,17 +406,26 @@ class TransformersBackEnd(LocalBackEnd):
             if not control.may_continue():
                 return
             groups = [
-                Group(tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)), group.shared)
+                Group(
+                    tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)),
+                    group.shared,
+                )
                 for group in batch
             ]
             if allowed := [group for group in groups if group.rows]:
                 yield allowed
 
     def _options_of(self, call: Call) -> Options | None:
-        """Return the options whose probabilities are read while a call is answered; None with beams."""
+        """Return the options whose probabilities are read while a call is answered; None with
+        beams.
+        """
         from .text_generation import Options
 
-        if self.num_beams > 1 or call.form not in ("rating", "yes-no", "letter") or not call.options:
+        if (
+            self.num_beams > 1
+            or call.form not in ("rating", "yes-no", "letter")
+            or not call.options
+        ):
             return None
         if call.options not in self._options:
             with self._loaded.lock:
@@ -365,8 +436,8 @@ class TransformersBackEnd(LocalBackEnd):
 def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) -> Completion:
     """Return the option of a call with the best log-likelihood for its length.
 
-    Per token, that is the length-penalised log-likelihood by which an examinee chooses (exam-generation-irt,
-    section 3.2).
+    Per token, that is the length-penalised log-likelihood by which an examinee chooses
+    (exam-generation-irt, section 3.2).
 
     Args:
         likelihoods: those of the options, in their order.
@@ -376,14 +447,17 @@ def _chosen_by(call: Call, likelihoods: Sequence[Likelihood], shortened: int) ->
     for option, (total, tokens) in zip(call.options, likelihoods, strict=True):
         length = {"tokens": tokens, "characters": len(option), "none": 1}[call.per]
         distribution[option] = total / max(1, length)
-    return Completion(max(distribution, key=distribution.__getitem__), True, distribution, shortened=shortened)
+    return Completion(
+        max(distribution, key=distribution.__getitem__), True, distribution, shortened=shortened
+    )
 
 
 BATCH = 32
 
 
 def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Score (question, passage) pairs: the logit of a cross-encoder's last class; higher is more relevant.
+    """Score (question, passage) pairs: the logit of a cross-encoder's last class; higher is more
+    relevant.
 
     A passage that is too long is cut at its end.
 
@@ -395,7 +469,10 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         GradingError: it cannot be loaded.
     """
     loaded = load_model(model, task="pair")
-    if not any(kind.endswith("ForSequenceClassification") for kind in loaded.model.config.architectures or []):
+    if not any(
+        kind.endswith("ForSequenceClassification")
+        for kind in loaded.model.config.architectures or []
+    ):
         raise InputError(
             "not-a-cross-encoder",
             f"The model {model} is not a cross-encoder.",
@@ -407,8 +484,14 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     with loaded.lock, torch.inference_mode():
         for start in range(0, len(pairs), BATCH):
             questions, passages = zip(*pairs[start : start + BATCH], strict=True)
-            read = loaded.tokenizer(list(questions), list(passages), padding=True, truncation="only_second",
-                                    max_length=loaded.limit, return_tensors="pt").to(loaded.device)  # fmt: skip
+            read = loaded.tokenizer(
+                list(questions),
+                list(passages),
+                padding=True,
+                truncation="only_second",
+                max_length=loaded.limit,
+                return_tensors="pt",
+            ).to(loaded.device)
             scores += loaded.model(**read).logits[:, -1].float().tolist()
     return scores
 
@@ -416,7 +499,9 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
 LONGEST_ANSWER = 30
 """Maximum number of tokens of an answer."""
 OVERLAP = 128
-"""Maximum number of tokens that two windows over a long passage share, so that no answer is cut in two."""
+"""Maximum number of tokens that two windows over a long passage share, so that no answer is cut in
+two.
+"""
 LEAST_PASSAGE = 16
 """Minimum number of passage tokens that must fit next to the question."""
 
@@ -452,11 +537,13 @@ class _Best:
 
 @dataclass(eq=False)
 class ExtractiveBackEnd(LocalBackEnd):
-    """A question answering model in this process, loaded at the first call; it answers calls of the form `span`.
+    """A question answering model in this process, loaded at the first call; it answers calls of the
+    form `span`.
 
     Args:
         model, revision, device, dtype: as for `TransformersBackEnd`.
-        max_tokens_in: maximum number of tokens of question and window; None for the model's own limit.
+        max_tokens_in: maximum number of tokens of question and window; None for the model's own
+            limit.
         batch_tokens: tokens of a batch, padding included; None for a value that suits the device.
         other: answers the calls of other forms, such as verification.
 
@@ -472,11 +559,14 @@ class ExtractiveBackEnd(LocalBackEnd):
         """The owner's endpoint that answers calls of other forms; None without one."""
         return getattr(self.other, "offered", None)
 
-    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+    def answer(
+        self, calls: Sequence[Call], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in any order; the other model answers those of other forms.
 
         Yields:
-            The index of each call with its completion. After `control` stops the job, no more are yielded.
+            The index of each call with its completion. After `control` stops the job, no more are
+                yielded.
 
         Raises:
             GradingError: the model cannot be loaded, or does not fit into memory.
@@ -497,7 +587,9 @@ class ExtractiveBackEnd(LocalBackEnd):
         for batch in stream_completions(self.other, [calls[i] for i in others], control):
             yield [(others[i], completion) for i, completion in batch]
 
-    def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+    def _extract(
+        self, calls: list[Call], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
         loaded = self._loaded
         budget = self.batch_tokens or default_budget(loaded.device)
         limit = min(self.max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
@@ -517,10 +609,11 @@ class ExtractiveBackEnd(LocalBackEnd):
                         windows[index] = made
                 every = [window for some in windows.values() for window in some]
                 best = {index: _Best() for index in windows}
-                for batch in by_length([window.tokens for window in every], range(len(every)), budget):
+                for batch in by_length(
+                    [window.tokens for window in every], range(len(every)), budget
+                ):
                     for row, (first, last) in self._run_in_parts(
-                        batch,
-                        lambda part: _score_windows(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
+                        batch, partial(_score_windows, loaded, every)
                     ):
                         _update_best(best[every[row].call], every[row], first, last)
             for index, some in windows.items():
@@ -535,7 +628,7 @@ def _token_count(windows: Sequence[_Window]) -> int:
 
 
 def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
-    """Return the question with each part of its passage; a completion if the model is not needed."""
+    """Return the question with each part of its passage; a completion if no model is needed."""
     passage, question = call.values[PASSAGE], call.values["question"]
     if not passage.strip():
         return Completion("", distribution={ANSWER: 0.0, NO_ANSWER: 1.0})
@@ -545,7 +638,12 @@ def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_W
         question = f"{tokenizer.cls_token}{question}"
     room = limit - len(tokenizer(question, "", verbose=False).input_ids)
     if room < LEAST_PASSAGE:
-        return Completion(error=f"the question leaves no room for the passage: the model reads at most {limit} tokens")
+        return Completion(
+            error=(
+                "the question leaves no room for the passage: the model reads at"
+                f" most {limit} tokens"
+            )
+        )
     # A lone surrogate becomes one character, so that positions in the text do not change.
     encoded = tokenizer(
         question.encode("utf-8", "replace").decode(),
@@ -571,26 +669,32 @@ def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_W
     return windows
 
 
-def _score_windows(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
-    """Return the logits of start and end, float (tokens,) each, by window."""
+def _score_windows(loaded: Loaded, every: list[_Window], part: Batch) -> list[tuple[Any, Any]]:
+    """Return the logits of start and end, float (tokens,) each, by window of a part."""
     import torch
 
     from .text_generation import pad_rows, pad_token
 
-    ids, mask = pad_rows([window.tokens for window in windows], pad_token(loaded), False, loaded.device)
+    windows = [every[group.rows[0]] for group in part]
+    ids, mask = pad_rows(
+        [window.tokens for window in windows], pad_token(loaded), False, loaded.device
+    )
     extra = {}
     if windows[0].types is not None:
-        extra["token_type_ids"] = pad_rows([window.types or [] for window in windows], 0, False, loaded.device)[0]
+        extra["token_type_ids"] = pad_rows(
+            [window.types or [] for window in windows], 0, False, loaded.device
+        )[0]
     with torch.inference_mode():
         given = loaded.model(input_ids=ids, attention_mask=mask, **extra)
     return list(zip(given.start_logits.float().cpu(), given.end_logits.float().cpu(), strict=True))
 
 
 def _update_best(best: _Best, window: _Window, start: Any, end: Any) -> None:
-    """Keep the better of the best span and the window's best, and the lower of both scores of no answer.
+    """Keep the better of the best span and the window's best, and the lower of both scores of no
+    answer.
 
-    A span's score is the sum of its logits. It begins and ends in the passage, in this order, and has at most
-    `LONGEST_ANSWER` tokens (Devlin et al. 2019, section 4.3).
+    A span's score is the sum of its logits. It begins and ends in the passage, in this order, and
+    has at most `LONGEST_ANSWER` tokens (Devlin et al. 2019, section 4.3).
     """
     import torch
 
@@ -608,8 +712,8 @@ def _update_best(best: _Best, window: _Window, start: Any, end: Any) -> None:
 
 
 def _make_completion(best: _Best, passage: str) -> Completion:
-    """Return the answer if its score exceeds that of no answer; the probabilities are those of these two
-    alternatives."""
+    """Return the answer if its score exceeds that of no answer; the probabilities are those of
+    these two alternatives."""
     import torch
 
     answer = float(torch.sigmoid(torch.tensor(best.score - best.null, dtype=torch.float64)))

@@ -28,8 +28,8 @@ from .parsing import (
 Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]
 """Form of an answer.
 
-`rating`, `yes-no` and `letter` end early and have a distribution. `text` and `json` are written in full. `span` is an
-extract of the passage. `likelihood` writes nothing and weighs `Call.options`.
+`rating`, `yes-no` and `letter` end early and have a distribution. `text` and `json` are written in
+full. `span` is an extract of the passage. `likelihood` writes nothing and weighs `Call.options`.
 """
 
 Per = Literal["tokens", "characters", "none"]
@@ -45,11 +45,12 @@ class Call:
         values: values of its variables; the passage is under `context`.
         form: form of the answer.
         fence: whether to mark the passage, or an answer from it, as data.
-        options: the possible answers: the ratings of the scale as digits, Yes and No, the letters, or for `likelihood`
-            the texts to weigh.
+        options: the possible answers: the ratings of the scale as digits, Yes and No, the letters,
+            or for `likelihood` the texts to weigh.
         max_tokens: maximum number of tokens of the answer.
         per: for `likelihood`, the divisor of an option's log-likelihood.
-        schema: for `json`, the JSON schema of the answer, which an endpoint with structured output enforces.
+        schema: for `json`, the JSON schema of the answer, which an endpoint with structured output
+            enforces.
     """
 
     prompt: Prompt
@@ -82,13 +83,14 @@ class Completion:
     Args:
         text: its text; for `span` the passage's words, empty if the passage has no answer.
         complete: False if a limit cut it off.
-        distribution: probability by option, summing to 1, if the model's logits are available. For `likelihood` the
-            log-likelihood by option, divided as in `Call.per` (not probabilities).
+        distribution: probability by option, summing to 1, if the model's logits are available. For
+            `likelihood` the log-likelihood by option, divided as in `Call.per` (not probabilities).
         structured: whether JSON with a schema was requested.
-        shortened: number of tokens of the passage left out to fit the prompt; 0 for a whole passage.
+        shortened: number of tokens of the passage left out to fit the prompt; 0 for a whole
+            passage.
         model: name of the model that answered, if it differs from the requested one; else None.
-        error: reason for a missing answer: a refusal, or a fault that outlasted all retries. None if there is an
-            answer.
+        error: reason for a missing answer: a refusal, or a fault that outlasted all retries. None
+            if there is an answer.
     """
 
     text: str = ""
@@ -101,21 +103,26 @@ class Completion:
 
 
 Steps = Generator[Call, Completion, Grade]
-"""Steps of grading one pair: a generator that yields calls, receives their completions, and returns the grade."""
+"""Steps of grading one pair: a generator that yields calls, receives their completions, and returns
+the grade.
+"""
 
 
 class BackEnd(Protocol):
     """A model that answers calls, on this computer or behind an endpoint."""
 
-    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+    def drive(
+        self, work: Iterable[tuple[Pair, Steps]], control: Control
+    ) -> Iterator[list[Outcome]]:
         """Run the steps of pairs, as many at a time as suits the model.
 
         Args:
-            work: pairs with their steps, ordered so that prompts share most. It is consumed as capacity becomes free,
-                so it may be long.
+            work: pairs with their steps, ordered so that prompts share most. It is consumed as
+                capacity becomes free, so it may be long.
 
         Yields:
-            Batches of outcomes as they arrive. If `control` stops the job, it ends early, after the outcomes of all
+            Batches of outcomes as they arrive. If `control` stops the job, it ends early, after the
+                outcomes of all
             calls in flight.
 
         Raises:
@@ -129,7 +136,9 @@ class BackEnd(Protocol):
 
 
 WINDOW = 256
-"""Maximum number of pairs in progress: enough for batches of similar length, few enough to start and stop quickly."""
+"""Maximum number of pairs in progress: enough for batches of similar length, few enough to start
+and stop quickly.
+"""
 
 Answer = Callable[[Sequence[Call], Control], Iterator[list[tuple[int, Completion]]]]
 """Answers calls batch by batch, each answer with the index of its call.
@@ -143,7 +152,8 @@ def drive_in_windows(
 ) -> Iterator[list[Outcome]]:
     """Run the steps of pairs, a window of them at a time.
 
-    Every round asks the pending call of each pair in progress; finished pairs are replaced by new ones.
+    Every round asks the pending call of each pair in progress; finished pairs are replaced by new
+    ones.
 
     Args:
         work: pairs with their steps; consumed as capacity becomes free.
@@ -152,7 +162,8 @@ def drive_in_windows(
         window: maximum number of pairs in progress.
 
     Yields:
-        The outcomes of every batch that finished some pairs. Pairs with open calls have no outcome if `control` stopped
+        The outcomes of every batch that finished some pairs. Pairs with open calls have no outcome
+            if `control` stopped
         the job.
     """
     waiting = iter(work)
@@ -179,9 +190,11 @@ def drive_in_windows(
 def stream_completions(
     back_end: BackEnd, calls: Sequence[Call], control: Control
 ) -> Iterator[list[tuple[int, Completion]]]:
-    """Yield completions with the indexes of their calls as they arrive, in any order; fewer if `control` stops the job.
+    """Yield completions with the indexes of their calls as they arrive, in any order; fewer if
+    `control` stops the job.
 
-    A batch may be empty: an endpoint yields one at least every second, so that the caller regains control.
+    A batch may be empty: an endpoint yields one at least every second, so that the caller regains
+    control.
     """
     arrived: dict[int, Completion] = {}
 
@@ -190,17 +203,22 @@ def stream_completions(
         arrived[i] = yield call
         return Grade(None, "failed")
 
-    for outcomes in back_end.drive((((i, 0), capture_steps(i, call)) for i, call in enumerate(calls)), control):
+    for outcomes in back_end.drive(
+        (((i, 0), capture_steps(i, call)) for i, call in enumerate(calls)), control
+    ):
         yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
 
 
 def complete_calls(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list[Completion]:
-    """Return a completion for each call, in their order; a call that `control` forbids gets an error.
+    """Return a completion for each call, in their order; a call that `control` forbids gets an
+    error.
 
     Raises:
         GradingError: the back end cannot answer at all.
     """
-    completions = [Completion(complete=False, error="not asked, because the job was stopped")] * len(calls)
+    completions = [
+        Completion(complete=False, error="not asked, because the job was stopped")
+    ] * len(calls)
     for batch in stream_completions(back_end, calls, control):
         for index, completion in batch:
             completions[index] = completion
@@ -214,7 +232,7 @@ def _run_step(
     pending: list[tuple[Pair, Steps, Call]],
     done: list[Outcome],
 ) -> None:
-    """Run the next step of a pair, which asks again or ends. A completion of None starts the pair."""
+    """Run the next step of a pair, which asks again or ends. None as completion starts it."""
     try:
         call = next(steps) if completion is None else steps.send(completion)
     except StopIteration as end:
@@ -254,11 +272,13 @@ def is_answer(call: Call, text: str, structured: bool) -> bool:
 
 
 def make_settled_test(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
-    """Return a test whether the answer to a call needs no more text; None if the whole answer is needed.
+    """Return a test whether the answer to a call needs no more text; None if the whole answer is
+    needed.
 
     Args:
         call: the call.
-        prompt: the prompt's text. If it ends in an opening mark of reasoning, the model's text begins as reasoning.
+        prompt: the prompt's text. If it ends in an opening mark of reasoning, the model's text
+            begins as reasoning.
     """
     opened = opened_reasoning(prompt)
     by_form: dict[str, Callable[[str], bool]] = {
@@ -284,8 +304,8 @@ class ReadingGrader:
         spec: identity of the grader.
         steps: returns the steps of one pair.
         back_end: the model.
-        by_passage: whether to ask passage by passage, because prompts about the same passage share their beginning; if
-            False, question by question.
+        by_passage: whether to ask passage by passage, because prompts about the same passage share
+            their beginning; if False, question by question.
     """
 
     spec: GraderSpec
@@ -294,15 +314,25 @@ class ReadingGrader:
     by_passage: bool
 
     def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """Return the pairs in an order in which similar prompts are neighbours, for models that cache prefixes."""
+        """Return the pairs in an order in which similar prompts are neighbours, for models that
+        cache prefixes.
+        """
         return sorted(pairs, key=lambda pair: pair[::-1] if self.by_passage else pair)
 
     def grade(
-        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+        self,
+        questions: Mapping[int, Asked],
+        passages: Mapping[int, str],
+        pairs: Sequence[Pair],
+        control: Control,
     ) -> Iterator[list[Outcome]]:
         """Grade pairs, as many at a time as suits the model; see `Grader.grade`."""
         order = self.ordered(pairs)
-        empty = [(question, passage, EMPTY_PASSAGE) for question, passage in order if not passages[passage].strip()]
+        empty = [
+            (question, passage, EMPTY_PASSAGE)
+            for question, passage in order
+            if not passages[passage].strip()
+        ]
         if empty:
             yield empty
         yield from self.back_end.drive(
@@ -317,7 +347,9 @@ class ReadingGrader:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One call and its answer. `messages` is None if the model gets no prompt but only the two texts."""
+    """One call and its answer. `messages` is None if the model gets no prompt but only the two
+    texts.
+    """
 
     call: Call
     messages: Messages | None
@@ -342,7 +374,8 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
         control: the limits, such as those of `budgets.trial_control`; None for no limits.
 
     Raises:
-        InputError: the passage is empty, or the question lacks the answer key that the grader needs.
+        InputError: the passage is empty, or the question lacks the answer key that the grader
+            needs.
         GradingError: the grader cannot be asked at all, or the limits do not allow it.
     """
     # A person waits for the result, and can try again.
@@ -351,7 +384,9 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
         raise InputError("empty-passage", "The passage is empty.", "Choose a passage with text.")
     if not isinstance(grader, ReadingGrader):
         ((_, _, grade),) = [
-            outcome for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control) for outcome in batch
+            outcome
+            for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control)
+            for outcome in batch
         ]
         return Trial([], grade)
     if "answer_key" in grader.spec.reads and not asked.answer_key:
@@ -369,7 +404,9 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
             (completion,) = complete_calls(grader.back_end, [call], control)
             if control.exhausted and control.usage.calls == made:
                 raise beyond_caps(control)
-            messages = None if call.form == "span" else fill_prompt(call.prompt, call.values, call.fence)
+            messages = (
+                None if call.form == "span" else fill_prompt(call.prompt, call.values, call.fence)
+            )
             exchanges.append(Exchange(call, messages, completion))
             call = steps.send(completion)
     except StopIteration as end:

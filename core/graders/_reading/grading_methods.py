@@ -1,4 +1,4 @@
-"""Methods of grading one pair: generators that ask a model, parse its reply, and return the grade."""
+"""Methods of grading a pair: generators that ask a model, parse its reply and return the grade."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ KEY_NOT_A_CHOICE = "the answer key is not among the choices"
 Check = Callable[[Asked, str], Steps]
 """Compares an extracted answer with the answer key.
 
-It ends in a grade of 1 or 0. `raw` of the grade is the model's reply, or None if no model was asked.
+It ends in a grade of 1 or 0. `raw` of the grade is the model's reply, or None if no model was
+asked.
 """
 
 
@@ -41,7 +42,8 @@ def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False)
 
 
 def rate_directly(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Ask whether the passage is relevant for a query, on the prompt's scale (EXAM++, appendix A; Q and QA judges).
+    """Ask whether the passage is relevant for a query, on the prompt's scale (EXAM++, appendix A; Q
+    and QA judges).
 
     Args:
         asked: the query's text; its `answer_key` is the query's answer, if the prompt uses it.
@@ -67,8 +69,11 @@ def rate_support(asked: Asked, passage: str, prompt: Prompt, fence: bool = False
     return (yield from _ask_rating({"sentence": asked.text, "context": passage}, prompt, fence))
 
 
-def answer_and_check(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
-    """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++, section 4.2.1).
+def answer_and_check(
+    asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
+) -> Steps:
+    """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++,
+    section 4.2.1).
 
     Args:
         asked: the question with its answer key.
@@ -90,12 +95,14 @@ def answer_and_check(asked: Asked, passage: str, prompt: Prompt, fence: bool, ch
 
 
 def extract_and_check(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
-    """Extract the answer from the passage with an extractive model, then check it (EXAM++, section 4.2.1, SQuAD2).
+    """Extract the answer from the passage with an extractive model, then check it (EXAM++, section
+    4.2.1, SQuAD2).
 
     Args:
         asked: the question with its answer key.
         passage: the passage.
-        prompt: has the variables of the question and the passage; the model sees nothing else of it.
+        prompt: has the variables of the question and the passage; the model sees nothing else of
+            it.
         check: compares the answer with the key.
     """
     if not asked.answer_key:
@@ -114,16 +121,22 @@ def word_match_check(asked: Asked, given: str, contained: bool = True) -> Steps:
     Args:
         asked: the question with its answer key.
         given: the answer, in the passage's words.
-        contained: whether a short answer that contains the key matches, too, which extends EXAM++, section 4.2.1.
+        contained: whether a short answer that contains the key matches, too, which extends EXAM++,
+            section 4.2.1.
     """
     yield from ()
     if word_match(given, asked.answer_key):
         return Grade(1)
-    return Grade(1, note=CONTAINED) if contained and contains_key(given, asked.answer_key) else Grade(0)
+    return (
+        Grade(1, note=CONTAINED)
+        if contained and contains_key(given, asked.answer_key)
+        else Grade(0)
+    )
 
 
 def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer verification).
+    """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer
+    verification).
 
     Args:
         asked: the question with its answer key.
@@ -135,11 +148,13 @@ def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) 
     return (yield from _ask_rating(values, prompt, fence))
 
 
-def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens") -> Steps:
+def choice_by_likelihood(
+    asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens"
+) -> Steps:
     """Select the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
 
-    Source: exam-generation-irt, section 3.3, which uses the mean per token. The confidence is the softmax of the
-    compared values.
+    Source: exam-generation-irt, section 3.3, which uses the mean per token. The confidence is the
+    softmax of the compared values.
 
     Args:
         asked: the question with its choices; the answer key is the text or the letter of a choice.
@@ -156,12 +171,16 @@ def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool
     given = completion.distribution or {}
     means = [given.get(choice, math.nan) for choice in asked.choices]
     best = max(means)
-    written = "\n".join(f"{choice}: {mean:.4f}" for choice, mean in zip(asked.choices, means, strict=True))
+    written = "\n".join(
+        f"{choice}: {mean:.4f}" for choice, mean in zip(asked.choices, means, strict=True)
+    )
     if any(math.isnan(mean) for mean in means) or math.isinf(best):
         return _add_model_text(_failed_grade("a choice has no likelihood"), completion, written)
     weights = [math.exp(mean - best) for mean in means]
     chances = [weight / sum(weights) for weight in weights]
-    return _add_model_text(_grade_choice(asked, key, means.index(best), chances), completion, written)
+    return _add_model_text(
+        _grade_choice(asked, key, means.index(best), chances), completion, written
+    )
 
 
 def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
@@ -199,7 +218,9 @@ def _ask_rating(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps
     parsed = read_completion(call, completion)
     if parsed.rating is None:
         return _add_model_text(_failed_grade(parsed.reason), completion)
-    grade = Grade(parsed.rating, parsed.status, answer=_text_beyond_rating(completion, scale[parsed.rating]))
+    grade = Grade(
+        parsed.rating, parsed.status, answer=_text_beyond_rating(completion, scale[parsed.rating])
+    )
     chances = _option_chances(completion, scale)
     if chances and parsed.status == "graded":
         grade = replace(grade, distribution=tuple(chances), confidence=chances[parsed.rating])
@@ -212,18 +233,22 @@ def _check_answer(asked: Asked, completion: Completion, check: Check) -> Steps:
     if is_no_answer(given, asked.answer_key):
         return replace(_add_model_text(Grade(0), completion), answer=_storable_text(given) or None)
     verdict = yield from check(asked, given)
-    written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
+    written = (
+        None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
+    )
     return replace(_add_model_text(verdict, completion, written), answer=_storable_text(given))
 
 
 def _grade_choice(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
-    """Return the grade of a choice. Its confidence is the probability of the choice, its distribution that of the
-    key."""
+    """Return the grade of a choice. Its confidence is the probability of the choice, its
+    distribution that of the key."""
     texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
     grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
     if chances is None:
         return grade
-    right = min(sum(chance for chance, text in zip(chances, texts, strict=True) if text == texts[key]), 1.0)
+    right = min(
+        sum(chance for chance, text in zip(chances, texts, strict=True) if text == texts[key]), 1.0
+    )
     return replace(grade, confidence=min(chances[choice], 1.0), distribution=(1.0 - right, right))
 
 
@@ -232,10 +257,12 @@ _LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
 
 
 def key_position(asked: Asked) -> int | str:
-    """Return the index of the answer key among the choices, or a reason why the question cannot be graded.
+    """Return the index of the answer key among the choices, or a reason why the question cannot be
+    graded.
 
     Args:
-        asked: the answer key is the text of a choice, with or without its letter, or the letter alone.
+        asked: the answer key is the text of a choice, with or without its letter, or the letter
+            alone.
     """
     if len({_normalise_choice(text) for text in bare_choices(asked.choices)}) < 2:
         return FEW_CHOICES
@@ -244,7 +271,10 @@ def key_position(asked: Asked) -> int | str:
     if asked.answer_key in asked.choices:
         return asked.choices.index(asked.answer_key)
     texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
-    for text in (_normalise_choice(asked.answer_key), _normalise_choice(without_letter(asked.answer_key))):
+    for text in (
+        _normalise_choice(asked.answer_key),
+        _normalise_choice(without_letter(asked.answer_key)),
+    ):
         if text in texts:
             return texts.index(text)
     letter = _LETTER.fullmatch(asked.answer_key)
@@ -258,14 +288,21 @@ def key_position(asked: Asked) -> int | str:
 
 
 def _choice_values(asked: Asked, passage: str) -> dict[str, str]:
-    lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, bare_choices(asked.choices), strict=False)]
+    lines = [
+        f"{letter}. {text}"
+        for letter, text in zip(ascii_uppercase, bare_choices(asked.choices), strict=False)
+    ]
     return {"question": asked.text, "context": passage, "choices": "\n".join(lines)}
 
 
 def bare_choices(choices: Sequence[str]) -> list[str]:
     """Return the choices without their letters, if all have one."""
     bare = [without_letter(choice) for choice in choices]
-    return bare if all(text != choice for text, choice in zip(bare, choices, strict=True)) else list(choices)
+    return (
+        bare
+        if all(text != choice for text, choice in zip(bare, choices, strict=True))
+        else list(choices)
+    )
 
 
 def _normalise_choice(text: str) -> str:
@@ -288,7 +325,8 @@ def _text_beyond_rating(completion: Completion, rating: str) -> str | None:
 
 
 def _add_model_text(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
-    """Add the model's text to a grade, and notes if the passage was shortened or another model answered.
+    """Add the model's text to a grade, and notes if the passage was shortened or another model
+    answered.
 
     If the completion has an error, the grade is a failure for this reason.
     """
@@ -301,16 +339,26 @@ def _add_model_text(grade: Grade, completion: Completion, written: str | None = 
         notes.append(f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}")
     if completion.model is not None:
         notes.append(f"answered by {completion.model}")
-    return replace(grade, raw=raw, answer=grade.answer and _storable_text(grade.answer), note="; ".join(notes) or None)
+    return replace(
+        grade,
+        raw=raw,
+        answer=grade.answer and _storable_text(grade.answer),
+        note="; ".join(notes) or None,
+    )
 
 
 def _storable_text(text: str) -> str:
-    """Return the part of a text that is stored, because the length of an answer is up to its sender.
+    """Return the part of a text that is stored, because the length of an answer is up to its
+    sender.
 
     Lone surrogates, which a faulty endpoint may send, cannot be stored and become question marks.
     """
     most, sound = read_limit("ENDPOINT_KEPT"), text.encode(errors="replace").decode()
-    return sound if len(sound) <= most else f"{sound[:most]}… [{len(sound) - most:,} more characters are not stored]"
+    return (
+        sound
+        if len(sound) <= most
+        else f"{sound[:most]}… [{len(sound) - most:,} more characters are not stored]"
+    )
 
 
 def _failed_grade(reason: str | None) -> Grade:

@@ -6,49 +6,56 @@ import re
 import string
 
 _KIND = (
-    r"[\w:. -]{0,24}?(?:think|thought|reason|rational|planning|internal|analys[ei]s|reflection|scratch|deliberat"
-    r"|monologue|(?<![a-z])cot(?![a-z]))"
-    r"[\w:. -]{0,24}"
+    r"[\w:. -]{0,24}?(?:think|thought|reason|rational|planning|internal|analys[ei]s|reflection"
+    r"|scratch|deliberat|monologue|(?<![a-z])cot(?![a-z]))[\w:. -]{0,24}"
 )
 _CLOSES = re.compile(
-    rf"(?:<\|?\s?/\|?|\[/|◁/){_KIND}\|?[>\]▷]"
-    r"|<\|end[_ ]?(?:of[_ ])?(?:think|thought|reason)\w{0,8}\|>|<\|(?:think|thought|reason)\w{0,8}_end\|>"
-    # gpt-oss, with and without its special tokens; Gemma; models that announce their answer in plain words
+    rf"(?:<\|?\s?/\|?|\[/|◁/){_KIND}\|?[>\]▷]|<\|end[_ ]?(?:of[_ ])?(?:think|thought"
+    r"|reason)\w{0,8}\|>|<\|(?:think|thought|reason)\w{0,8}_end\|>"
+    # gpt-oss, with and without its special tokens; Gemma; models that announce their answer in
+    # plain words
     r"|<\|channel\|>\s?final\b[^<]{0,80}<\|message\|>|assistantfinal|<channel\|>|<unused95>"
     r"|\.\.\.done thinking\.|\bhere is my response:",
     re.IGNORECASE,
 )
 _OPENING = (
-    rf"(?:<\|?|\[|◁){_KIND}\|?[>\]▷]|<\|(?:begin|start)[_ ]?(?:of[_ ])?(?:think|thought|reason)\w{{0,8}}\|>"
-    r"|<\|channel\|>\s?(?:analysis|commentary)\b|<\|channel>\s?thought\b|<unused94>|thinking\.\.\.[ ]?\n"
+    rf"(?:<\|?|\[|◁){_KIND}\|?[>\]▷]|<\|(?:begin|start)[_ ]?(?:of[_ ])?(?:think|thought"
+    rf"|reason)\w{{0,8}}\|>|<\|channel\|>\s?(?:analysis|commentary)\b|<\|channel>\s?thought\b"
+    r"|<unused94>|thinking\.\.\.[ ]?\n"
 )
 _OPENS = re.compile(rf"\s*(?:{_OPENING})", re.IGNORECASE)
-# A tag of any other name marks reasoning too, unless the name says that it holds the answer, a text from the prompt, or
-# a form of text.
+# A tag of any other name marks reasoning too, unless the name says that it holds the answer, a text
+# from the prompt, or a form of text.
 _NAME = (
-    r"(?![\w:.-]{0,30}?(?:answ|respon|output|result|solution|final|conclu|decision|verdict|judg|rating|rate|scor|grad"
-    r"|label|relevan|choice|option|letter|yes|no[>\]]|value|number|level|json|quer|question|passage|document|context"
-    r"|text|title|cit|source|ref))"
-    r"(?!(?:a|b|i|p|q|s|u|br|dd|dl|dt|em|h\d|hr|li|ol|td|th|tr|tt|ul|code|div|html|body|mark|pre|small|span|strong"
-    r"|su[bp]|table|tbody|thead|article|section|blockquote|inst|eos|bos|pad)[\s>\]])"
-    r"[a-z][\w:.-]{1,30}"
+    r"(?![\w:.-]{0,30}?(?:answ|respon|output|result|solution|final|conclu|decision|verdict|judg"
+    r"|rating|rate|scor|grad|label|relevan|choice|option|letter|yes|no[>\]]|value|number|level|json"
+    r"|quer|question|passage|document|context|text|title|cit|source|ref))(?!(?:a|b|i|p|q|s|u|br|dd"
+    r"|dl|dt|em|h\d|hr|li|ol|td|th|tr|tt|ul|code|div|html|body|mark|pre|small|span|strong|su[bp]"
+    r"|table|tbody|thead|article|section|blockquote|inst|eos|bos|pad)[\s>\]])[a-z][\w:.-]{1,30}"
 )
 _OTHER_OPENS = re.compile(rf"\s*[<\[]({_NAME})(?:\s[^<>]{{0,60}})?[>\]]", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"(?:{_OPENING}|<{_NAME}>)\s*\Z", re.IGNORECASE)
 _LONGEST_MARK = 120
 _OTHER_CLOSES = re.compile(rf"(?:</|\[/)({_NAME})\s?[>\]](?=\s*\S)", re.IGNORECASE)
-# Special tokens of the turn precede an answer. After the answer, a model may continue with another turn.
+# Special tokens of the turn precede an answer. After the answer, a model may continue with another
+# turn.
 _MARK = r"<[|｜](?![|｜])[^<>|｜\s]{1,40}[|｜]>"
-_TURN = re.compile(rf"\A(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++")
+_TURN = re.compile(
+    rf"\A(?:\s*(?:{_MARK}|<s>|<bos>|<start_of_turn>)(?:\s?(?:assistant|model)\b(?=\s*(?:\n|<)))?)++"
+)
 _TURN_ENDS = re.compile(rf"{_MARK}|<end_of_turn>|<eos>|<pad>|<turn\|>|</s>\s*\Z|\[/?INST\]")
-_WHOLE = re.compile(r"\A\s*<(answer|response|output|final_answer|solution)>(.*)</\1>\s*\Z", re.DOTALL | re.IGNORECASE)
+_WHOLE = re.compile(
+    r"\A\s*<(answer|response|output|final_answer|solution)>(.*)</\1>\s*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def without_thoughts(text: str) -> str:
     """Return the answer alone; empty if the model only reasoned.
 
-    The text up to the last closing mark of reasoning is reasoning, even without an opening mark: chat templates often
-    write that into the prompt. Marks of chat turns, and an `<answer>` element around the whole answer, are removed.
+    The text up to the last closing mark of reasoning is reasoning, even without an opening mark:
+    chat templates often write that into the prompt. Marks of chat turns, and an `<answer>` element
+    around the whole answer, are removed.
     """
     answer = _TURN.sub("", text[reasoning_length(text) :], count=1)
     answer = _TURN_ENDS.split(answer, maxsplit=1)[0]
@@ -56,11 +63,15 @@ def without_thoughts(text: str) -> str:
 
 
 def reasoning_length(text: str) -> int:
-    """Return the number of leading characters that are reasoning: all of them if the reasoning is not closed."""
+    """Return the number of leading characters that are reasoning: all of them if the reasoning is
+    not closed.
+    """
     length = max((mark.end() for mark in _CLOSES.finditer(text)), default=0)
     for mark in _OTHER_CLOSES.finditer(text, length):
         opens = _OTHER_OPENS.match(text, length)
-        is_opened = re.search(rf"[<\[]{re.escape(mark[1])}\b", text[length : mark.start()], re.IGNORECASE)
+        is_opened = re.search(
+            rf"[<\[]{re.escape(mark[1])}\b", text[length : mark.start()], re.IGNORECASE
+        )
         if opens or not is_opened:
             length = mark.end()
     is_open = _OPENS.match(text, length) is not None
@@ -76,42 +87,55 @@ def opened_reasoning(prompt: str) -> str:
 
 
 _SORRY = (
-    r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|(?:i apologi[sz]e|apologies)(?: for \w+ \w+)?|unfortunately)"
+    r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|(?:i apologi[sz]e|apologies)(?: for \w+"
+    r" \w+)?|unfortunately)"
 )
 _CANNOT = (
-    r"(?:can ?not|can't|could not|couldn't|(?:will not|won't)(?: be able to)?|(?:am|'m) (?:unable|not able) to"
-    r"|(?:do not|don't) (?:think|believe|feel) (?:i|we) (?:can|could|should)|would rather not|'d rather not)"
+    r"(?:can ?not|can't|could not|couldn't|(?:will not|won't)(?: be able to)?|(?:am|'m) (?:unable"
+    r"|not able) to|(?:do not|don't) (?:think|believe|feel) (?:i|we) (?:can|could|should)"
+    r"|would rather not|'d rather not)"
 )
 _DO = (
-    "answer|assess|assist|comment|complete|comply|continue|discuss|do|engage|evaluate|fulfil|fulfill|generate|give"
+    "answer|assess|assist|comment|complete|comply|continue|discuss|do|engage|evaluate|fulfil"
+    "|fulfill|generate|give"
     "|grade|help|judge|offer|participate|process|produce|provide|rate|respond|score|support|write"
 )
 
 REFUSALS = {
     "cannot do it": rf"(?:i|we) ?{_CANNOT} (?:\w+ly )?(?:{_DO})\b",
-    "is sorry that it cannot": rf"{_SORRY}\W+(?:but |that )?(?:i|we) ?{_CANNOT}\b(?! (?:find(?! out)|locate|see)\b)",
-    "must decline": r"(?:i|we) (?:must|have to|need to|would have to) (?:\w+ly )?(?:decline|refuse)\b",
+    "is sorry that it cannot": (
+        rf"{_SORRY}\W+(?:but |that )?(?:i|we) ?{_CANNOT}\b(?! (?:find(?! out)|locate|see)\b)"
+    ),
+    "must decline": (
+        r"(?:i|we) (?:must|have to|need to|would have to) (?:\w+ly )?(?:decline|refuse)\b"
+    ),
     "declines": r"(?:i|we) (?:\w+ly )?(?:decline|refuse) to\b",
     "is afraid that it cannot": rf"(?:i am|i'm|we are|we're) afraid(?: that)? (?:i|we) ?{_CANNOT}"
     rf" (?:\w+ly )?(?:{_DO})\b",
     "refuses": r"(?:i (?:must )?refuse|no comment|request denied|rating refused)\W*\Z",
-    "speaks of itself": r"as an? (?:(?:ai|artificial intelligence)(?:(?: [\w-]+)? model| assistant| system)?"
-    r"|(?:large )?language model|assistant)(?:\W*\Z|[^\w\s-]|\s+(?:i|we|my|it|(?:built|created|designed|developed|made"
-    r"|trained) by|with|without)\b)",
-    "says what it is": r"(?:i am|i'm) (?:just |only )?an? (?:ai|large language model|language model)\b",
-    "names its rules": r"(?:this|the|your) (?:request|content|prompt|response|output)(?: (?:violates|goes against"
-    r"|(?:is|was) blocked)\b| (?:is|was|has been) (?:filtered|flagged|refused|rejected)\b.{0,60}\b(?:content|guidelines"
-    r"|moderation|policy|safety)\b)",
-    "is filtered": r"(?:blocked by (?:the |our )?(?:content|safety)|content (?:filter(?:ed)?|policy violation)"
-    r"|content_filter)\b",
-    "is held back by rules": r"my (?:guidelines|policy|policies|programming|rules) (?:prevents?|forbids?"
-    r"|do(?:es)? not allow|prohibits?)\b",
-    "is not comfortable": r"(?:i am|i'm) not comfortable\b|i (?:do not|don't) feel (?:comfortable|able)\b",
-    "in German": r"(?:(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung)\W+(?:\w+ )?(?:ich (?:kann|darf|werde)"
-    r"|(?:kann|darf|werde) ich)\b(?!.{0,60}\bfinden\b)"
-    r"|ich (?:kann|darf|werde) (?:\w+ ){0,4}nicht (?:\w+ )?(?:antworten|beantworten|bewerten|beurteilen|helfen)\b",
-    "in French": r"(?:je suis (?:vraiment )?d[ée]sol[ée]e?|d[ée]sol[ée]e?)\W+(?:mais )?je (?:ne (?:peux|puis)|refuse)\b"
-    r"(?!.{0,60}\btrouver\b)|je ne (?:peux|puis) pas (?:\w+ )?(?:aider|[ée]valuer|noter|r[ée]pondre)\b",
+    "speaks of itself": r"as an? (?:(?:ai|artificial intelligence)(?:(?: [\w-]+)? model| assistant"
+    r"| system)?|(?:large )?language model|assistant)(?:\W*\Z|[^\w\s-]"
+    r"|\s+(?:i|we|my|it|(?:built|created|designed|developed|made|trained) by|with|without)\b)",
+    "says what it is": (
+        r"(?:i am|i'm) (?:just |only )?an? (?:ai|large language model|language model)\b"
+    ),
+    "names its rules": r"(?:this|the|your) (?:request|content|prompt|response"
+    r"|output)(?: (?:violates|goes against|(?:is|was) blocked)\b| (?:is|was|has been) (?:filtered"
+    r"|flagged|refused|rejected)\b.{0,60}\b(?:content|guidelines|moderation|policy|safety)\b)",
+    "is filtered": r"(?:blocked by (?:the |our )?(?:content|safety)"
+    r"|content (?:filter(?:ed)?|policy violation)|content_filter)\b",
+    "is held back by rules": r"my (?:guidelines|policy|policies|programming|rules) (?:prevents?"
+    r"|forbids?|do(?:es)? not allow|prohibits?)\b",
+    "is not comfortable": (
+        r"(?:i am|i'm) not comfortable\b|i (?:do not|don't) feel (?:comfortable|able)\b"
+    ),
+    "in German": r"(?:(?:es )?tut mir (?:sehr )?leid|leider"
+    r"|entschuldigung)\W+(?:\w+ )?(?:ich (?:kann|darf|werde)"
+    r"|(?:kann|darf|werde) ich)\b(?!.{0,60}\bfinden\b)|ich (?:kann|darf"
+    r"|werde) (?:\w+ ){0,4}nicht (?:\w+ )?(?:antworten|beantworten|bewerten|beurteilen|helfen)\b",
+    "in French": r"(?:je suis (?:vraiment )?d[ée]sol[ée]e?"
+    r"|d[ée]sol[ée]e?)\W+(?:mais )?je (?:ne (?:peux|puis)|refuse)\b(?!.{0,60}\btrouver\b)"
+    r"|je ne (?:peux|puis) pas (?:\w+ )?(?:aider|[ée]valuer|noter|r[ée]pondre)\b",
     "in Spanish": r"lo siento\W+(?:pero )?no (?:puedo|podemos)\b(?!.{0,60}\bencontrar\b)"
     r"|no (?:puedo|podemos) (?:ayudar|calificar|evaluar|responder)\w*\b",
     "in Chinese": r"(?:很?抱歉|对不起|對不起)[，,。!！\s]*我?(?:无法|無法|不能|不可以)(?!找到)"
@@ -122,8 +146,8 @@ REFUSALS = {
 }
 """Patterns of the beginning of refusals, by type.
 
-They match the beginning of an answer in lower case, with plain apostrophes and single blanks. "I cannot find it in the
-passage" is an answer and matches none of them.
+They match the beginning of an answer in lower case, with plain apostrophes and single blanks. "I
+cannot find it in the passage" is an answer and matches none of them.
 """
 
 APOLOGY = (
@@ -137,68 +161,83 @@ APOLOGY = (
 """
 
 _LEAD = (
-    r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry|the|your|this|our"
-    r"|an?|api|llm|openai|request failed|request error)\W+(?:but )?)*"
+    r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry"
+    r"|the|your|this|our|an?|api|llm|openai|request failed|request error)\W+(?:but )?)*"
 )
 _SHORT = r"(?:balance|calls?|credits?|funds|messages|quota|requests?|tokens?)"
-_MACHINE = r"(?:api|backend|deployment|endpoint|engine|gateway|model|server|service|system|upstream)"
+_MACHINE = (
+    r"(?:api|backend|deployment|endpoint|engine|gateway|model|server|service|system|upstream)"
+)
 _OVER = r"(?:exceeded|exhausted|hit|reached|used up)"
 
 SERVICE_MESSAGES = {
-    "limits the rate": _LEAD + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|er)?\b(?:\W*\Z|\W?[.:!]|(?: \w+){0,3} "
+    "limits the rate": _LEAD
+    + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|er)?\b(?:\W*\Z|\W?[.:!]|(?: \w+){0,3} "
     rf"(?:error|{_OVER})\b)",
-    "is the code of an error": r"[\"'{(\[]*\w*(?:insufficient_quota|rate_limit|context_length|content_filter"
-    r"|invalid_api_key|invalid_request|model_not_found|overloaded_error|server_error|authentication_error|permission_error)\w*[\"'})\]]*(?:\W*\Z|[:,.])",
-    "is asked too often": _LEAD + r"too many (?:concurrent |parallel )?(?:calls|connections|requests|tokens)\b",
-    "is asked too often, as a number": r"[0-9]\W{1,3}(?:too many requests|please (?:re-?try|try again|wait))(?:\W*\Z"
-    r"|[,.;] (?:please|slow|try|wait)\b)",
-    "names a quota": _LEAD + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)"
+    "is the code of an error": r"[\"'{(\[]*\w*(?:insufficient_quota|rate_limit|context_length"
+    r"|content_filter|invalid_api_key|invalid_request|model_not_found|overloaded_error|server_error"
+    r"|authentication_error|permission_error)\w*[\"'})\]]*(?:\W*\Z|[:,.])",
+    "is asked too often": _LEAD
+    + r"too many (?:concurrent |parallel )?(?:calls|connections|requests|tokens)\b",
+    "is asked too often, as a number": r"[0-9]\W{1,3}(?:too many requests"
+    r"|please (?:re-?try|try again|wait))(?:\W*\Z|[,.;] (?:please|slow|try|wait)\b)",
+    "names a quota": _LEAD
+    + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)"
     rf"(?: \w+){{0,3}} {_OVER}\b",
     "reports a limit that is used up": r"you(?:'ve| have| are)? "
     r"(?:\w+ )?(?:been (?:banned|blocked|throttled)\b|(?:exceeded|hit"
-    r"|out of|reached|run out of|used (?:up|all)) (?:\w+ ){0,3}(?:allowance|credits?|limits?|messages|quota|requests"
-    r"|tokens)\b)",
-    "counts what is left": r"(?:you (?:\w+ )?have |your \w+ (?:has |have )?|there (?:are|is) )?(?:only )?"
+    r"|out of|reached|run out of|used (?:up|all)) (?:\w+ ){0,3}(?:allowance|credits?|limits?"
+    r"|messages|quota|requests|tokens)\b)",
+    "counts what is left": r"(?:you (?:\w+ )?have |your \w+ (?:has |have )?"
+    r"|there (?:are|is) )?(?:only )?"
     rf"(?:\d[\d.,]*|no|zero) (?:\w+ ){{0,2}}{_SHORT} (?:available|left|remain|remaining)\b",
     "lacks money, it says": _LEAD
     + r"(?:\w+ ){0,2}(?:balance|credits?) (?:is|are) (?:too low|exhausted|insufficient|used up)\b",
-    "names its longest text": _LEAD + r"(?:model's )?(?:maximum|max) context length (?:is|was|exceeded|of \d+)\b"
+    "names its longest text": _LEAD
+    + r"(?:model's )?(?:maximum|max) context length (?:is|was|exceeded|of \d+)\b"
     r"|(?:the |your )?(?:input|prompt)(?: is)? too long\b",
-    "lacks money": _LEAD + r"(?:you (?:\w+ )?have )?(?:insufficient|low|not enough|out of) (?:\w+ )?"
+    "lacks money": _LEAD
+    + r"(?:you (?:\w+ )?have )?(?:insufficient|low|not enough|out of) (?:\w+ )?"
     r"(?:balance|credits?|quota|tokens)\b",
-    "asks to come back": r"(?:please (?:re-?try|slow down|try again|wait)|(?:re-?try|try again|wait) (?:\d|after|in"
-    r"|later)|(?:re-?try|slow down|try again)\W*\Z)",
-    "speaks of an account": r"your (?:access token|account|api key|billing|ip address|key|organi[sz]ation|payment|plan"
-    r"|subscription|trial)\b.{0,40}?\b(?:ended|exceeded|expired|deactivated|disabled|denied|failed|inactive|invalid"
-    r"|required|revoked|suspended)\b",
-    "asks to sign in": r"(?:please (?:authenticate|log ?in|sign in)|(?:please )?(?:check|update|verify) your"
+    "asks to come back": r"(?:please (?:re-?try|slow down|try again|wait)"
+    r"|(?:re-?try|try again|wait) (?:\d|after|in|later)|(?:re-?try|slow down|try again)\W*\Z)",
+    "speaks of an account": r"your (?:access token|account|api key|billing|ip address|key"
+    r"|organi[sz]ation|payment|plan|subscription|trial)\b.{0,40}?\b(?:ended|exceeded|expired"
+    r"|deactivated|disabled|denied|failed|inactive|invalid|required|revoked|suspended)\b",
+    "asks to sign in": r"(?:please (?:authenticate|log ?in|sign in)|(?:please"
+    r" )?(?:check|update|verify) your"
     r" (?:api|billing|plan)|(?:please )?contact (?:support|sales)|(?:please )?upgrade (?:to \w+"
     r"|your (?:account|plan)) (?:for|to)\b)",
-    "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:does not exist|(?:is|was|are|has been)(?: currently"
-    r"| temporarily)? (?:at capacity|busy|disabled|down|loading|offline|overloaded|throttled|unavailable"
+    "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:does not exist"
+    r"|(?:is|was|are|has been)(?: currently| temporarily)? (?:at capacity|busy|disabled|down"
+    r"|loading|offline|overloaded|throttled|unavailable"
     r"|under maintenance|not (?:\w+ )?(?:available|found|loaded|ready)))\b",
     "is kept up": r"(?:we are |we're )?(?:currently )?(?:down for|scheduled|under|undergoing)"
     r" (?:scheduled )?maintenance\b",
-    "has trouble": r"(?:we are|we're) (?:currently |temporarily )?(?:having (?:issues|technical|trouble)|overloaded"
-    r"|(?:experiencing|receiving) (?:\w+ ){0,2}(?:demand|difficulties|issues|load|outage|problems|requests|traffic"
-    r"|volume))",
+    "has trouble": r"(?:we are|we're) (?:currently |temporarily )?(?:having (?:issues|technical"
+    r"|trouble)|overloaded|(?:experiencing|receiving) (?:\w+ ){0,2}(?:demand|difficulties|issues"
+    r"|load|outage|problems|requests|traffic|volume))",
     "names a fault": rf"{_LEAD}(?:internal (?:server )?error|bad (?:gateway|request)\b"
     r"|service (?:temporarily )?unavailable|gateway time-?out|unauthori[sz]ed\W*\Z|forbidden\W*\Z"
-    r"|(?:access|permission) denied|payment required|no healthy upstream|upstream (?:connect|request)"
-    r"|(?:request|connection|operation) (?:aborted|failed|refused|reset|timed[- ]?out)"
+    r"|(?:access|permission) denied|payment required|no healthy upstream|upstream (?:connect"
+    r"|request)|(?:request|connection|operation) (?:aborted|failed|refused|reset|timed[- ]?out)"
     r"|time[d-]* ?out\W*\Z|authentication (?:error|failed|required)"
-    r"|(?:incorrect|invalid|missing) (?:api[- ]?key|credentials|request|token)|context (?:length|window) exceeded"
-    r"|(?:cuda )?out of memory)",
+    r"|(?:incorrect|invalid|missing) (?:api[- ]?key|credentials|request|token)"
+    r"|context (?:length|window) exceeded|(?:cuda )?out of memory)",
     "is an error": r"(?:\w*(?:error|exception)|traceback|fatal|failure)(?:(?: \w+)?\s*[:([]"
     r"|(?: code| http| status)?\s*\b[45]\d\d\b)",
-    "reports an error": r"(?:an?(?: \w+)? error (?:has )?(?:happened|occurred)|something went wrong|oops\b"
-    r"|there was an? (?:error|issue|problem) (?:generating|processing|with your)|(?:failed|unable) to \w+(?:\W*\Z|[:.]"
+    "reports an error": r"(?:an?(?: \w+)? error (?:has )?(?:happened|occurred)|something went wrong"
+    r"|oops\b|there was an? (?:error|issue|problem) (?:generating|processing|with your)"
+    r"|(?:failed|unable) to \w+(?:\W*\Z|[:.]"
     r"|(?: an?| the| your| any)? (?:answer|completion|model|output|request|response|server)))",
-    "names a status": r"(?:http(?:/\d(?:\.\d)?)?|status|response)?\W{0,3}(?:code)?\W{0,3}[45]\d\d\W{1,3}"
-    r"(?:bad (?:gateway|request)|error|forbidden|gateway time|internal server|not found|payment required"
+    "names a status": r"(?:http(?:/\d(?:\.\d)?)?|status"
+    r"|response)?\W{0,3}(?:code)?\W{0,3}[45]\d\d\W{1,3}(?:bad (?:gateway|request)|error|forbidden"
+    r"|gateway time|internal server|not found|payment required"
     r"|request (?:time|ent)|server error|service unavailable|too many|unauthori)",
     "is a web page": r"<(?:!doctype|\?xml|html|head|body)\b",
-    "is an error as JSON": r"\{ ?[\"'](?:error|errors|detail|message|code|status|statuscode|status_code)[\"'] ?:",
+    "is an error as JSON": (
+        r"\{ ?[\"'](?:error|errors|detail|message|code|status|statuscode|status_code)[\"'] ?:"
+    ),
 }
 """Patterns of the beginning of service messages, by type; matched like refusals.
 
@@ -207,9 +246,11 @@ An answer about an error does not begin like this.
 
 _OF_THE_PASSAGE = r"(?:this|the) (?:context|document|passage|text)"
 ABOUT_THE_PASSAGE = {
-    "cannot answer from it": rf"(?:i|we) ?{_CANNOT} (?:\w+ly )?(?:answer|assess|complete|judge)\b[^.!?:;]*"
+    "cannot answer from it": rf"(?:i|we) ?{_CANNOT} (?:\w+ly"
+    r" )?(?:answer|assess|complete|judge)\b[^.!?:;]*"
     rf"\b(?:based on|from|given|in|using|with) {_OF_THE_PASSAGE}\b",
-    "says when a machine rests": rf"(?:the |an? )?{_MACHINE} (?:is|are|was|were) \w+ (?:because|during|if|in|unless"
+    "says when a machine rests": rf"(?:the |an? )?{_MACHINE} (?:is|are|was|were) \w+"
+    r" (?:because|during|if|in|unless"
     r"|when) (?!\d|a few|maintenance|progress|the moment|use\b|your\b|you\b)\w",
     "explains a status": r"(?:http |status |error )?[45]\d\d(?: \w+){1,4}"
     r" (?:indicates|is|means|says|shows|stands|tells)\b",
@@ -241,8 +282,9 @@ def begins_like(kind: str, text: str) -> bool:
     """Return whether a text begins like a text of a kind, after quotes and markup.
 
     Args:
-        kind: refusal; service message (about the service itself, its limits or an account); apology (that is not about
-            the passage); or statement about the passage (that begins like a refusal or message).
+        kind: refusal; service message (about the service itself, its limits or an account); apology
+            (that is not about the passage); or statement about the passage (that begins like a
+            refusal or message).
     """
     beginning = " ".join(text.lstrip(_AROUND)[:_LONGEST].lower().translate(_QUOTES).split())
     return _BEGINNINGS[kind].match(beginning.lstrip(_AROUND)) is not None

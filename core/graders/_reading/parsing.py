@@ -1,4 +1,6 @@
-"""Parsing of a model's text into a rating: pure functions that never guess a number and never raise."""
+"""Parsing of a model's text into a rating: pure functions that never guess a number and never
+raise.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from ...types import MAX_RATING, Status
 from .non_answers import begins_like, without_thoughts
 from .rating_marks import begins_with_rating, named_rating, names_number
 
-_ADVERB = r"(?:(?:also|clearly|completely|directly|entirely|equally|highly|indeed|therefore|thus)\s+)?"
+_ADVERB = (
+    r"(?:(?:also|clearly|completely|directly|entirely|equally|highly|indeed|therefore|thus)\s+)?"
+)
 _RIGHT = r"(?:correct|relevant|right|true)"
 _WRONG = r"(?:false|incorrect|irrelevant|wrong)"
 _IS = r"(?:is|are|was|were|seems|appears)(?:\s+to\s+be)?"
@@ -32,17 +36,22 @@ _PATTERNS = (
     (0, rf"\b{_IS_NOT}\s+{_ADVERB}(?:an?\s+)?{_RIGHT}\b"),
     (0, rf"\b{_IS}\s+{_ADVERB}(?:an?\s+)?{_WRONG}\b"),
     (0, r"\b(?:incorrectly|wrongly)\b"),
-    (1, r"\b(?:answers\s+the|(?:contains|gives|includes|provides)\s+(?:an|the)(?:\s+correct)?\s+answer)\b"),
+    (
+        1,
+        r"\b(?:answers\s+the|(?:contains|gives|includes|provides)\s+(?:an"
+        r"|the)(?:\s+correct)?\s+answer)\b",
+    ),
     (0, rf"\b{_DOES_NOT}\s+(?:directly\s+)?(?:answer|contain|give|include|provide)\b"),
     (1, rf"\bcan\s+{_FOUND}\b"),
     (0, rf"\b(?:can\s*not|can't|could\s+not|couldn't)\s+{_FOUND}\b"),
 )
 # A text with a comparison or a doubt says neither yes nor no.
 _HEDGES = re.compile(
-    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?[\"'“]?(?:no|yes)"
-    r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
-    r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely|unlikely"
-    r"|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly|perhaps|possibly|somewhat"
+    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)"
+    r"|not\s+(?:an?\s+)?[\"'“]?(?:no|yes)|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
+    r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely"
+    r"|unlikely|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly"
+    r"|perhaps|possibly|somewhat"
     r"|though|unclear|uncertain|unless|whether|yet|(?:can\s*not|can't|could\s+not|unable\s+to)\s+"
     r"(?:be\s+(?:certain|determined|sure)|conclude|decide|determine|judge|say|tell))\b"
 )
@@ -57,10 +66,12 @@ def _verdicts_of_patterns(plain: str) -> set[int]:
 
 
 def _verdicts_in(text: str) -> set[int]:
-    """Return 1 if prose says yes, and 0 if it says no; empty if the text doubts or compares the two.
+    """Return 1 if prose says yes, and 0 if it says no; empty if the text doubts or compares the
+    two.
 
-    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer the question".
-    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
+    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer
+    the question". Without one: "It is partially correct", "It is correct, but not complete", "There
+    is no evidence".
     """
     plain = _plain(text)
     return set() if _HEDGES.search(plain) else _verdicts_of_patterns(plain)
@@ -69,13 +80,14 @@ def _verdicts_in(text: str) -> set[int]:
 _ITEM = re.compile(r"\A\W*1[.)]\s+")
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|\n")
 _TURNS = re.compile(
-    r"\W*(?:although|but|except|however|nevertheless|on the other hand|still|though|unless|yet)\b", re.IGNORECASE
+    r"\W*(?:although|but|except|however|nevertheless|on the other hand|still|though|unless|yet)\b",
+    re.IGNORECASE,
 )
 
 
 def first_verdict(text: str) -> int | None:
-    """Return 1 if the first sentence says yes, 0 if it says no, and nothing after it says otherwise or turns; else
-    None.
+    """Return 1 if the first sentence says yes, 0 if it says no, and nothing after it says otherwise
+    or turns; else None.
 
     The text may be cut off after that sentence.
     """
@@ -92,9 +104,15 @@ def first_verdict(text: str) -> int | None:
 
 
 UNANSWERABLE = (
-    "unanswerable", "no", "no answer", "not enough information", "unknown", "it is not possible to tell",
-    "it does not say", "no relevant information",
-)  # fmt: skip
+    "unanswerable",
+    "no",
+    "no answer",
+    "not enough information",
+    "unknown",
+    "it is not possible to tell",
+    "it does not say",
+    "no relevant information",
+)
 """A model's text if the passage does not answer the question (EXAM++, section 4.2.1)."""
 
 CUT_OFF = "cut off"
@@ -103,7 +121,9 @@ REFUSED = "a refusal"
 SERVICE = "the endpoint sent an error message instead of an answer"
 NO_JSON = "not the requested JSON"
 ABSTENTION = "XXX"
-"""Reply of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for Q and QA)."""
+"""Reply of the Q and QA judges if they cannot tell (llm-judge-retriever-selection, the prompts for
+Q and QA).
+"""
 UNDECIDED = "the model could not decide"
 BOTH = "ambiguous: both yes and no"
 NO_RATING = "a number that is not marked as the rating"
@@ -118,8 +138,8 @@ EMPTY_LIST = "the list is empty"
 class Parsed:
     """Result of parsing a model's text.
 
-    `rating` is None exactly if `status` is failed, and `reason` then says why. `defaulted` means that the text does not
-    name the rating.
+    `rating` is None exactly if `status` is failed, and `reason` then says why. `defaulted` means
+    that the text does not name the rating.
     """
 
     rating: int | None
@@ -128,24 +148,28 @@ class Parsed:
 
 
 RULES_VERSION = 5
-"""Version of these parsing rules. It is part of a grader's identity, so that grades by other rules are kept apart."""
+"""Version of these parsing rules. It is part of a grader's identity, so that grades by other rules
+are kept apart.
+"""
 
 
 def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
-    """Read a rating: a whole number of the scale that is the whole answer, or that is marked as the rating.
+    """Read a rating: a whole number of the scale that is the whole answer, or that is marked as the
+    rating.
 
-    Reasoning is removed first. `named_rating` defines the marks, and which of several ratings counts.
+    Reasoning is removed first. `named_rating` defines the marks, and which of several ratings
+    counts.
 
-    An answer with a number but without a rating fails. Part of a range, a fraction, a decimal or a length ("4-6 weeks",
-    "4.5") is not a rating.
+    An answer with a number but without a rating fails. Part of a range, a fraction, a decimal or a
+    length ("4-6 weeks", "4.5") is not a rating.
 
-    An answer without any number gets a default on the papers' scale of 0 to 5. The default is 0 if it denies an answer
-    or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2). On the shorter scales of direct graders, which have no
-    such default, it fails.
+    An answer without any number gets a default on the papers' scale of 0 to 5. The default is 0 if
+    it denies an answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2). On the shorter
+    scales of direct graders, which have no such default, it fails.
 
-    A refusal or a service message fails, even if it contains digits. An apology without a rating fails, too. But a text
-    that begins like a refusal may be about the passage. Then it has the rating that it names. Example: "We cannot
-    answer it from this passage. Rating: 0".
+    A refusal or a service message fails, even if it contains digits. An apology without a rating
+    fails, too. But a text that begins like a refusal may be about the passage. Then it has the
+    rating that it names. Example: "We cannot answer it from this passage. Rating: 0".
 
     Args:
         text: the model's text.
@@ -180,14 +204,17 @@ def missing_answer(text: str, complete: bool) -> str | None:
 
 
 def no_answer(text: str) -> str | None:
-    """Return why a text is not an answer: a refusal, or a service message; None if it may be an answer."""
+    """Return why a text is not an answer: a refusal, or a service message; None if it may be an
+    answer.
+    """
     if begins_like("refusal", text):
         return REFUSED
     return SERVICE if begins_like("service message", text) else None
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
-    """Return whether a text begins with a complete rating, so that the model's further text can be skipped.
+    """Return whether a text begins with a complete rating, so that the model's further text can be
+    skipped.
 
     Later text can change the rating only by marking another one.
 
@@ -199,17 +226,20 @@ def settled_rating(text: str, top: int = MAX_RATING) -> bool:
 
 
 # Yes, no and letters must be at the beginning, except for quotes, markup and the word "answer".
-_FILLER = r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
+_FILLER = (
+    r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
+)
 _LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})?"
 _WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
 _VERDICTS = {"yes": 1, "true": 1, "no": 0, "false": 0}
 _YES_NO = re.compile(
-    rf"{_LEAD}(?:(?i:(?:(?:the|my|correct|final)\s+)*(?:answer|judge?ment|verdict)(?:\s+is\b)?){_FILLER}[:=]?{_FILLER})?"
+    rf"{_LEAD}(?:(?i:(?:(?:the|my|correct|final)\s+)*(?:answer|judge?ment"
+    rf"|verdict)(?:\s+is\b)?){_FILLER}[:=]?{_FILLER})?"
     rf"([Yy][Ee][Ss]|[Nn][Oo]|[Xx]{{3}}|(?i:true|false)(?=[^\w\s]|\s*\Z|[ \t]*[\n\r])){_WORD_ENDS}"
 )
 _LETTER = re.compile(
-    rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option|choice)\b(?:\s+is\b)?"
-    rf"{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
+    rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option"
+    rf"|choice)\b(?:\s+is\b)?{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\W_]+|[/|\\&,.;:!?…]")
@@ -217,10 +247,12 @@ _CONNECTORS = frozenset("/|\\&,") | {"or", "and", "OR", "AND"}
 
 
 def parse_yes_no(text: str, complete: bool = True) -> Parsed:
-    """Read yes (1) or no (0) at the beginning of the answer, in any case, or prose with exactly one of them.
+    """Read yes (1) or no (0) at the beginning of the answer, in any case, or prose with exactly one
+    of them.
 
-    "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer with both fails, and so
-    do doubts and refusals. A verdict in the first sentence of prose counts, even if the rest is cut off.
+    "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer with
+    both fails, and so do doubts and refusals. A verdict in the first sentence of prose counts, even
+    if the rest is cut off.
 
     Args:
         text: the model's text. XXX means that a Q or QA judge cannot tell.
@@ -228,7 +260,9 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     """
     text = without_thoughts(text)
     match = _YES_NO.match(text)
-    first = first_verdict(text[:_LONGEST_PROSE]) if match is None and no_answer(text) is None else None
+    first = (
+        first_verdict(text[:_LONGEST_PROSE]) if match is None and no_answer(text) is None else None
+    )
     if first is not None:
         return Parsed(first, "graded")
     if (missing := missing_answer(text, complete)) is not None:
@@ -278,11 +312,19 @@ def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Pa
     if (missing := missing_answer(text, complete)) is not None:
         return _failed_parse(missing)
     match = _LETTER.match(text)
-    position = {letter.lower(): n for n, letter in enumerate(letters)}.get(match[1].lower()) if match else None
+    position = (
+        {letter.lower(): n for n, letter in enumerate(letters)}.get(match[1].lower())
+        if match
+        else None
+    )
     if match is None or position is None:
         return _failed_parse(f"none of the letters {', '.join(letters)}")
     following = text[match.end() :]
-    if match[1] in ("a", "A", "i", "I") and following[:1].isspace() and following.lstrip(" \t\u00a0")[:1].isalnum():
+    if (
+        match[1] in ("a", "A", "i", "I")
+        and following[:1].isspace()
+        and following.lstrip(" \t\u00a0")[:1].isalnum()
+    ):
         return _failed_parse(f"ambiguous: {match[1]} may be a word")
     if _goes_on(text, match.end(), _other_letters(match[1], letters), bare=False)[0]:
         return _failed_parse("ambiguous: more than one letter")
@@ -299,20 +341,29 @@ def settled_letter(text: str, letters: Sequence[str]) -> bool:
 
 
 def _other_words(word: str) -> frozenset[str]:
-    """Return the words for the opposite answer, spelled as in answers; other sentences rarely contain them."""
+    """Return the words for the opposite answer, spelled as in answers; other sentences rarely
+    contain them.
+    """
     others = ("no", "false") if _VERDICTS.get(word.lower()) else ("yes", "true")
-    return frozenset(written for other in others for written in (other, other.title(), other.upper()))
+    return frozenset(
+        written for other in others for written in (other, other.title(), other.upper())
+    )
 
 
 def _other_letters(letter: str, letters: Sequence[str]) -> frozenset[str]:
-    """Return the other letters in the case of the given one, so that the article in "C, a rise" is not a letter."""
-    return frozenset(other.upper() if letter.isupper() else other.lower() for other in letters) - {letter}
+    """Return the other letters in the case of the given one, so that the article in "C, a rise" is
+    not a letter.
+    """
+    return frozenset(other.upper() if letter.isupper() else other.lower() for other in letters) - {
+        letter
+    }
 
 
 def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tuple[bool, bool]:
     """Return whether another answer follows an answer, and whether that is settled.
 
-    `others` are the other answers. With `bare`, another answer counts even without "or", a slash or a comma before it.
+    `others` are the other answers. With `bare`, another answer counts even without "or", a slash or
+    a comma before it.
     """
     connected = bare
     for token in _TOKEN.finditer(text, begin):
@@ -325,7 +376,9 @@ def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tupl
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object after a check that its keys differ, because an answer with two ratings is ambiguous."""
+    """Return an object after a check that its keys differ, because an answer with two ratings is
+    ambiguous.
+    """
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("duplicate key")
@@ -344,7 +397,9 @@ def _read_json(text: str, begin: int) -> Any:
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Return the first JSON object in a text, which may have prose or a fence around it; None without one."""
+    """Return the first JSON object in a text, which may have prose or a fence around it; None
+    without one.
+    """
     text = without_thoughts(text)
     opening = text.find("{")
     value = _read_json(text, opening) if opening >= 0 else None
@@ -352,7 +407,8 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
-    """Read `{"rating": 4}` as the whole answer, with or without a Markdown fence; anything else fails.
+    """Read `{"rating": 4}` as the whole answer, with or without a Markdown fence; anything else
+    fails.
 
     Args:
         text: the model's text after a request for JSON with this schema.
@@ -371,8 +427,11 @@ def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -
     return Parsed(rating, "graded")
 
 
-def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] = (), complete: bool = True) -> Parsed:
-    """Read `{"answer": "Yes"}`, or a letter if there are `letters`, as the whole answer like `parse_json_rating`.
+def parse_json_answer(
+    text: str, field: str = "answer", letters: Sequence[str] = (), complete: bool = True
+) -> Parsed:
+    """Read `{"answer": "Yes"}`, or a letter if there are `letters`, as the whole answer like
+    `parse_json_rating`.
 
     Args:
         text: the model's text after a request for JSON with this schema.
@@ -389,7 +448,9 @@ def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] =
     given = answer.strip().lower()
     if given not in options:
         return _failed_parse(
-            UNDECIDED if given.upper() == ABSTENTION else f"the {field} in the JSON is not among the choices"
+            UNDECIDED
+            if given.upper() == ABSTENTION
+            else f"the {field} in the JSON is not among the choices"
         )
     return Parsed(options[given], "graded")
 
@@ -399,7 +460,9 @@ _AFTER = re.compile(r"\s*+(?:```)?\s*+")
 
 
 def _only_value(text: str, field: str, complete: bool) -> Any:
-    """Return the only field's value of an object that is the whole text, or a `Parsed` with the reason of a failure."""
+    """Return the only field's value of an object that is the whole text, or a `Parsed` with the
+    reason of a failure.
+    """
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
         return _failed_parse(missing)
@@ -421,14 +484,16 @@ def _only_value(text: str, field: str, complete: bool) -> Any:
 
 
 def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
-    """Read a list of texts: `{"questions": [...]}` or a bare JSON list, with prose or a fence around it.
+    """Read a list of texts: `{"questions": [...]}` or a bare JSON list, with prose or a fence
+    around it.
 
     Args:
         text: the model's text.
         field: the key of the list.
 
     Returns:
-        The texts, stripped, without empty ones and repetitions, in order; and the reason for an empty list, else None.
+        The texts, stripped, without empty ones and repetitions, in order; and the reason for an
+            empty list, else None.
     """
     text = without_thoughts(text)
     opening = re.search(r"[\[{]", text)
@@ -448,37 +513,49 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
 
 
 _PASSAGE = (
-    r"(?:(?:the|this|that|given|provided) )*(?:article|context|document|excerpt|information|paragraph|passage|snippet"
+    r"(?:(?:the|this|that|given|provided)"
+    r" )*(?:article|context|document|excerpt|information|paragraph|passage|snippet"
     r"|text)(?: provided| given)?"
 )
 _NEVER = r"(?:(?:do|does|did)(?: not|n't)|fails to)(?: really| actually| even| seem to| appear to)?"
 _NOT = r"(?:(?:is|was)(?: not|n't)|(?:cannot|can't|could not) be)"
 _QUESTION = r"(?:(?:the|this|that|your|given) )*(?:key fact|nugget|query|question|statement)"
 _ANSWER = r"(?:an?|any|the)(?: (?:clear|correct|relevant))? answer"
-_INFORMATION = r"(?:(?:any|enough|the|sufficient|relevant|useful|necessary|needed|required) )+(?:details?|information)"
+_INFORMATION = (
+    r"(?:(?:any|enough|the|sufficient|relevant|useful|necessary|needed|required)"
+    r" )+(?:details?|information)"
+)
 _SENTENCES = (
-    rf"{_PASSAGE} {_NEVER} (?:address|answer|convey|cover|discuss|mention|state|support) {_QUESTION}",
-    rf"{_PASSAGE} {_NEVER} (?:contain|give|have|include|offer|provide) (?:{_ANSWER}|{_INFORMATION})",
+    rf"{_PASSAGE} {_NEVER} (?:address|answer|convey|cover|discuss|mention|state"
+    rf"|support) {_QUESTION}",
+    rf"{_PASSAGE} {_NEVER} (?:contain|give|have|include|offer|provide)"
+    rf" (?:{_ANSWER}|{_INFORMATION})",
     rf"{_PASSAGE} {_NEVER} (?:say|tell|mention it)(?= ?[.;]|\Z)",
-    rf"{_PASSAGE} is (?:completely |entirely )?(?:irrelevant|not relevant|not related|unrelated) to {_QUESTION}",
+    rf"{_PASSAGE} is (?:completely |entirely )?(?:irrelevant|not relevant|not related"
+    rf"|unrelated) to {_QUESTION}",
     rf"{_QUESTION} (?:{_NOT} (?:addressed|answered|answerable)|is unanswerable)",
     rf"{_ANSWER} {_NOT} (?:contained|determined|found|given|in|mentioned|present|provided|stated)",
     rf"there (?:is|are|was) (?:no (?:relevant )?(?:answer|information|mention)|not {_INFORMATION})",
     "unanswerable",
 )
-_SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] |(?:the )?answer(?: key)?(?: is)?: )?(?:{'|'.join(_SENTENCES)})\b")
-"""Sentences that deny an answer, like the paper's expressions; in lower case, as at the beginning of answers."""
+_SAYS_UNANSWERABLE = re.compile(
+    rf"(?:no[,.:;] |(?:the )?answer(?: key)?(?: is)?: )?(?:{'|'.join(_SENTENCES)})\b"
+)
+"""Sentences that deny an answer, like the paper's expressions; in lower case, as at the beginning
+of answers.
+"""
 _HEDGED = re.compile(
-    r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully|however|only|part(?:ial)?ly"
-    r"|still|though|yet)\b"
+    r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully"
+    r"|however|only|part(?:ial)?ly|still|though|yet)\b"
 )
 
 
 def says_unanswerable(text: str) -> bool:
     """Return whether a text says that there is no answer.
 
-    The text is one of the paper's expressions, or begins with one that has several words. It may also begin with a
-    sentence that denies an answer ("The passage does not answer the question.") without a later reservation.
+    The text is one of the paper's expressions, or begins with one that has several words. It may
+    also begin with a sentence that denies an answer ("The passage does not answer the question.")
+    without a later reservation.
     """
     bare = " ".join(_strip_punctuation(text).lower().replace("’", "'").split())
     if bare in UNANSWERABLE or any(
@@ -496,7 +573,9 @@ _ILL_FORMED = re.compile(r"[(\[{]*(?:[a-z]|xx|x?(?:ix|iv|v?i{0,3}))[)\]}.:,;]*",
 
 
 def ill_formed(text: str) -> bool:
-    """Return whether an answer is only a list mark, such as "a." or "(iii)", or punctuation (EXAM++, 4.2.1)."""
+    """Return whether an answer is only a list mark, such as "a." or "(iii)", or punctuation
+    (EXAM++, 4.2.1).
+    """
     stripped = text.strip()
     if not any(character.isalnum() for character in stripped):
         return True
@@ -510,7 +589,7 @@ def _strip_punctuation(text: str) -> str:
 
 
 def _is_empty(text: str) -> bool:
-    """Return whether a text has no visible characters: only white space, controls, invisible marks."""
+    """Return whether a text has only white space, control characters and invisible marks."""
     return all(unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs") for c in text)
 
 

@@ -1,4 +1,6 @@
-"""Measures of answers: scores against right answers, retrieval, cases, correlation over queries, and answer checks."""
+"""Measures of answers: scores against right answers, retrieval, cases, correlation over queries,
+and answer checks.
+"""
 
 import lazy_loader
 

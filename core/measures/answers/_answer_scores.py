@@ -1,4 +1,6 @@
-"""Scores of runs by retrieved gold passages and by answer checks, and agreement of answer checks with people."""
+"""Scores of runs by retrieved gold passages and by answer checks, and agreement of answer checks
+with people.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class Retrieved:
 
     Args:
         recall: share of the gold passages that were retrieved.
-        precision: share of the k ranks with a gold passage; the divisor is k even if fewer passages were retrieved.
+        precision: share of the k ranks with a gold passage; the divisor is k even if fewer passages
+            were retrieved.
         f1: harmonic mean of precision and recall; 0 if both are 0.
         places: positions of gold passages in the ranking, from 0.
     """
@@ -45,19 +48,23 @@ class Retrieved:
 
 
 def score_retrieval(
-    ranking: Sequence[str], gold: Collection[str], k: int, same: Mapping[str, Collection[str]] | None = None
+    ranking: Sequence[str],
+    gold: Collection[str],
+    k: int,
+    same: Mapping[str, Collection[str]] | None = None,
 ) -> Retrieved:
     """Return Recall@k, Precision@k and F1@k of one query.
 
-    Recall@k = |top k ∩ R| / |R|, Precision@k = |top k ∩ R| / k as in trec_eval, F1@k = 2 P R / (P + R).
-    Source: llm-reteval specification, section 7.
+    Recall@k = |top k ∩ R| / |R|, Precision@k = |top k ∩ R| / k as in trec_eval, F1@k = 2 P R / (P +
+    R). Source: llm-reteval specification, section 7.
 
     Args:
         ranking: passage ids, best first; empty if the run skipped the query.
         gold: ids of the gold passages, R.
         k: rank depth, from 1.
-        same: for each near-copy of a gold passage (case B), the ids of the gold passages that it copies. For Recall,
-            these gold passages count as retrieved, each once. For Precision, each near-copy counts.
+        same: for each near-copy of a gold passage (case B), the ids of the gold passages that it
+            copies. For Recall, these gold passages count as retrieved, each once. For Precision,
+            each near-copy counts.
 
     Raises:
         InputError: no gold passages, or a depth below 1.
@@ -68,7 +75,10 @@ def score_retrieval(
             f"Recall@{k} is undefined for {len(gold)} gold passages.",
             "Use a depth from 1 and queries with gold passages.",
         )
-    stands_for = [{one for one in (passage, *(same or {}).get(passage, ())) if one in gold} for passage in ranking[:k]]
+    stands_for = [
+        {one for one in (passage, *(same or {}).get(passage, ())) if one in gold}
+        for passage in ranking[:k]
+    ]
     places = tuple(at for at, found in enumerate(stands_for) if found)
     recall, precision = len(set().union(*stands_for)) / len(set(gold)), len(places) / k
     return Retrieved(recall, precision, harmonic_mean(precision, recall), places)
@@ -95,14 +105,24 @@ def mean_retrieval_scores(queries: Collection[Retrieved]) -> Conventional:
     """Return the means over queries of the results of `score_retrieval`."""
     recall = mean_and_standard_error(query.recall for query in queries)
     precision = mean_and_standard_error(query.precision for query in queries)
-    of_means = None if recall[0] is None or precision[0] is None else harmonic_mean(precision[0], recall[0])
+    of_means = (
+        None
+        if recall[0] is None or precision[0] is None
+        else harmonic_mean(precision[0], recall[0])
+    )
     return Conventional(
-        len(queries), recall, precision, mean_and_standard_error(query.f1 for query in queries), of_means
+        len(queries),
+        recall,
+        precision,
+        mean_and_standard_error(query.f1 for query in queries),
+        of_means,
     )
 
 
 Outcome = float | None
-"""The result of an answer check on a query: 1 yes, 0 no, or a number between; None if the comparison failed."""
+"""The result of an answer check on a query: 1 yes, 0 no, or a number between; None if the
+comparison failed.
+"""
 
 
 @dataclass(frozen=True)
@@ -131,15 +151,19 @@ class Scored:
         return not self.failed and not self.waiting
 
 
-def score_outcomes(outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()) -> Scored:
+def score_outcomes(
+    outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()
+) -> Scored:
     """Return the mean over queries of an answer check's results.
 
     Source: llm-reteval specification, section 4.4.
 
     Args:
-        outcomes: result by query id; None if the comparison failed. A query without a comparison is absent.
+        outcomes: result by query id; None if the comparison failed. A query without a comparison is
+            absent.
         queries: the queries with gold passages; other queries in `outcomes` do not count.
-        skipped: the queries of `queries` for which the run has no passages. Each counts 0, even if it has a result.
+        skipped: the queries of `queries` for which the run has no passages. Each counts 0, even if
+            it has a result.
     """
     wanted = set(queries)
     left_out = wanted & set(skipped)
@@ -179,19 +203,25 @@ def correlate_queries(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> QueryCorrelation:
-    """Return Spearman's rho between two measures over the queries of a run, with average ranks for ties.
+    """Return Spearman's rho between two measures over the queries of a run, with average ranks for
+    ties.
 
-    Source: llm-reteval, section 4.2 and table 2. Each resample draws n of the n queries with replacement. Resamples in
-    which a measure is constant do not count for the interval.
+    Source: llm-reteval, section 4.2 and table 2. Each resample draws n of the n queries with
+    replacement. Resamples in which a measure is constant do not count for the interval.
 
     Args:
-        one, other: values by query id, such as Recall@k and LLM-retEval@k; None if the value failed.
+        one, other: values by query id, such as Recall@k and LLM-retEval@k; None if the value
+            failed.
         removed: queries to leave out, such as queries with a confirmed case A, B or C ("Refined").
         samples, seed: number of resamples and seed of the bootstrap.
     """
     named = one.keys() | other.keys()
     kept = sorted(named - set(removed))
-    pairs = [(x, y) for query in kept if (x := one.get(query)) is not None and (y := other.get(query)) is not None]
+    pairs = [
+        (x, y)
+        for query in kept
+        if (x := one.get(query)) is not None and (y := other.get(query)) is not None
+    ]
     taken = len(named) - len(kept)
     cells, counts = (
         np.unique(np.array(pairs, dtype=np.float64), axis=0, return_counts=True)
@@ -200,10 +230,13 @@ def correlate_queries(
     )
     why = _why_undefined(cells, len(pairs))
     if why is not None:
-        return QueryCorrelation(Interval(None, undefined=why), len(pairs), len(kept) - len(pairs), taken)
+        return QueryCorrelation(
+            Interval(None, undefined=why), len(pairs), len(kept) - len(pairs), taken
+        )
     value = float(_weighted_spearman(cells, counts[None].astype(np.float64))[0])
     dice = np.random.default_rng(seed)
-    # Queries with the same pair of values form one cell. Drawing cells by their counts is the same as drawing queries.
+    # Queries with the same pair of values form one cell. Drawing cells by their counts is the same
+    # as drawing queries.
     drawn = dice.multinomial(len(pairs), counts / counts.sum(), size=samples).astype(np.float64)
     found = percentile_interval(value, _weighted_spearman(cells, drawn))
     return QueryCorrelation(found, len(pairs), len(kept) - len(pairs), taken)
@@ -212,7 +245,11 @@ def correlate_queries(
 def _why_undefined(cells: Array, queries: int) -> str | None:
     if queries < FEW:
         return f"too few queries ({queries})"
-    constant = [side for side, column in zip(("first", "second"), cells.T, strict=True) if np.ptp(column) == 0]
+    constant = [
+        side
+        for side, column in zip(("first", "second"), cells.T, strict=True)
+        if np.ptp(column) == 0
+    ]
     return f"no variation in the {' and the '.join(constant)} measure" if constant else None
 
 
@@ -225,13 +262,18 @@ def _weighted_spearman(cells: Array, counts: Array) -> Array:
     """
     x, y = (_mid_ranks(cells[:, side], counts) for side in (0, 1))
     n = counts.sum(axis=1, keepdims=True)
-    x, y = x - (x * counts).sum(axis=1, keepdims=True) / n, y - (y * counts).sum(axis=1, keepdims=True) / n
+    x, y = (
+        x - (x * counts).sum(axis=1, keepdims=True) / n,
+        y - (y * counts).sum(axis=1, keepdims=True) / n,
+    )
     spread = np.sqrt((counts * x**2).sum(axis=1) * (counts * y**2).sum(axis=1))
     return np.clip(defined_quotients((counts * x * y).sum(axis=1), spread, spread > 1e-9), -1, 1)
 
 
 def _mid_ranks(values: Array, counts: Array) -> Array:
-    """Return the average rank of each cell's value among the drawn values, from 0: (samples, cells)."""
+    """Return the average rank of each cell's value among the drawn values, from 0: (samples,
+    cells).
+    """
     distinct, place = np.unique(values, return_inverse=True)
     totals = np.zeros((len(counts), len(distinct)))
     for cell, at in enumerate(place):
@@ -253,7 +295,8 @@ class Against:
         answers: number of answers with a result from the check and from people.
         failed: number of answers without a result from the check.
         yes_yes, yes_no, no_yes, no_no: numbers of answers by result; the check's result is first.
-        accuracy, kappa, precision, recall: coefficients with intervals over resampled groups of answers.
+        accuracy, kappa, precision, recall: coefficients with intervals over resampled groups of
+            answers.
     """
 
     answers: int
@@ -270,7 +313,9 @@ class Against:
 
 @dataclass(frozen=True)
 class Point:
-    """The agreement of an answer check with people at a threshold; an undefined coefficient is None."""
+    """The agreement of an answer check with people at a threshold; an undefined coefficient is
+    None.
+    """
 
     threshold: float
     accuracy: float
@@ -302,27 +347,33 @@ def against_people(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Against:
-    """Return accuracy, Cohen's kappa, precision and recall of an answer check, each with a bootstrap interval.
+    """Return accuracy, Cohen's kappa, precision and recall of an answer check, each with a
+    bootstrap interval.
 
-    Accuracy = (TP + TN) / n, precision = TP / (TP + FP), recall = TP / (TP + FN); kappa as `cohen_kappa` of
-    `measures` (Cohen, 1960).
+    Accuracy = (TP + TN) / n, precision = TP / (TP + FP), recall = TP / (TP + FN); kappa as
+    `cohen_kappa` of `measures` (Cohen, 1960).
 
     Args:
         verdicts: the check's results for n answers, 1 yes and 0 no; None if a result is missing.
         people: whether people accept each answer.
-        groups: the group of each answer, such as its question. The bootstrap draws whole groups; None draws answers.
+        groups: the group of each answer, such as its question. The bootstrap draws whole groups;
+            None draws answers.
         samples, seed: number of resamples and seed of the bootstrap.
     """
     known, truth, group = _judged_answers(verdicts, people, groups)
     said = np.array([float(verdicts[at] or 0) > 0.5 for at in known], dtype=bool)
     # Whether each answer is TP, FP, FN or TN.
-    cells = np.stack([said & truth, said & ~truth, ~said & truth, ~said & ~truth], axis=1).astype(np.float64)
+    cells = np.stack([said & truth, said & ~truth, ~said & truth, ~said & ~truth], axis=1).astype(
+        np.float64
+    )
     drawn = _resampled_counts(cells, group, samples, seed)
     tp, fp, fn, tn = (int(number) for number in cells.sum(axis=0))
     coefficients = {
         name: percentile_interval(_or_none(values[0]), values[1:], why)
         for (name, values), why in zip(
-            _confusion_coefficients(np.concatenate([cells.sum(axis=0, keepdims=True), drawn])).items(),
+            _confusion_coefficients(
+                np.concatenate([cells.sum(axis=0, keepdims=True), drawn])
+            ).items(),
             _WHY,
             strict=True,
         )
@@ -338,13 +389,17 @@ _WHY = (
 )
 
 
-def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], points: int = POINTS) -> list[Point]:
+def threshold_curve(
+    scores: Sequence[float | None], people: Sequence[bool], points: int = POINTS
+) -> list[Point]:
     """Return the agreement of an answer check with people at each threshold, in rising order.
 
     Args:
-        scores: scores of n answers; None if a score is missing. An answer is accepted from the threshold upwards.
+        scores: scores of n answers; None if a score is missing. An answer is accepted from the
+            threshold upwards.
         people: whether people accept each answer.
-        points: maximum number of thresholds. With more distinct scores, the thresholds are quantiles.
+        points: maximum number of thresholds. With more distinct scores, the thresholds are
+            quantiles.
     """
     known, truth, _ = _judged_answers(scores, people, None)
     numbers = np.array([float(scores[at] or 0) for at in known])
@@ -352,24 +407,39 @@ def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], poin
         return []
     distinct = np.unique(numbers)
     # Thresholds that split the scores in every possible way: below all, each midpoint, above all.
-    thresholds = np.concatenate([distinct[:1], (distinct[1:] + distinct[:-1]) / 2, np.nextafter(distinct[-1:], np.inf)])
+    thresholds = np.concatenate(
+        [distinct[:1], (distinct[1:] + distinct[:-1]) / 2, np.nextafter(distinct[-1:], np.inf)]
+    )
     if len(thresholds) > points:
         thresholds = np.unique(np.quantile(thresholds, np.linspace(0, 1, points), method="nearest"))
     return [
-        Point(float(threshold), float(accuracy), _or_none(kappa), _or_none(precision), _or_none(recall))
+        Point(
+            float(threshold),
+            float(accuracy),
+            _or_none(kappa),
+            _or_none(precision),
+            _or_none(recall),
+        )
         for threshold, accuracy, kappa, precision, recall in zip(
-            thresholds, *_confusion_coefficients(_at_thresholds(numbers, truth, thresholds)).values(), strict=True
+            thresholds,
+            *_confusion_coefficients(_at_thresholds(numbers, truth, thresholds)).values(),
+            strict=True,
         )
     ]
 
 
-def best_threshold(scores: Sequence[float | None], people: Sequence[bool], by: By = "kappa") -> float | None:
-    """Return the lowest threshold with the greatest kappa or accuracy; None if it is undefined everywhere.
+def best_threshold(
+    scores: Sequence[float | None], people: Sequence[bool], by: By = "kappa"
+) -> float | None:
+    """Return the lowest threshold with the greatest kappa or accuracy; None if it is undefined
+    everywhere.
 
     The threshold is the midpoint of two scores, so that rounding does not move a score across it.
     """
     curve = threshold_curve(scores, people, points=len(scores) + 1)
-    values = [(value, -at) for at, point in enumerate(curve) if (value := getattr(point, by)) is not None]
+    values = [
+        (value, -at) for at, point in enumerate(curve) if (value := getattr(point, by)) is not None
+    ]
     return curve[-max(values)[1]].threshold if values else None
 
 
@@ -387,12 +457,15 @@ def halves_test(
     Args:
         scores, people: as for `threshold_curve`.
         usual: the usual threshold, for comparison.
-        groups: the group of each answer, such as its question. Groups are not divided; None divides by answers.
+        groups: the group of each answer, such as its question. Groups are not divided; None divides
+            by answers.
         by: the coefficient that the chosen threshold maximises.
-        samples, seed: number of resamples and seed of the bootstrap; the seed also determines the halves.
+        samples, seed: number of resamples and seed of the bootstrap; the seed also determines the
+            halves.
 
     Returns:
-        None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is undefined.
+        None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is
+            undefined.
     """
     known, _, _ = _judged_answers(scores, people, groups)
     names = list(groups) if groups is not None else list(range(len(people)))
@@ -419,12 +492,18 @@ def halves_test(
 def _judged_answers(
     values: Sequence[float | bool | None], people: Sequence[bool], groups: Sequence[Hashable] | None
 ) -> tuple[list[int], NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the positions of the answers with a value, people's results for them, and their group numbers."""
+    """Return the positions of the answers with a value, people's results for them, and their group
+    numbers.
+    """
     known = [at for at, value in enumerate(values) if value is not None]
     names = list(groups) if groups is not None else list(range(len(people)))
     numbers: dict[Hashable, int] = {}
     group = [numbers.setdefault(names[at], len(numbers)) for at in known]
-    return known, np.array([bool(people[at]) for at in known], dtype=bool), np.array(group, dtype=np.int64)
+    return (
+        known,
+        np.array([bool(people[at]) for at in known], dtype=bool),
+        np.array(group, dtype=np.int64),
+    )
 
 
 def _resampled_counts(cells: Array, group: NDArray[np.int64], samples: int, seed: int) -> Array:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 NEAR = 0.9
-"""The similarity from which two passages count as the same text (llm-reteval specification, sections 7 and 8)."""
+"""The similarity from which two passages count as the same text (llm-reteval specification,
+sections 7 and 8).
+"""
 SHINGLE = 5
 """Words per shingle."""
 
@@ -36,17 +38,20 @@ _PUNCTUATION = re.compile(
 
 @lru_cache(maxsize=50_000)
 def normalise_text(text: str) -> str:
-    """Normalise a text: lower case, without citation marks and articles, words separated by one space.
+    """Normalise a text: lower case, without citation marks and articles, words separated by one
+    space.
 
-    Punctuation separates words, except in words such as U.S., don't, 1,000 and 3.5. Source: after Rajpurkar et al.,
-    SQuAD, EMNLP 2016. Their evaluation script deletes punctuation instead, so that "Paris/Lutetia" is one word.
+    Punctuation separates words, except in words such as U.S., don't, 1,000 and 3.5. Source: after
+    Rajpurkar et al., SQuAD, EMNLP 2016. Their evaluation script deletes punctuation instead, so
+    that "Paris/Lutetia" is one word.
     """
     words = _PUNCTUATION.sub(" ", _JOINED.sub("", without_citations(text).lower()))
     return " ".join(_ARTICLES.sub(" ", words).split())
 
 
 def contains_words(text: str, part: str) -> bool:
-    """Return whether a text contains the words of a part in sequence, both normalised by `normalise_text`.
+    """Return whether a text contains the words of a part in sequence, both normalised by
+    `normalise_text`.
 
     False for a part without words.
     """
@@ -55,14 +60,25 @@ def contains_words(text: str, part: str) -> bool:
 
 
 def find_containing(passages: Sequence[str], answers: Sequence[str]) -> int | None:
-    """Return the position, from 0, of the first passage that contains any of the answers; None without one."""
-    return next((at for at, text in enumerate(passages) if any(contains_words(text, one) for one in answers)), None)
+    """Return the position, from 0, of the first passage that contains any of the answers; None
+    without one.
+    """
+    return next(
+        (
+            at
+            for at, text in enumerate(passages)
+            if any(contains_words(text, one) for one in answers)
+        ),
+        None,
+    )
 
 
 def make_shingles(text: str) -> frozenset[str]:
     """Return the runs of five words of a normalised text, or the whole text if it is shorter."""
     words = normalise_text(text).split()
-    return frozenset(" ".join(words[at : at + SHINGLE]) for at in range(max(len(words) - SHINGLE + 1, 1))) - {""}
+    return frozenset(
+        " ".join(words[at : at + SHINGLE]) for at in range(max(len(words) - SHINGLE + 1, 1))
+    ) - {""}
 
 
 def similarity_to_gold(
@@ -70,8 +86,9 @@ def similarity_to_gold(
 ) -> NDArray[np.float64]:
     """Return the similarity of each passage to each gold passage.
 
-    The similarity is 1 if they are equal after normalisation. Otherwise it is the Jaccard similarity |A ∩ B| / |A ∪ B|
-    of their shingles, or the cosine of their vectors if that is larger.
+    The similarity is 1 if they are equal after normalisation. Otherwise it is the Jaccard
+    similarity |A ∩ B| / |A ∪ B| of their shingles, or the cosine of their vectors if that is
+    larger.
     Source: llm-reteval specification, sections 7 and 8 (case B).
 
     Args:
@@ -90,7 +107,9 @@ def similarity_to_gold(
                 similarity[row, column] = float(bool(shingles_left))
             elif union:
                 similarity[row, column] = len(shingles_left & other) / union
-    return similarity if cosines is None else np.maximum(similarity, np.asarray(cosines, np.float64))
+    return (
+        similarity if cosines is None else np.maximum(similarity, np.asarray(cosines, np.float64))
+    )
 
 
 Score = Callable[[str, str], float]
@@ -98,12 +117,15 @@ Score = Callable[[str, str], float]
 
 
 def exact_match(answer: str, reference: str) -> float:
-    """Return 1 if both texts are equal after normalisation, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
+    """Return 1 if both texts are equal after normalisation, else 0. Source: Rajpurkar et al.,
+    SQuAD, EMNLP 2016.
+    """
     return float(normalise_text(answer) == normalise_text(reference))
 
 
 def token_f1(answer: str, reference: str) -> float:
-    """Return the F1 of shared words, 2 c / (a + r), for texts of a and r words with c words in common.
+    """Return the F1 of shared words, 2 c / (a + r), for texts of a and r words with c words in
+    common.
 
     A repeated word counts as often as both texts have it. Two texts without words are equal.
     Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script.
@@ -117,8 +139,8 @@ def is_contained(answer: str, reference: str) -> float:
 
 
 def rouge_1(answer: str, reference: str) -> float:
-    """Return ROUGE-1: F1 of lower-case words, articles included, split at every character that is not a letter or
-    digit.
+    """Return ROUGE-1: F1 of lower-case words, articles included, split at every character that is
+    not a letter or digit.
 
     Source: Lin, ROUGE, 2004; words as in the package rouge-score, but in all scripts.
     """
@@ -126,35 +148,44 @@ def rouge_1(answer: str, reference: str) -> float:
 
 
 def score_chrf(answer: str, reference: str) -> float:
-    """Return chrF after normalisation: F-score of one to six characters in a row, recall twice as heavy (Popović,
-    2015)."""
+    """Return chrF after normalisation: F-score of one to six characters in a row, recall twice as
+    heavy (Popović, 2015)."""
     return _chrf_scorer()(normalise_text(answer), normalise_text(reference))
 
 
 def score_bleu(answer: str, reference: str) -> float:
-    """Return BLEU of the normalised texts with up to four words, or as many as the answer has (effective order).
+    """Return BLEU of the normalised texts with up to four words, or as many as the answer has
+    (effective order).
 
-    Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential smoothing.
+    Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential
+    smoothing.
     """
     given, right = normalise_text(answer), normalise_text(reference)
     # Rounding can put the score of equal texts slightly above 100.
-    return min(float(_bleu_scorer().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
+    return (
+        min(float(_bleu_scorer().sentence_score(given, [right]).score) / 100, 1.0)
+        if given and right
+        else 0.0
+    )
 
 
 def score_meteor(answer: str, reference: str) -> float:
-    """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
+    """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), with
+    Fmean = P R / (.9 P + .1 R).
 
-    m is the number of matching words; P is m / (words of the answer), and R is m / (words of the reference). A chunk is
-    a sequence of matches in the same order in both texts. Texts that match completely in one chunk score 1, as in the
-    authors' program (Meteor 1.5). WordNet synonyms, the third stage of the original, are not used. Stems are from
-    Snowball.
-    Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
+    m is the number of matching words; P is m / (words of the answer), and R is m / (words of the
+    reference). A chunk is a sequence of matches in the same order in both texts. Texts that match
+    completely in one chunk score 1, as in the authors' program (Meteor 1.5). WordNet synonyms, the
+    third stage of the original, are not used. Stems are from Snowball.
+    Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal,
+    WMT 2007.
     """
     ours, reference_words = _only_letters(answer).split(), _only_letters(reference).split()
     pairs: dict[int, int] = {}
     for form in (str, stem_word):
         free = group_pairs(
-            (form(reference_words[at]), at) for at in sorted(set(range(len(reference_words))) - set(pairs.values()))
+            (form(reference_words[at]), at)
+            for at in sorted(set(range(len(reference_words))) - set(pairs.values()))
         )
         for at, word in enumerate(ours):
             if at not in pairs and (places := free.get(form(word))):
@@ -174,9 +205,9 @@ def score_meteor(answer: str, reference: str) -> float:
 def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
     """Return BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
 
-    P is the mean over the answer's tokens of the largest cosine with a token of the reference. R is the same mean over
-    the reference's tokens. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without importance weighting (idf)
-    and without rescaling.
+    P is the mean over the answer's tokens of the largest cosine with a token of the reference. R is
+    the same mean over the reference's tokens. Source: Zhang et al., BERTScore, ICLR 2020, section
+    3, without importance weighting (idf) and without rescaling.
 
     Args:
         answer, reference: unit vectors, (tokens, dimensions); a text without tokens scores 0.
@@ -204,7 +235,9 @@ TEXT_SCORES: dict[str, Score] = {
 
 
 def best_score(score: Score, answer: str, references: Sequence[str]) -> float | None:
-    """Return the best score over several right answers; None without right answers, 0 for an empty answer."""
+    """Return the best score over several right answers; None without right answers, 0 for an empty
+    answer.
+    """
     if not references:
         return None
     return max(score(answer, one) for one in references) if answer.strip() else 0.0
@@ -248,10 +281,14 @@ CASES: dict[Case, str] = {
     "F": "The comparison of the two answers is wrong",
     "K": "Right from the model's own knowledge, without evidence",
 }
-"""The cases with their descriptions. A to F are from the paper (llm-reteval, section 4.1); K is ours."""
+"""The cases with their descriptions. A to F are from the paper (llm-reteval, section 4.1); K is
+ours.
+"""
 
 RECALL_FAILURES: tuple[Case, ...] = ("A", "B", "C")
-"""Cases in which Recall is wrong about the retriever. The Refined set is the queries without such a confirmed case."""
+"""Cases in which Recall is wrong about the retriever. The Refined set is the queries without such a
+confirmed case.
+"""
 RETEVAL_FAILURES: tuple[Case, ...] = ("D", "E", "F")
 """Cases in which LLM-retEval is wrong about the retriever."""
 
@@ -265,9 +302,12 @@ class Verdicts:
 
     Args:
         recall: r, whether a gold passage is among the top k; None if no gold passage is known.
-        reteval: e, whether the answer agrees with an answer from the gold passages; None if the comparison failed.
-        gpteval: t, whether the answer is right by the gold answers or by a person's decision; None without both.
-        goldeval: s, whether an answer from the gold passages is right by the gold answers; None without gold answers.
+        reteval: e, whether the answer agrees with an answer from the gold passages; None if the
+            comparison failed.
+        gpteval: t, whether the answer is right by the gold answers or by a person's decision; None
+            without both.
+        goldeval: s, whether an answer from the gold passages is right by the gold answers; None
+            without gold answers.
     """
 
     recall: Verdict
@@ -277,8 +317,8 @@ class Verdicts:
 
     @property
     def part(self) -> bool:
-        """Whether there is a difference to explain: between Recall and LLM-retEval, or between LLM-retEval and the
-        rightness of the answer."""
+        """Whether there is a difference to explain: between Recall and LLM-retEval, or between
+        LLM-retEval and the rightness of the answer."""
         known = self.reteval is not None
         return known and (
             (self.recall is not None and self.recall != self.reteval)
@@ -295,8 +335,8 @@ class Texts:
         passages: the top k, best first.
         draws: the answers from the gold passages.
         gold_answers: the right answers, if any.
-        similar: similarity of each passage to each gold passage, (k, gold passages), from `similarity_to_gold`; None if
-            not computed.
+        similar: similarity of each passage to each gold passage, (k, gold passages), from
+            `similarity_to_gold`; None if not computed.
     """
 
     answer: str
@@ -331,30 +371,50 @@ def propose_case(verdicts: Verdicts, texts: Texts) -> Proposal:
     found = (verdicts.recall, verdicts.reteval, verdicts.gpteval, verdicts.goldeval)
     signs = [{True: "1", False: "0", None: "?"}[verdict] for verdict in found]
     # The last row fits all.
-    decide = next(row[1] for row in ROWS if all(own in ("*", sign) for own, sign in zip(row[0], signs, strict=True)))
+    decide = next(
+        row[1]
+        for row in ROWS
+        if all(own in ("*", sign) for own, sign in zip(row[0], signs, strict=True))
+    )
     return decide(verdicts, texts)
 
 
 def _missing_evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """No gold passage was retrieved, but the answer agrees with an answer from the gold passages."""
+    """No gold passage was retrieved, but the answer agrees with one from the gold passages."""
     if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
         place = int(texts.similar.max(axis=1).argmax())
         alike = f"similarity {texts.similar.max():.2f}"
-        return Proposal("B", f"Passage {place + 1} is almost identical to a gold passage ({alike}).", ("A",), place)
+        return Proposal(
+            "B",
+            f"Passage {place + 1} is almost identical to a gold passage ({alike}).",
+            ("A",),
+            place,
+        )
     place_of_answer = find_containing(texts.passages, [texts.answer, *texts.gold_answers])
     if place_of_answer is not None:
         has = "contains the answer but is not annotated as relevant"
         return Proposal("A", f"Passage {place_of_answer + 1} {has}.", ("K",), place_of_answer)
     if verdicts.gpteval is None:
-        reason = "The answer matches one from the gold passages, but no retrieved passage contains it."
-        return Proposal(None, f"{reason} Without gold answers, it is unknown if the answer is right.", ("A", "F"))
+        reason = (
+            "The answer matches one from the gold passages, but no retrieved passage contains it."
+        )
+        return Proposal(
+            None,
+            f"{reason} Without gold answers, it is unknown if the answer is right.",
+            ("A", "F"),
+        )
     return Proposal("K", "The answer is right, but no retrieved passage contains it.", ("A",))
 
 
 def _distracted_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, but the answer differs from the right answer from the gold passages."""
+    """A gold passage was retrieved, but the answer differs from the right answer from the gold
+    passages.
+    """
     place = find_containing(texts.passages, [texts.answer])
-    reason = "The answer from the gold passages alone is right, but the answer from all passages is wrong."
+    reason = (
+        "The answer from the gold passages alone is right, but the answer from"
+        " all passages is wrong."
+    )
     if place is None:
         return Proposal("C", f"{reason} No retrieved passage contains the wrong answer.", ("F",))
     return Proposal("C", f"{reason} Passage {place + 1} contains the wrong answer.", ("F",), place)
@@ -363,52 +423,91 @@ def _distracted_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
 def _unable_model(verdicts: Verdicts, texts: Texts) -> Proposal:
     """No answer from the gold passages is right."""
     if verdicts.gpteval:
-        return Proposal("D", "The answer is right, but no answer from the gold passages is right.", ("F",))
+        return Proposal(
+            "D", "The answer is right, but no answer from the gold passages is right.", ("F",)
+        )
     return Proposal(
-        "D", "A gold passage was retrieved, but no answer is right, not even from the gold passages alone.", ("F",)
+        "D",
+        "A gold passage was retrieved, but no answer is right, not even from the"
+        " gold passages alone.",
+        ("F",),
     )
 
 
 def _differing_draws(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The answer is right, but the comparison found it different from the answers from the gold passages."""
+    """The answer is right, but the comparison found it different from the answers from the gold
+    passages.
+    """
     same = _same_words(texts)
     if same is not None:
-        return Proposal("F", f"The answer is right and {same}, but they were called different.", ("E",))
+        return Proposal(
+            "F", f"The answer is right and {same}, but they were called different.", ("E",)
+        )
     if verdicts.goldeval is None:
-        reason = "The answer is right but differs from those from the gold passages. It is unknown if those are right."
+        reason = (
+            "The answer is right but differs from those from the gold passages. It is unknown if"
+            " those are right."
+        )
         return Proposal("E", reason, ("D", "F"))
-    return Proposal("E", "The answer is right, but differs from a right answer made from the gold passages.", ("F",))
+    return Proposal(
+        "E",
+        "The answer is right, but differs from a right answer made from the gold passages.",
+        ("F",),
+    )
 
 
 def _false_agreement(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """The answer is wrong, but the comparison found that it agrees with an answer from the gold passages."""
+    """The answer is wrong, but the comparison found that it agrees with an answer from the gold
+    passages.
+    """
     same = _same_words(texts)
     if verdicts.goldeval is False and same is not None:
-        return Proposal("D", f"The answer is wrong and {same}. No answer from the gold passages is right.", ("F",))
+        return Proposal(
+            "D",
+            f"The answer is wrong and {same}. No answer from the gold passages is right.",
+            ("F",),
+        )
     if verdicts.goldeval:
-        reason = "The answer is wrong and one from the gold passages is right, but they were called the same."
+        reason = (
+            "The answer is wrong and one from the gold passages is right, but they"
+            " were called the same."
+        )
         return Proposal("F", reason)
-    return Proposal("F", "The answer is wrong but was called the same as one from the gold passages.", ("D",))
+    return Proposal(
+        "F", "The answer is wrong but was called the same as one from the gold passages.", ("D",)
+    )
 
 
 def _unexplained_difference(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, the answer differs from those from gold passages, and may be right or wrong."""
+    """A gold passage was retrieved, the answer differs from those from gold passages, and may be
+    right or wrong.
+    """
     same = _same_words(texts)
     if same is not None:
         return Proposal("F", f"The answer {same}, but they were called different.", ("C", "E"))
     distraction = _distracted_answer(verdicts, texts)
-    reason = "A gold passage was retrieved, but the answer differs from those from the gold passages."
+    reason = (
+        "A gold passage was retrieved, but the answer differs from those from the gold passages."
+    )
     if distraction.passage is not None:
         reason += f" Passage {distraction.passage + 1} contains it."
     return Proposal(
-        "C", f"{reason} Without gold answers, it is unknown which is right.", ("E", "F"), distraction.passage
+        "C",
+        f"{reason} Without gold answers, it is unknown which is right.",
+        ("E", "F"),
+        distraction.passage,
     )
 
 
 def _wrong_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """A gold passage was retrieved, the answer is wrong, and the answers from gold passages may be right or wrong."""
+    """A gold passage was retrieved, the answer is wrong, and the answers from gold passages may be
+    right or wrong.
+    """
     distraction = _distracted_answer(verdicts, texts)
-    reason = "A gold passage was retrieved, but the answer is wrong. The answers from gold passages are unchecked."
+    reason = (
+        "A gold passage was retrieved, but the answer is wrong. The answers from gold"
+        " passages are unchecked."
+    )
     return Proposal("C", reason, ("D", "F"), distraction.passage)
 
 
@@ -439,15 +538,23 @@ ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
     ("10?*", _unexplained_difference),
     ("****", _no_case),
 )
-"""Patterns of r, e, t and s (1 yes, 0 no, ? unknown, * any), each with the function that proposes the case. The
-first matching row counts. Source: llm-reteval specification, section 8."""
+"""Patterns of r, e, t and s (1 yes, 0 no, ? unknown, * any), each with the function that proposes
+the case. The first matching row counts. Source: llm-reteval specification, section 8."""
 
 
 def _same_words(texts: Texts) -> str | None:
-    """Return a phrase on the match of the answer and a draw: equal, or one contains the other. None without a match."""
-    if any(normalise_text(texts.answer) == normalise_text(draw) and normalise_text(draw) for draw in texts.draws):
+    """Return a phrase on the match of the answer and a draw: equal, or one contains the other. None
+    without a match.
+    """
+    if any(
+        normalise_text(texts.answer) == normalise_text(draw) and normalise_text(draw)
+        for draw in texts.draws
+    ):
         return "equals one from the gold passages"
-    if any(contains_words(texts.answer, draw) or contains_words(draw, texts.answer) for draw in texts.draws):
+    if any(
+        contains_words(texts.answer, draw) or contains_words(draw, texts.answer)
+        for draw in texts.draws
+    ):
         return "contains one from the gold passages, or is part of one"
     return None
 
@@ -455,9 +562,10 @@ def _same_words(texts: Texts) -> str | None:
 def corrected_verdicts(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     """Return the verdicts of Recall and LLM-retEval, corrected by a confirmed case.
 
-    In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the cases D, E and F,
-    LLM-retEval failed: its verdict becomes whether the answer is right. If this is unknown, the cases E (a right answer
-    is missing among the draws) and F (a wrong comparison) reverse the verdict. K changes nothing.
+    In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the
+    cases D, E and F, LLM-retEval failed: its verdict becomes whether the answer is right. If this
+    is unknown, the cases E (a right answer is missing among the draws) and F (a wrong comparison)
+    reverse the verdict. K changes nothing.
 
     Returns:
         (recall, reteval).

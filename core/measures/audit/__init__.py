@@ -1,4 +1,6 @@
-"""Audits: judgments of a random sample correct a machine's leaderboard, with valid intervals. Only numbers."""
+"""Audits: judgments of a random sample correct a machine's leaderboard, with valid intervals. Only
+numbers.
+"""
 
 import lazy_loader
 

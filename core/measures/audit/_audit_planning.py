@@ -1,9 +1,11 @@
-"""Planning of an audit: expected widths and numbers of judgments before it, stopping rules during it.
+"""Planning of an audit: expected widths and numbers of judgments before it, stopping rules during
+it.
 
-The stopping rules test statements whose error stays below a level even if people look after every batch. The
-probability of a false statement, alpha, is spent over a fixed number of looks. Look k may err with probability alpha_k,
-and these add up to alpha. So stopping at any look is wrong with a probability of at most alpha (union bound). This
-assumes nothing about the dependence of estimates between looks.
+The stopping rules test statements whose error stays below a level even if people look after every
+batch. The probability of a false statement, alpha, is spent over a fixed number of looks. Look k
+may err with probability alpha_k, and these add up to alpha. So stopping at any look is wrong with a
+probability of at most alpha (union bound). This assumes nothing about the dependence of estimates
+between looks.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, Estimates, compare_all_systems, estimate_sums, find_unbeaten, t_quantile
+from ._audited_scores import (
+    CONFIDENCE,
+    Estimates,
+    compare_all_systems,
+    estimate_sums,
+    find_unbeaten,
+    t_quantile,
+)
 from ._gain_estimates import Corrected
 from ._sampling_design import FLOOR, Array, Flags, inclusion_chances
 
@@ -25,10 +34,12 @@ POWER = 0.8
 
 
 def guessed_spread(lowest: float, highest: float) -> tuple[float, float]:
-    """Return a guess of the spread of gains around predictions, before any judgment: with and without a machine.
+    """Return a guess of the spread of gains around predictions, before any judgment: with and
+    without a machine.
 
-    Without a machine, the guess is the standard deviation of a uniform distribution over the scale. With a machine, it
-    is multiplied by sqrt(1 - r^2), with r = `CORRELATION`. After the first batch, use `residual_spread`.
+    Without a machine, the guess is the standard deviation of a uniform distribution over the scale.
+    With a machine, it is multiplied by sqrt(1 - r^2), with r = `CORRELATION`. After the first
+    batch, use `residual_spread`.
 
     Args:
         lowest, highest: the ends of the scale of gains.
@@ -53,7 +64,8 @@ def expected_width(
 
     Args:
         rows: shape (M, N): weights of systems, or differences of the weights of two systems.
-        size: shape (N,), to which chances are proportional; ones and `floor=1` for the uniform design.
+        size: shape (N,), to which chances are proportional; ones and `floor=1` for the uniform
+            design.
         spread: spread of gains around predictions, shape (N,) or one number for all passages.
         budgets: B expected numbers of judgments.
         floor: see `inclusion_chances`.
@@ -85,17 +97,20 @@ def judgments_needed(
     known: Flags | None = None,
     confidence: float = CONFIDENCE,
 ) -> int:
-    """Return the smallest number of judgments with which no interval is expected to be wider than `width`.
+    """Return the smallest number of judgments with which no interval is expected to be wider than
+    `width`.
 
     Args:
         width: at least 0; use 2 h for "all scores within +-h". 0 needs all passages.
-        rows, size, spread, floor, known, confidence: see `expected_width`. For a statement about all M scores at a
-            look, use the confidence 1 - (level of the look) / M.
+        rows, size, spread, floor, known, confidence: see `expected_width`. For a statement about
+            all M scores at a look, use the confidence 1 - (level of the look) / M.
     """
     low, high = 0, int(len(size) if known is None else (~known).sum())
     while high - low > 1:
         middle = (low + high) // 2
-        widest = expected_width(rows, size, spread, [middle], floor=floor, known=known, confidence=confidence).max()
+        widest = expected_width(
+            rows, size, spread, [middle], floor=floor, known=known, confidence=confidence
+        ).max()
         low, high = (low, middle) if widest <= width else (middle, high)
     return high
 
@@ -111,7 +126,8 @@ def judgments_to_tell(
     confidence: float = CONFIDENCE,
     power: float = POWER,
 ) -> int:
-    """Return the smallest number of judgments that separates a difference from 0 with the given power.
+    """Return the smallest number of judgments that separates a difference from 0 with the given
+    power.
 
     The standard error must be difference / (z_{(1 + confidence) / 2} + z_power).
 
@@ -125,19 +141,24 @@ def judgments_to_tell(
 
     z = float(ndtri((1 + confidence) / 2))
     width = 2 * z * abs(difference) / (z + float(ndtri(power)))
-    return judgments_needed(row, size, spread, width, floor=floor, known=known, confidence=confidence)
+    return judgments_needed(
+        row, size, spread, width, floor=floor, known=known, confidence=confidence
+    )
 
 
 SPENDING = 2.0
-"""Power of the spending function alpha (k / K)^2. Looks at few judgments may err less often than later looks."""
+"""Power of the spending function alpha (k / K)^2. Looks at few judgments may err less often than
+later looks.
+"""
 
 
 def spend_level(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, ...]:
     """Return the part of the level that each look may spend.
 
-    alpha_k = alpha ((k / K)^power - ((k - 1) / K)^power), the power family of Kim and DeMets (Biometrika 74, 1987;
-    Jennison and Turnbull, Group Sequential Methods, 2000, chapter 7). Here the union bound replaces the joint normal
-    distribution of the looks. Power 1 spends equally (Bonferroni).
+    alpha_k = alpha ((k / K)^power - ((k - 1) / K)^power), the power family of Kim and DeMets
+    (Biometrika 74, 1987; Jennison and Turnbull, Group Sequential Methods, 2000, chapter 7). Here
+    the union bound replaces the joint normal distribution of the looks. Power 1 spends equally
+    (Bonferroni).
 
     Args:
         alpha: the total probability of a false statement, such as .05.
@@ -175,8 +196,9 @@ class Told:
 
     Args:
         holds: whether it can be made, so that the audit may stop.
-        systems: positions of systems. From `decide_better`, the better system; from `decide_best`, the systems that may
-            be best; from `decide_precise`, the systems whose interval is still too wide.
+        systems: positions of systems. From `decide_better`, the better system; from `decide_best`,
+            the systems that may be best; from `decide_precise`, the systems whose interval is still
+            too wide.
     """
 
     holds: bool
@@ -205,27 +227,33 @@ def decide_better(w: Array, corrected: Corrected, first: int, second: int, level
 
 
 def decide_best(w: Array, corrected: Corrected, level: float) -> Told:
-    """Test which system is best: remove the systems that are significantly worse than another system.
+    """Test which system is best: remove the systems that are significantly worse than another
+    system.
 
-    A system is removed if any other system is better at the one-sided level / (S - 1). Only its own S - 1 comparisons
-    can remove the best system. So this happens with a probability of at most the level (subset selection by pairwise
-    comparisons; Gupta, Technometrics 7, 1965).
+    A system is removed if any other system is better at the one-sided level / (S - 1). Only its own
+    S - 1 comparisons can remove the best system. So this happens with a probability of at most the
+    level (subset selection by pairwise comparisons; Gupta, Technometrics 7, 1965).
 
     Args: see `decide_better`.
 
     Returns:
-        The remaining systems, including systems equal to a remaining system. The statement holds if one remains.
+        The remaining systems, including systems equal to a remaining system. The statement holds if
+            one remains.
     """
     if len(w) < 2:
         return Told(True, tuple(range(len(w))))
-    left = tuple(np.flatnonzero(find_unbeaten(compare_all_systems(w, corrected), len(w), level)).tolist())
+    left = tuple(
+        np.flatnonzero(find_unbeaten(compare_all_systems(w, corrected), len(w), level)).tolist()
+    )
     return Told(len(left) == 1, left)
 
 
 def decide_precise(w: Array, corrected: Corrected, half_width: float, level: float) -> Told:
-    """Test the statement "all scores within +-h": the half-width of every simultaneous interval is at most h.
+    """Test the statement "all scores within +-h": the half-width of every simultaneous interval is
+    at most h.
 
-    Each interval has the confidence 1 - level / S (Bonferroni), so that all intervals hold together.
+    Each interval has the confidence 1 - level / S (Bonferroni), so that all intervals hold
+    together.
 
     Args:
         half_width: h, in the unit of the scores.
@@ -242,9 +270,12 @@ def decide_precise(w: Array, corrected: Corrected, half_width: float, level: flo
 def simultaneous_intervals(w: Array, corrected: Corrected, level: float) -> Estimates:
     """Return intervals that hold together, for all rows, with probability 1 - level (Bonferroni).
 
-    With the level of each look, the intervals of all looks hold together with probability 1 - alpha.
+    With the level of each look, the intervals of all looks hold together with probability 1 -
+    alpha.
     """
     sums = estimate_sums(w, corrected)
     each = level / len(sums.value)
     half = sums.error * t_quantile(1 - each / 2, sums.degrees)
-    return Estimates(sums.value, sums.error, sums.degrees, sums.value - half, sums.value + half, 1 - each)
+    return Estimates(
+        sums.value, sums.error, sums.degrees, sums.value - half, sums.value + half, 1 - each
+    )

@@ -23,11 +23,12 @@ class Confusion:
     Args:
         labels: the A levels of the machine in the pool, rising.
         judgments: the J levels of people, rising.
-        counts: shape (A, J), estimated numbers of passages. The sum of a row is the known number of the pool's passages
-            with this label. NaN in a row without judged passages.
+        counts: shape (A, J), estimated numbers of passages. The sum of a row is the known number of
+            the pool's passages with this label. NaN in a row without judged passages.
         judged: shape (A, J), numbers of judged passages, unweighted.
         own: shape (n,), the row of each judged passage; `said`, shape (n,): its column.
-        factor: shape (n,), the weight of each judged passage, after its row was scaled to the known number.
+        factor: shape (n,), the weight of each judged passage, after its row was scaled to the known
+            number.
         spread: shape (n,), the factor of each judged passage in variances, scaled in the same way.
     """
 
@@ -42,12 +43,17 @@ class Confusion:
 
 
 def estimate_confusion(
-    labels: Array, judgments: Array, weight: Array, spread: Array, levels: Sequence[float] | None = None
+    labels: Array,
+    judgments: Array,
+    weight: Array,
+    spread: Array,
+    levels: Sequence[float] | None = None,
 ) -> Confusion:
     """Return the table of labels by judgments for the pool, estimated from its judged passages.
 
-    Counts are Horvitz-Thompson sums for each label, scaled to the label's number of passages (poststratification,
-    Särndal, Swensson and Wretman, 1992, section 7.6). This number is exact, because the machine labelled all passages.
+    Counts are Horvitz-Thompson sums for each label, scaled to the label's number of passages
+    (poststratification, Särndal, Swensson and Wretman, 1992, section 7.6). This number is exact,
+    because the machine labelled all passages.
 
     Args:
         labels: shape (N,); NaN without a label. Passages without a label are left out of the table.
@@ -63,7 +69,9 @@ def estimate_confusion(
     columns = np.unique(judgments[seen]) if levels is None else np.array(sorted(levels), float)
     if not np.isin(judgments[seen], columns).all():
         raise InputError(
-            "unknown-level", "A judgment has an unknown level.", "Name every level that assessors can give."
+            "unknown-level",
+            "A judgment has an unknown level.",
+            "Name every level that assessors can give.",
         )
     own = np.searchsorted(rows, labels[seen])
     judged_columns = np.searchsorted(columns, judgments[seen])
@@ -95,14 +103,16 @@ def table_statistic(
 ) -> Rate:
     """Return a smooth function of the estimated counts, with its interval by linearisation.
 
-    The row totals are known. So each judged passage enters the variance with the derivative of the function by its
-    cell, minus the mean derivative of its row (Särndal, Swensson and Wretman, 1992, sections 5.5 and 7.6). For a share,
-    the interval is by Clopper and Pearson, with the effective number of judgments (Korn and Graubard, Survey
-    Methodology 24, 1998). So its width is above 0 even if all judgments agree. Other statistics have a t interval.
+    The row totals are known. So each judged passage enters the variance with the derivative of the
+    function by its cell, minus the mean derivative of its row (Särndal, Swensson and Wretman, 1992,
+    sections 5.5 and 7.6). For a share, the interval is by Clopper and Pearson, with the effective
+    number of judgments (Korn and Graubard, Survey Methodology 24, 1998). So its width is above 0
+    even if all judgments agree. Other statistics have a t interval.
 
     Args:
         table: from `estimate_confusion`.
-        of: the function from counts of shape (A, J), with NaN in rows without judged passages; NaN if undefined.
+        of: the function from counts of shape (A, J), with NaN in rows without judged passages; NaN
+            if undefined.
         share: whether the value is a share of passages, between 0 and 1.
         confidence: confidence of the interval.
     """
@@ -112,7 +122,12 @@ def table_statistic(
         return UNDEFINED
     slope = _count_slopes(of, counts)
     total = counts.sum(axis=1, keepdims=True)
-    mean = np.divide((slope * counts).sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
+    mean = np.divide(
+        (slope * counts).sum(axis=1, keepdims=True),
+        total,
+        out=np.zeros_like(total),
+        where=total > 0,
+    )
     parts = table.spread * (slope - mean)[table.own, table.said] ** 2
     variance = float(parts.sum())
     degrees = degrees_of(np.array([variance]), np.array([(parts**2).sum()]))
@@ -123,12 +138,15 @@ def table_statistic(
         return Rate(value, value, value)
     seen = variance > 0 and 0 < value < 1
     effective = value * (1 - value) / variance if seen else _effective_number(table, of)
-    low, high = exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
+    low, high = (
+        exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
+    )
     return Rate(value, low, high)
 
 
 def _effective_number(table: Confusion, of: Callable[[Array], float]) -> float:
-    """Return the effective number of judgments of a share if all judgments agree, so that no variance is visible.
+    """Return the effective number of judgments of a share if all judgments agree, so that no
+    variance is visible.
 
     It is computed from a table with half a judgment more in every cell.
     """
@@ -156,8 +174,8 @@ def _count_slopes(of: Callable[[Array], float], counts: Array) -> Array:
 
 
 def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval by Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments; n may be
-    fractional."""
+    """Return the interval by Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments;
+    n may be fractional."""
     from scipy.special import betaincinv
 
     tail, x = (1 - confidence) / 2, share * n
@@ -168,7 +186,8 @@ def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tu
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality of labels as substitutes for judgments, over the whole pool and not over the ranking of a system.
+    """Quality of labels as substitutes for judgments, over the whole pool and not over the ranking
+    of a system.
 
     Args:
         precision: the share of the passages labelled relevant that people judge relevant.
@@ -195,12 +214,14 @@ def estimate_quality(
     judgment_from: float,
     confidence: float = CONFIDENCE,
 ) -> Quality:
-    """Return precision, recall, accuracy, kappa and prevalence of labels, split into relevant and not relevant.
+    """Return precision, recall, accuracy, kappa and prevalence of labels, split into relevant and
+    not relevant.
 
     Args:
         label_from: the lowest label that counts as relevant.
         judgment_from: the lowest judgment that counts as relevant.
-        labels, judgments, weight, spread, confidence: see `estimate_confusion` and `table_statistic`.
+        labels, judgments, weight, spread, confidence: see `estimate_confusion` and
+            `table_statistic`.
     """
     said = np.where(np.isnan(judgments), np.nan, judgments >= judgment_from)
     relevant = np.where(np.isnan(labels), np.nan, labels >= label_from)
@@ -214,7 +235,9 @@ def estimate_quality(
         return whole
 
     def table_rate(of: Callable[[Array], float], share: bool = True) -> Rate:
-        return table_statistic(table, lambda counts: of(full_table(counts)), share=share, confidence=confidence)
+        return table_statistic(
+            table, lambda counts: of(full_table(counts)), share=share, confidence=confidence
+        )
 
     return Quality(
         table_rate(lambda c: _ratio_or_nan(c[1, 1], c[1].sum())),
@@ -268,8 +291,9 @@ def label_meanings(
 ) -> list[Meaning]:
     """Return the probability of each judgment for every label, with intervals, over the pool.
 
-    The probabilities are valid for the pool as a whole. Among passages that a system ranks high, the same label is
-    right more often or less often. So do not use them to correct a leaderboard; the difference estimator does that.
+    The probabilities are valid for the pool as a whole. Among passages that a system ranks high,
+    the same label is right more often or less often. So do not use them to correct a leaderboard;
+    the difference estimator does that.
 
     Args: see `estimate_confusion`.
 
@@ -283,7 +307,9 @@ def label_meanings(
         if not judged:
             rows.append(Meaning(int(label), passages, 0, {}, None))
             continue
-        own = estimate_confusion(np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments)
+        own = estimate_confusion(
+            np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments
+        )
         chances = {
             int(level): table_statistic(own, partial(_share_of_first_row, j), confidence=confidence)
             for j, level in enumerate(own.judgments)
@@ -315,7 +341,8 @@ def quality_by_threshold(
     judgment_from: float,
     confidence: float = CONFIDENCE,
 ) -> list[Threshold]:
-    """Return the quality of labels at every min rating: every label except the lowest, from which all are relevant.
+    """Return the quality of labels at every min rating: every label except the lowest, from which
+    all are relevant.
 
     Args: see `estimate_quality`.
 
@@ -356,23 +383,27 @@ def balanced_threshold(qualities: Sequence[Threshold]) -> Threshold | None:
     return min(gaps, key=lambda gap: gap[:2])[2] if gaps else None
 
 
-def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[float]) -> tuple[float, ...]:
+def cut_points(
+    scores: Array, judgments: Array, weight: Array, levels: Sequence[float]
+) -> tuple[float, ...]:
     """Return the cut points that divide a continuous score into people's levels.
 
-    Each cut point minimises the weight of misplaced passages: passages judged at least the level with a score below the
-    cut point, and passages judged lower with a score from the cut point. Summed over levels, this is the weighted sum
-    of absolute differences in levels. So the cut points together minimise that sum. Of equally good cut points the
-    lowest is used, which keeps them in rising order. For the embedding grader, the scores are similarities.
+    Each cut point minimises the weight of misplaced passages: passages judged at least the level
+    with a score below the cut point, and passages judged lower with a score from the cut point.
+    Summed over levels, this is the weighted sum of absolute differences in levels. So the cut
+    points together minimise that sum. Of equally good cut points the lowest is used, which keeps
+    them in rising order. For the embedding grader, the scores are similarities.
 
     Args:
-        scores: shape (N,), such as the highest similarity of a passage to the questions of its query; NaN if
-            missing.
+        scores: shape (N,), such as the highest similarity of a passage to the questions of its
+            query; NaN if missing.
         judgments: shape (N,); NaN if unknown.
         weight: shape (N,), from `combined_weights`.
         levels: the K judgments above the lowest, rising; each needs a cut point.
 
     Returns:
-        K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A cut point is infinite
+        K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A
+            cut point is infinite
         if the level was not given, or if the scores do not separate it.
     """
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
@@ -386,7 +417,9 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
         high = y >= level
         below = np.bincount(at, weights=np.where(high, own, 0.0), minlength=len(values))
         above = np.bincount(at, weights=np.where(high, 0.0, own), minlength=len(values))
-        loss = np.concatenate([[0.0], np.cumsum(below)]) + np.concatenate([np.cumsum(above[::-1])[::-1], [0.0]])
+        loss = np.concatenate([[0.0], np.cumsum(below)]) + np.concatenate(
+            [np.cumsum(above[::-1])[::-1], [0.0]]
+        )
         # Losses that differ only by the order of addition are equal.
         cuts.append(float(places[int(np.argmax(loss <= loss.min() + 1e-9 * own.sum()))]))
     return tuple(np.maximum.accumulate(cuts).tolist())
@@ -396,9 +429,13 @@ FOLDS, REPEATS = 5, 1_000
 
 
 def weighted_kappas(weights: Array, predicted: Flags, relevant: Flags) -> Array:
-    """Return Cohen's kappa for each row of weights, shape (R, n); NaN if either side has one value only."""
+    """Return Cohen's kappa for each row of weights, shape (R, n); NaN if either side has one value
+    only.
+    """
     total = weights.sum(axis=1)
-    both, ours, theirs = (weights @ part / total for part in (predicted & relevant, predicted, relevant))
+    both, ours, theirs = (
+        weights @ part / total for part in (predicted & relevant, predicted, relevant)
+    )
     observed, chance = 1 - ours - theirs + 2 * both, ours * theirs + (1 - ours) * (1 - theirs)
     return np.where(chance < 1 - 1e-12, (observed - chance) / np.maximum(1 - chance, 1e-12), np.nan)
 
@@ -408,8 +445,11 @@ def relevant_shares(weights: Array, predicted: Flags, relevant: Flags) -> Array:
     return np.asarray(weights @ relevant / weights.sum(axis=1))
 
 
-def cross_fitted(labels: Array, relevant: Flags, weight: Array, queries: NDArray[np.int64]) -> Flags:
-    """Return which passages count as relevant by their label, with the cut that has the best kappa on other queries.
+def cross_fitted(
+    labels: Array, relevant: Flags, weight: Array, queries: NDArray[np.int64]
+) -> Flags:
+    """Return which passages count as relevant by their label, with the cut that has the best kappa
+    on other queries.
 
     Args:
         labels, relevant, weight, queries: shape (n,), of passages with label and judgment.
@@ -420,9 +460,12 @@ def cross_fitted(labels: Array, relevant: Flags, weight: Array, queries: NDArray
         inside = queries % FOLDS == fold
         if inside.any() and not inside.all():
             kappa_by_cut = [
-                weighted_kappas(weight[None, ~inside], labels[~inside] >= cut, relevant[~inside])[0] for cut in cuts
+                weighted_kappas(weight[None, ~inside], labels[~inside] >= cut, relevant[~inside])[0]
+                for cut in cuts
             ]
-            flags[inside] = labels[inside] >= cuts[int(np.argmax(np.nan_to_num(kappa_by_cut, nan=-1.0)))]
+            flags[inside] = (
+                labels[inside] >= cuts[int(np.argmax(np.nan_to_num(kappa_by_cut, nan=-1.0)))]
+            )
     return flags
 
 
@@ -433,14 +476,17 @@ def clustered_interval(
     relevant: Flags,
     queries: NDArray[np.int64],
 ) -> Rate:
-    """Return a value with its 95 % interval: percentiles of `REPEATS` samples of whole queries, with a fixed seed.
+    """Return a value with its 95 % interval: percentiles of `REPEATS` samples of whole queries,
+    with a fixed seed.
 
     Queries are drawn, and not passages, because the judgments of a query depend on each other.
     """
     names, own = np.unique(queries, return_inverse=True)
     if not len(names):
         return UNDEFINED
-    times = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), REPEATS)
+    times = np.random.default_rng(0).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), REPEATS
+    )
     with np.errstate(invalid="ignore"):
         whole = float(value(weight[None], predicted, relevant)[0])
         resampled = value(weight * times[:, own], predicted, relevant)

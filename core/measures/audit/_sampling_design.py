@@ -1,4 +1,6 @@
-"""The design of an audit: rank weights of systems under a linear measure, and inclusion probabilities of passages."""
+"""The design of an audit: rank weights of systems under a linear measure, and inclusion
+probabilities of passages.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,15 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class LinearMeasure:
-    """A measure that is a weighted sum of the gains of a ranking's passages, with weights that depend only on the
-    rank.
+    """A measure that is a weighted sum of the gains of a ranking's passages, with weights that
+    depend only on the rank.
 
     Args:
         name: name of the weights: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
         family: P, DCG or RBP.
         cutoff: the deepest rank that counts.
-        persistence: p of RBP, the probability that a reader continues to the next rank; None for other families.
+        persistence: p of RBP, the probability that a reader continues to the next rank; None for
+            other families.
     """
 
     name: str
@@ -42,23 +45,27 @@ class LinearMeasure:
 
     @property
     def title(self) -> str:
-        """The name of the score. With DCG's discounts divided by their sum, the score is a mean judgment, not a DCG."""
+        """The name of the score. With DCG's discounts divided by their sum, the score is a mean
+        judgment, not a DCG.
+        """
         return f"mean judgment@{self.cutoff} (DCG weights)" if self.family == "DCG" else self.name
 
     @property
     def binary(self) -> bool:
-        """Whether the gain is 1 for a relevant passage and 0 otherwise. For DCG, the gain is the judgment instead."""
+        """Whether the gain is 1 for a relevant passage and 0 otherwise. For DCG, the gain is the
+        judgment instead.
+        """
         return self.family != "DCG"
 
     def discounts(self) -> Array:
         """Return the weight of each rank within a query, shape (cutoff,).
 
         P@k: 1 / k.
-        DCG@k: 1 / log2(r + 1), divided by the sum of these discounts down to rank k (Järvelin and Kekäläinen, TOIS 20,
-        2002, with trec_eval's discount). The division is ours: it gives a score the unit of a judgment and does not
-        change the order.
-        RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008) down to the cutoff. Deeper ranks would add at most
-        p^cutoff to a score.
+        DCG@k: 1 / log2(r + 1), divided by the sum of these discounts down to rank k (Järvelin and
+        Kekäläinen, TOIS 20, 2002, with trec_eval's discount). The division is ours: it gives a
+        score the unit of a judgment and does not change the order.
+        RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008) down to the cutoff. Deeper ranks
+        would add at most p^cutoff to a score.
         """
         ranks = np.arange(1, self.cutoff + 1, dtype=np.float64)
         return _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
@@ -80,8 +87,8 @@ def linear_measure(name: str) -> LinearMeasure:
     """Return the linear measure with a name: the name of its weights, or its title.
 
     Raises:
-        InputError: the measure is not linear. nDCG, AP, RR and recall are ratios, or a passage's contribution depends
-            on other passages. So they are not weighted sums of gains.
+        InputError: the measure is not linear. nDCG, AP, RR and recall are ratios, or a passage's
+            contribution depends on other passages. So they are not weighted sums of gains.
     """
     match = _NAME.fullmatch(name.strip())
     if match is None:
@@ -94,7 +101,9 @@ def linear_measure(name: str) -> LinearMeasure:
     persistence = float(match["p"]) if match["rbp"] else None
     if not 1 <= cutoff <= _DEEPEST:
         raise InputError(
-            "cutoff-out-of-range", f"Cutoff {cutoff} of {name} is out of range.", f"Use 1 to {_DEEPEST:,}."
+            "cutoff-out-of-range",
+            f"Cutoff {cutoff} of {name} is out of range.",
+            f"Use 1 to {_DEEPEST:,}.",
         )
     if persistence is not None and not 0 < persistence < 1:
         raise InputError(
@@ -103,7 +112,9 @@ def linear_measure(name: str) -> LinearMeasure:
             "Use p above 0 and below 1.",
         )
     family = match["family"] or ("DCG" if match["mean"] else "RBP")
-    standard = f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
+    standard = (
+        f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
+    )
     return LinearMeasure(standard, family, cutoff, persistence)
 
 
@@ -113,7 +124,8 @@ class Weights:
 
     Args:
         systems: S names.
-        items: the N passages that any system ranks down to the cutoff, sorted by query, then passage.
+        items: the N passages that any system ranks down to the cutoff, sorted by query, then
+            passage.
         w: shape (S, N), at least 0; the scores are `w @ gains`.
         queries: number of queries in the mean of a score.
     """
@@ -125,22 +137,29 @@ class Weights:
 
 
 Aim: TypeAlias = Literal["scores", "differences"]
-"""The quantities whose intervals should be narrow: the scores of systems, or the differences between systems."""
+"""The quantities whose intervals should be narrow: the scores of systems, or the differences
+between systems.
+"""
 
 FLOOR = 0.1
-"""Minimum inclusion probability of a passage with weight, as a share of its probability under the uniform design."""
+"""Minimum inclusion probability of a passage with weight, as a share of its probability under the
+uniform design.
+"""
 # Most bisection steps.
 _STEPS = 200
 
 
 def passage_importance(w: Array, aim: Aim = "scores") -> Array:
-    """Return the importance of each passage: the effect of an error in its gain on all systems together.
+    """Return the importance of each passage: the effect of an error in its gain on all systems
+    together.
 
     Args:
-        w: shape (S, N), the weights of the systems. For "is A better than B", pass only the weights of A and B.
-        aim: `scores` uses sqrt(mean_s w_s^2). `differences` uses sqrt(mean over pairs of (w_s - w_s')^2), which is
-            sqrt(2 S / (S - 1)) times the standard deviation over systems. Then a passage that all systems rank alike
-            has importance 0, because it does not affect differences.
+        w: shape (S, N), the weights of the systems. For "is A better than B", pass only the weights
+            of A and B.
+        aim: `scores` uses sqrt(mean_s w_s^2). `differences` uses sqrt(mean over pairs of (w_s -
+            w_s')^2), which is sqrt(2 S / (S - 1)) times the standard deviation over systems. Then a
+            passage that all systems rank alike has importance 0, because it does not affect
+            differences.
 
     Returns:
         Shape (N,), at least 0.
@@ -150,20 +169,23 @@ def passage_importance(w: Array, aim: Aim = "scores") -> Array:
     return np.asarray(np.sqrt((w**2).mean(axis=0)))
 
 
-def inclusion_chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
-    """Return inclusion probabilities ("chances") proportional to a size, with a floor and at most 1.
+def inclusion_chances(
+    size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None
+) -> Array:
+    """Return inclusion probabilities ("chances") proportional to a size, with a floor and at most
+    1.
 
-    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the probabilities add
-    up to the budget. The sum rises with c, so c is found by bisection. If the budget covers all passages, each
-    probability is 1.
+    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that
+    the probabilities add up to the budget. The sum rises with c, so c is found by bisection. If the
+    budget covers all passages, each probability is 1.
 
     Args:
         size: shape (N,), at least 0 and finite, in any unit: importance times expected spread.
         budget: expected number of draws, above 0.
-        floor: minimum probability of an eligible passage, as a share of the uniform probability. It is above 0 and at
-            most 1; 1 is the uniform design.
-        eligible: shape (N,), whether a passage can be drawn; None means all. Every passage with weight that is not
-            known yet must be eligible.
+        floor: minimum probability of an eligible passage, as a share of the uniform probability. It
+            is above 0 and at most 1; 1 is the uniform design.
+        eligible: shape (N,), whether a passage can be drawn; None means all. Every passage with
+            weight that is not known yet must be eligible.
 
     Returns:
         Shape (N,); 0 if not eligible.
@@ -173,7 +195,9 @@ def inclusion_chances(size: Array, budget: float, floor: float = FLOOR, eligible
 
 
 def _solve_chances(size: Array, budget: float, floor: float, still: Array) -> Array:
-    """Return chances whose sum, weighted by `still`, is the budget; `still` is the probability of being unjudged."""
+    """Return chances whose sum, weighted by `still`, is the budget; `still` is the probability of
+    being unjudged.
+    """
     solution = np.zeros(len(size))
     open_ = still > 0
     sizes, count = size[open_], still[open_]
@@ -198,17 +222,19 @@ def _solve_chances(size: Array, budget: float, floor: float, still: Array) -> Ar
     taken = np.clip(high * sizes, least, 1.0)
     short = budget - (count * taken).sum()
     if short > 0 and np.any(sizes == 0):
-        # All passages with a positive size have the chance 1. The rest of the budget is spread evenly over the others.
+        # All passages with a positive size have the chance 1. The rest of the budget is spread
+        # evenly over the others.
         taken[sizes == 0] += short / count[sizes == 0].sum()
     solution[open_] = taken
     return solution
 
 
 def uniform_numbers(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
-    """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's ids.
+    """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's
+    ids.
 
-    The number is the first 53 bits of the BLAKE2b hash (RFC 7693) of seed, batch, query id and passage id. So a sample
-    is the same on any machine and for any order of rows.
+    The number is the first 53 bits of the BLAKE2b hash (RFC 7693) of seed, batch, query id and
+    passage id. So a sample is the same on any machine and for any order of rows.
 
     Args:
         seed: the seed stored with the design.
@@ -231,7 +257,8 @@ def draw_sample(chance: Array, seed: str | int, batch: int, items: Sequence[Item
     """Return which passages are drawn: those whose number is below their chance (Poisson sampling).
 
     Args:
-        chance: shape (N,), from `inclusion_chances`; passages with 1 are always drawn, and with 0 never.
+        chance: shape (N,), from `inclusion_chances`; passages with 1 are always drawn, and with 0
+            never.
         seed, batch, items: see `uniform_numbers`.
 
     Returns:
@@ -240,11 +267,14 @@ def draw_sample(chance: Array, seed: str | int, batch: int, items: Sequence[Item
     return uniform_numbers(seed, batch, items) < chance
 
 
-def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR, known: Flags | None = None) -> Array:
+def planned_chances(
+    size: Array, budgets: Sequence[float], floor: float = FLOOR, known: Flags | None = None
+) -> Array:
     """Return the planned chances of several batches, computed before the first draw.
 
-    For each batch, `inclusion_chances` is computed from the same sizes over the passages that are not judged yet. It is
-    not known beforehand which these are. So a passage counts with the probability that it has not been drawn by then.
+    For each batch, `inclusion_chances` is computed from the same sizes over the passages that are
+    not judged yet. It is not known beforehand which these are. So a passage counts with the
+    probability that it has not been drawn by then.
 
     Args:
         size, floor: see `inclusion_chances`.
@@ -252,7 +282,8 @@ def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR,
         known: passages that are known before the first batch.
 
     Returns:
-        Shape (T, N): the chance in batch t, given that the passage has not been judged before; 1 for known passages.
+        Shape (T, N): the chance in batch t, given that the passage has not been judged before; 1
+            for known passages.
     """
     done = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
     still = np.where(done, 0.0, 1.0)
@@ -265,11 +296,13 @@ def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR,
 
 
 def batch_shares(planned: Array) -> Array:
-    """Return the share of each batch in the combined estimate of each passage, from the planned chances.
+    """Return the share of each batch in the combined estimate of each passage, from the planned
+    chances.
 
-    A share is proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module. If a planned chance is 1, the
-    first such batch has the whole share. Compute the shares for T = 1, 2, ... batches only from the planned chances,
-    which are fixed before the first draw. So they do not depend on later results.
+    A share is proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module. If a
+    planned chance is 1, the first such batch has the whole share. Compute the shares for T = 1, 2,
+    ... batches only from the planned chances, which are fixed before the first draw. So they do not
+    depend on later results.
 
     Args:
         planned: shape (T, N), from `planned_chances`, for the T batches to combine.
@@ -277,7 +310,8 @@ def batch_shares(planned: Array) -> Array:
     Returns:
         Shape (T, N); each column adds up to 1.
     """
-    # The odds are multiplied by the product of (1 - p) over all batches. So they are finite even for a chance of 1.
+    # The odds are multiplied by the product of (1 - p) over all batches. So they are finite even
+    # for a chance of 1.
     after = np.ones_like(planned)
     for t in range(len(planned) - 2, -1, -1):
         after[t] = after[t + 1] * (1 - planned[t + 1])
@@ -288,4 +322,6 @@ def batch_shares(planned: Array) -> Array:
         first = int(np.argmax(planned[:, i] >= 1))
         odds[:, i] = 0.0
         odds[first, i] = total[i] = 1.0
-    return np.asarray(np.divide(odds, total, out=np.full_like(odds, 1 / len(planned)), where=total > 0))
+    return np.asarray(
+        np.divide(odds, total, out=np.full_like(odds, 1 / len(planned)), where=total > 0)
+    )

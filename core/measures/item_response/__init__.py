@@ -1,4 +1,6 @@
-"""Item response theory: ability of examinees and information of items, from right and wrong answers. Only numbers."""
+"""Item response theory: ability of examinees and information of items, from right and wrong
+answers. Only numbers.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,6 @@
-"""The complete analysis of the answers to an exam: abilities by component, items, and fit statistics."""
+"""The complete analysis of the answers to an exam: abilities by component, items, and fit
+statistics.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,26 @@ from ._fit_statistics import (
     item_worth,
     mean_of,
 )
-from ._response_fits import FEWEST, FEWEST_STUDENTS, EstimatorName, Fit, check_responses, fit_responses
+from ._response_fits import (
+    FEWEST,
+    FEWEST_STUDENTS,
+    EstimatorName,
+    Fit,
+    check_responses,
+    fit_responses,
+)
 from ._response_models import Array, Design, Model, factor_design, flat_design
 
-# A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of draws is ten times
-# this number.
+# A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of
+# draws is ten times this number.
 _SAME = 1e-3
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number with the bounds of its interval; both are None without a bootstrap, or if all its draws agree."""
+    """A number with the bounds of its interval; both are None without a bootstrap, or if all its
+    draws agree.
+    """
 
     value: float
     low: float | None = None
@@ -47,8 +58,10 @@ class Component:
     Args:
         students: number of examinees with this level.
         accuracy: share of right answers among all answers of these examinees; None without answers.
-        ability: contribution of the level to ability, relative to the mean over the factor's levels.
-        difference: contribution minus the contribution of the factor's first level; None for the first level.
+        ability: contribution of the level to ability, relative to the mean over the factor's
+            levels.
+        difference: contribution minus the contribution of the factor's first level; None for the
+            first level.
         at_bound: whether the contribution is at a bound of the estimator.
     """
 
@@ -81,8 +94,11 @@ class StudentAbility:
     ability: Bounded
 
 
-def level_estimates(responses: Array, fitted: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
-    """Return the levels of all factors, and the common level: the sum of the means that centring removes.
+def level_estimates(
+    responses: Array, fitted: Fit, draws: Draws | None = None
+) -> tuple[list[Component], float]:
+    """Return the levels of all factors, and the common level: the sum of the means that centring
+    removes.
 
     The contributions of a factor's levels are centred on 0.
 
@@ -147,7 +163,9 @@ def _with_intervals(values: Array, draws: Array | None) -> list[Bounded]:
     agree = np.ptp(draws, axis=0) < _SAME
     return [
         Bounded(value) if same else Bounded(value, *bounds)
-        for value, same, *bounds in zip(values.tolist(), agree.tolist(), low.tolist(), high.tolist(), strict=True)
+        for value, same, *bounds in zip(
+            values.tolist(), agree.tolist(), low.tolist(), high.tolist(), strict=True
+        )
     ]
 
 
@@ -232,7 +250,8 @@ def analyse_responses(
         items: n ids.
         responses: m x n; 1 right, 0 wrong, NaN not answered.
         factors: level by factor by examinee; None gives each examinee an ability of its own.
-        bootstrap: number of resamples for the intervals of abilities; no intervals with fewer than 2.
+        bootstrap: number of resamples for the intervals of abilities; no intervals with fewer than
+            2.
         held_out: whether to hide a tenth of the answers and predict them from the others.
 
     Raises:
@@ -245,7 +264,11 @@ def analyse_responses(
     by_component, level = ([], 0.0) if fitted.design.flat else level_estimates(table, fitted, draws)
     errors = item_errors(table, fitted)
     equal = [row.student for row in abilities if draws is not None and row.ability.low is None]
-    without = [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."] if equal else []
+    without = (
+        [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."]
+        if equal
+        else []
+    )
     return Analysis(
         fitted,
         fit_statistics(table, fitted, held_out, seed),
@@ -254,7 +277,10 @@ def analyse_responses(
         level,
         item_worth(table, fitted, items),
         [
-            {kind: None if value != value else value for kind, value in zip("dbg", values, strict=True)}
+            {
+                kind: None if value != value else value
+                for kind, value in zip("dbg", values, strict=True)
+            }
             for values in zip(errors.d.tolist(), errors.b.tolist(), errors.g.tolist(), strict=True)
         ],
         [*fit_remarks(fitted), *without],
@@ -262,21 +288,27 @@ def analyse_responses(
 
 
 def fit_remarks(fitted: Fit) -> list[str]:
-    """Return limits on the reliability of a fit: too few examinees or items, no convergence, values at bounds."""
+    """Return limits on the reliability of a fit: too few examinees or items, no convergence, values
+    at bounds.
+    """
     sentences = []
     m, n = fitted.chances.shape
     if m < FEWEST_STUDENTS:
         sentences.append(
-            f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use {FEWEST_STUDENTS} or more."
+            f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use"
+            f" {FEWEST_STUDENTS} or more."
         )
     if n < FEWEST:
-        sentences.append(f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more.")
+        sentences.append(
+            f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more."
+        )
     if not fitted.converged:
         sentences.append("The fit did not converge, so the numbers are approximate.")
     for kind, flags in fitted.at_bound.items():
         if flags.any():
             of = "ability component" if kind == "part" else kind
             sentences.append(
-                f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator {fitted.estimator}."
+                f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator"
+                f" {fitted.estimator}."
             )
     return sentences

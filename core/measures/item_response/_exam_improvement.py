@@ -1,4 +1,6 @@
-"""Improvement of an exam by dropping its least valuable items, and a test of the criteria with artificial faults."""
+"""Improvement of an exam by dropping its least valuable items, and a test of the criteria with
+artificial faults.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,12 @@ class Step:
 
     Args:
         items: number of items in the fit.
-        curve: mean information of these items at the abilities of `GRID`, on the scale of the first fit.
-        information: mean information over examinees and items at the examinees' abilities, on the same scale.
-        ranking: Spearman correlation of the examinees' abilities in this fit and in the first fit; None if undefined.
+        curve: mean information of these items at the abilities of `GRID`, on the scale of the first
+            fit.
+        information: mean information over examinees and items at the examinees' abilities, on the
+            same scale.
+        ranking: Spearman correlation of the examinees' abilities in this fit and in the first fit;
+            None if undefined.
         dropped: items to drop, the least valuable first; empty in the last step.
     """
 
@@ -43,15 +48,17 @@ class Step:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The effect on examinees without influence on the choice: one half chooses items, the second half tests them.
+    """The effect on examinees without influence on the choice: one half chooses items, the second
+    half tests them.
 
     Args:
         students: number of examinees in the second half.
         dropped: number of items that the first half would drop.
         shared: number of these items that all examinees together would also drop.
-        before, after: mean information of all items, and of the kept items, at the abilities of the second half. It is
-            on the scale of the fit to all examinees.
-        ranking: Spearman correlation of the second half's abilities before and after; None if undefined.
+        before, after: mean information of all items, and of the kept items, at the abilities of the
+            second half. It is on the scale of the fit to all examinees.
+        ranking: Spearman correlation of the second half's abilities before and after; None if
+            undefined.
     """
 
     students: int
@@ -96,14 +103,15 @@ def improve_items(
 ) -> Improvement:
     """Fit, drop the least informative items, and fit again from there, step by step.
 
-    Source: Guinet et al., ICML 2024, section 5.3 and appendix B.3, algorithm 1, with d as criterion; ties are broken
-    by the item's id.
+    Source: Guinet et al., ICML 2024, section 5.3 and appendix B.3, algorithm 1, with d as
+    criterion; ties are broken by the item's id.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
         design: design of the m examinees.
         items: n ids, each once.
-        drop: percentage of the items to drop in each step, above 0 and below 100; at least one item is dropped.
+        drop: percentage of the items to drop in each step, above 0 and below 100; at least one item
+            is dropped.
         steps: number of times to drop items, at least 1.
         criterion: the value by which items are ordered.
         seed: seed of the division of the examinees into halves.
@@ -121,11 +129,18 @@ def improve_items(
     first = fit_responses(table, design, model, estimator, seed=seed)
     found, stopped = _drop_stepwise(table, first, items, drop, steps, criterion)
     dropped = {item.item for step in found for item in step.dropped}
-    return Improvement(criterion, found, _held_out(table, first, items, drop, steps, criterion, dropped, seed), stopped)
+    return Improvement(
+        criterion,
+        found,
+        _held_out(table, first, items, drop, steps, criterion, dropped, seed),
+        stopped,
+    )
 
 
 def ability_correlation(before: Array, after: Array) -> float | None:
-    """Return the Spearman correlation of two lists of abilities; None if one is constant or has fewer than three."""
+    """Return the Spearman correlation of two lists of abilities; None if one is constant or has
+    fewer than three.
+    """
     from scipy.stats import rankdata
 
     if len(before) < 3:
@@ -137,17 +152,20 @@ def ability_correlation(before: Array, after: Array) -> float | None:
 
 
 def link_scale(fitted: Fit, to: Array) -> tuple[Array, Items]:
-    """Return a fit on the scale of given abilities of the same examinees: with the same mean and standard deviation.
+    """Return a fit on the scale of given abilities of the same examinees: with the same mean and
+    standard deviation.
 
-    Every fit has its own unit of ability, and information has the unit 1 / ability^2. So two fits can be compared only
-    on a common scale. Source: Kolen and Brennan, Test Equating, Scaling, and Linking, 2014, section 6.3 (mean/sigma).
+    Every fit has its own unit of ability, and information has the unit 1 / ability^2. So two fits
+    can be compared only on a common scale. Source: Kolen and Brennan, Test Equating, Scaling, and
+    Linking, 2014, section 6.3 (mean/sigma).
 
     Args:
         fitted: fit of m examinees.
         to: m abilities.
 
     Returns:
-        (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only the mean changes.
+        (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only
+            the mean changes.
     """
     spread = float(fitted.theta.std())
     factor = float(to.std()) / spread if spread > 0 and to.std() > 0 else 1.0
@@ -165,7 +183,9 @@ def _drop_stepwise(
     for _ in range(steps):
         few = max(1, round(len(kept) * drop / 100))
         if len(kept) - few < FEWEST_ITEMS:
-            why = f"Stopped at {len(kept)} items: the next step would leave fewer than {FEWEST_ITEMS}"
+            why = (
+                f"Stopped at {len(kept)} items: the next step would leave fewer than {FEWEST_ITEMS}"
+            )
             return [*done, _make_step(fitted, first, [])], why
         rows = item_worth(table[:, kept], fitted, [items[i] for i in kept.tolist()])
         order = sorted(range(len(rows)), key=lambda i: (rows[i].by(criterion), rows[i].item))
@@ -238,18 +258,20 @@ def _held_out(
 Fault = Literal["answered at random", "key wrong", "two right", "answer in the question"]
 
 FAULTS: Mapping[Fault, Callable[[Array, np.random.Generator], Array]] = {
-    "answered at random": lambda p, dice: np.broadcast_to(dice.uniform(0.25, 0.6, p.shape[1]), p.shape),
+    "answered at random": lambda p, dice: np.broadcast_to(
+        dice.uniform(0.25, 0.6, p.shape[1]), p.shape
+    ),
     "key wrong": lambda p, dice: (1 - p) / 3,
     "two right": lambda p, dice: p / 2,
     "answer in the question": lambda p, dice: 0.9 + 0.08 * p,
 }
-"""The effect of a fault on the probability p (m x n) of a right answer to a four-choice item. If the key is wrong, it
-is one of three wrong choices. If two choices are right, examinees choose either. If the question contains the answer,
-nearly all examinees find it."""
+"""The effect of a fault on the probability p (m x n) of a right answer to a four-choice item. If
+the key is wrong, it is one of three wrong choices. If two choices are right, examinees choose
+either. If the question contains the answer, nearly all examinees find it."""
 
 SHARE, LAST = 0.1, 0.2
-"""The share of items that get a fault, and the share of items, ranked last, among which they are searched. The second
-share is larger, because the exam's own poor items are also ranked last."""
+"""The share of items that get a fault, and the share of items, ranked last, among which they are
+searched. The second share is larger, because the exam's own poor items are also ranked last."""
 TIMES = 10
 """Number of repetitions, each with different items."""
 
@@ -262,7 +284,8 @@ class Planting:
         items: number of items of the exam.
         planted: number of items with the fault.
         last: number of items, ranked last by a criterion, that are searched.
-        found: by criterion, the number of faulty items among the searched items; means over all repetitions.
+        found: by criterion, the number of faulty items among the searched items; means over all
+            repetitions.
     """
 
     fault: Fault
@@ -278,7 +301,8 @@ class Planting:
 
 
 def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> dict[Criterion, int]:
-    """Return, by criterion, the number of given items among the items ranked last; ties are broken by id.
+    """Return, by criterion, the number of given items among the items ranked last; ties are broken
+    by id.
 
     Args:
         bad: ids of the given items.
@@ -299,10 +323,11 @@ def plant_faults(
     estimator: EstimatorName = "map",
     seed: int = 0,
 ) -> list[Planting]:
-    """Test the criteria: for each fault, simulate it in a share of the items, fit again, and count the found items.
+    """Test the criteria: for each fault, simulate it in a share of the items, fit again, and count
+    the found items.
 
-    An item is found if a criterion ranks it last. In `FAULTS`, p is 1 for a right answer and 0 for a wrong answer.
-    Missing answers stay missing.
+    An item is found if a criterion ranks it last. In `FAULTS`, p is 1 for a right answer and 0 for
+    a wrong answer. Missing answers stay missing.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered; not changed.
@@ -323,17 +348,28 @@ def plant_faults(
     for fault, spoil in FAULTS.items():
         counts = dict.fromkeys(CRITERIA, 0)
         for time in range(TIMES):
-            # All faults use the same items, so that the comparison is between faults, not between items.
+            # All faults use the same items, so that the comparison is between faults, not between
+            # items.
             places = np.random.default_rng([seed, time]).choice(len(items), planted, replace=False)
             dice = np.random.default_rng([seed, time, 1])
             spoilt = table.copy()
             chances = spoil(table[:, places], dice)
             drawn = (dice.random(chances.shape) < chances).astype(float)
             spoilt[:, places] = np.where(np.isnan(table[:, places]), np.nan, drawn)
-            rows = item_worth(spoilt, fit_responses(spoilt, design, model, estimator, begin=begin), items)
-            for criterion, count in among_last(rows, {items[at] for at in places.tolist()}, last).items():
+            rows = item_worth(
+                spoilt, fit_responses(spoilt, design, model, estimator, begin=begin), items
+            )
+            for criterion, count in among_last(
+                rows, {items[at] for at in places.tolist()}, last
+            ).items():
                 counts[criterion] += count
         plantings.append(
-            Planting(fault, len(items), planted, last, {by: count / TIMES for by, count in counts.items()})
+            Planting(
+                fault,
+                len(items),
+                planted,
+                last,
+                {by: count / TIMES for by, count in counts.items()},
+            )
         )
     return plantings

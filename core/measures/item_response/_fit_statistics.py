@@ -1,4 +1,6 @@
-"""Statistics of a fit: its quality, the value of each item, and the uncertainty of abilities and parameters."""
+"""Statistics of a fit: its quality, the value of each item, and the uncertainty of abilities and
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,24 @@ from typing import Literal
 import numpy as np
 
 from .._means_and_tests import defined_quotients
-from ._response_fits import ESTIMATORS, KINDS, Fit, Objective, fit_responses, in_unit, maximise_from, prior_curvature
-from ._response_models import Array, Design, Items, answer_information, most_informative_ability, sigmoid
+from ._response_fits import (
+    ESTIMATORS,
+    KINDS,
+    Fit,
+    Objective,
+    fit_responses,
+    in_unit,
+    maximise_from,
+    prior_curvature,
+)
+from ._response_models import (
+    Array,
+    Design,
+    Items,
+    answer_information,
+    most_informative_ability,
+    sigmoid,
+)
 
 HELD_OUT = 0.1
 """Share of the answers that are hidden from a fit to test its predictions."""
@@ -19,7 +37,9 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True)
 class MeanAndSpread:
-    """A mean over items or examinees with its standard deviation (over n, not n - 1), as in the paper."""
+    """A mean over items or examinees with its standard deviation (over n, not n - 1), as in the
+    paper.
+    """
 
     mean: float
     sd: float
@@ -32,9 +52,14 @@ class MeanAndSpread:
 
 
 FIT_ROWS = {
-    "accuracy": "accuracy", "rmse": "RMSE", "baseline": "RMSE of shares", "d": "discrimination d",
-    "b": "difficulty b", "g": "guessing g", "theta": "ability θ",
-}  # fmt: skip
+    "accuracy": "accuracy",
+    "rmse": "RMSE",
+    "baseline": "RMSE of shares",
+    "d": "discrimination d",
+    "b": "difficulty b",
+    "g": "guessing g",
+    "theta": "ability θ",
+}
 """The titles of the rows of the fit table (Guinet et al., table 5), by field of `FitStatistics`."""
 
 
@@ -45,13 +70,13 @@ class FitStatistics:
     Args:
         accuracy: share of right answers, over examinees.
         rmse: root mean square over examinees of answer minus probability, over items.
-        baseline: the same as `rmse`, with the examinee's share of right answers as the probability. The authors' code
-            uses this share; their text uses the mean of the exam.
+        baseline: the same as `rmse`, with the examinee's share of right answers as the probability.
+            The authors' code uses this share; their text uses the mean of the exam.
         d, b, g: parameters, over items.
         theta: ability, over examinees.
         held_out: root mean squared error on answers hidden from the fit; None if not requested.
-        held_out_baseline: root mean squared error on the same answers, if the prediction is the examinee's share of
-            right answers among the visible answers.
+        held_out_baseline: root mean squared error on the same answers, if the prediction is the
+            examinee's share of right answers among the visible answers.
     """
 
     accuracy: MeanAndSpread
@@ -69,16 +94,21 @@ class FitStatistics:
     @property
     def table(self) -> list[tuple[str, float, float]]:
         """The fit table: (name, mean, standard deviation) of each of `FIT_ROWS`."""
-        found: list[tuple[str, MeanAndSpread]] = [(name, getattr(self, field)) for field, name in FIT_ROWS.items()]
+        found: list[tuple[str, MeanAndSpread]] = [
+            (name, getattr(self, field)) for field, name in FIT_ROWS.items()
+        ]
         return [(name, value.mean, value.sd) for name, value in found]
 
 
-def fit_statistics(responses: Array, fitted: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:
+def fit_statistics(
+    responses: Array, fitted: Fit, held_out: bool = True, seed: int = 0
+) -> FitStatistics:
     """Return the quality of a fit on the answers that it was fitted to, and on hidden answers.
 
     Args:
         responses: m x n, the answers that `fitted` describes.
-        held_out: whether to hide a tenth of the answers and fit to the others, which takes about as long as the fit.
+        held_out: whether to hide a tenth of the answers and fit to the others, which takes about as
+            long as the fit.
         seed: seed of the choice of hidden answers.
     """
     table = np.asarray(responses, float)
@@ -100,8 +130,8 @@ def fit_statistics(responses: Array, fitted: Fit, held_out: bool = True, seed: i
 
 
 def item_rmse(responses: Array, chances: Array) -> Array:
-    """Return, by item, the root mean square of answer minus probability over the examinees who answered; NaN without
-    answers."""
+    """Return, by item, the root mean square of answer minus probability over the examinees who
+    answered; NaN without answers."""
     return np.sqrt(mean_of((responses - chances) ** 2, 0))
 
 
@@ -146,8 +176,8 @@ class ItemWorth:
         accuracy: share of right answers; None without answers.
         d, b, g: parameters of the item.
         information: mean over all examinees of the item's information at their abilities.
-        item_rest: Pearson correlation of the answer to the item with the examinee's share of right answers to the other
-            items; None if either is constant.
+        item_rest: Pearson correlation of the answer to the item with the examinee's share of right
+            answers to the other items; None if either is constant.
         held: which of d, b, g are at a bound of the estimator.
         reason: the problem of the item, as a phrase; empty without a visible problem.
     """
@@ -164,7 +194,9 @@ class ItemWorth:
     reason: str
 
     def by(self, criterion: Criterion) -> float:
-        """Return the number by which items are ordered. Items without a correlation precede all other items."""
+        """Return the number by which items are ordered. Items without a correlation precede all
+        other items.
+        """
         return RANKED[criterion](self)
 
 
@@ -176,22 +208,26 @@ RANKED: dict[Criterion, Callable[[ItemWorth], float]] = {
 
 
 def item_rest(responses: Array) -> Array:
-    """Return the Pearson correlation of each item with the mean of the examinee's other answers: n values.
+    """Return the Pearson correlation of each item with the mean of the examinee's other answers: n
+    values.
 
-    Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5. Examinees who did not
-    answer the item, or answered no other item, are left out.
+    Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5.
+    Examinees who did not answer the item, or answered no other item, are left out.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
 
     Returns:
-        NaN if the answers, or the means of the other answers, are equal for all remaining examinees.
+        NaN if the answers, or the means of the other answers, are equal for all remaining
+            examinees.
     """
     seen = ~np.isnan(responses)
     right = np.where(seen, responses, 0.0)
     others = seen.sum(axis=1)[:, None] - 1
     use = seen & (others > 0)
-    rest = np.divide(right.sum(axis=1)[:, None] - right, others, out=np.zeros_like(right), where=use)
+    rest = np.divide(
+        right.sum(axis=1)[:, None] - right, others, out=np.zeros_like(right), where=use
+    )
     n = np.maximum(use.sum(axis=0), 1)
     x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
@@ -221,14 +257,29 @@ def item_worth(responses: Array, fitted: Fit, items: Sequence[str]) -> list[Item
         correlation = None if np.isnan(correlations[i]) else float(correlations[i])
         d, b, g = (float(values[i]) for values in (fitted.items.d, fitted.items.b, fitted.items.g))
         held = tuple(kind for kind in "dbg" if fitted.at_bound[kind][i])
-        reason = _why_dropped(accuracy, correlation, int(answered[i]), float(peaks[i]), fitted.theta)
+        reason = _why_dropped(
+            accuracy, correlation, int(answered[i]), float(peaks[i]), fitted.theta
+        )
         rows.append(
-            ItemWorth(item, int(answered[i]), accuracy, d, b, g, float(informative[i]), correlation, held, reason)
+            ItemWorth(
+                item,
+                int(answered[i]),
+                accuracy,
+                d,
+                b,
+                g,
+                float(informative[i]),
+                correlation,
+                held,
+                reason,
+            )
         )
     return rows
 
 
-def _why_dropped(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
+def _why_dropped(
+    accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array
+) -> str:
     # Without any relation, a correlation is usually within twice 1 / sqrt(n) of 0.
     noise = max(WEAK, 2 / max(answered, 1) ** 0.5)
     hardly = "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
@@ -259,8 +310,8 @@ class Draws:
     """The results of repeated fits to items drawn with replacement.
 
     Args:
-        parts: repeats x parts, each repeat in its own unit (see `Fit`), and unique up to constants that move between
-            factors.
+        parts: repeats x parts, each repeat in its own unit (see `Fit`), and unique up to constants
+            that move between factors.
         design: design of the examinees.
     """
 
@@ -274,10 +325,12 @@ class Draws:
 
 
 def bootstrap_items(responses: Array, fitted: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
-    """Fit repeatedly to n of the n items, drawn with replacement, to estimate the effect of other items on abilities.
+    """Fit repeatedly to n of the n items, drawn with replacement, to estimate the effect of other
+    items on abilities.
 
-    An item that is drawn twice counts twice, including its prior. Its copies would get the same parameters, so they are
-    fitted as one item. Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
+    An item that is drawn twice counts twice, including its prior. Its copies would get the same
+    parameters, so they are fitted as one item. Source: Efron and Tibshirani, An Introduction to the
+    Bootstrap, 1993, chapter 6.
 
     Args:
         responses: m x n, the answers that `fitted` describes.
@@ -285,24 +338,35 @@ def bootstrap_items(responses: Array, fitted: Fit, repeats: int = REPEATS, seed:
         repeats: number of repeats, at least 2.
         seed: seed of the draws.
     """
-    whole = Objective.of(np.asarray(responses, float), fitted.design, fitted.model, ESTIMATORS[fitted.estimator])
+    whole = Objective.of(
+        np.asarray(responses, float), fitted.design, fitted.model, ESTIMATORS[fitted.estimator]
+    )
     n = len(fitted.items)
     rng = np.random.default_rng(seed)
     parts = np.empty((repeats, len(fitted.parts)))
     for repeat in range(repeats):
         counts = rng.multinomial(n, np.full(n, 1 / n))
         drawn = np.flatnonzero(counts)
-        part = replace(whole, signs=np.ascontiguousarray(whole.signs[:, drawn]), weights=counts[drawn].astype(float))
-        vector, _, _ = maximise_from(part, part.join(fitted.parts, fitted.items.some(drawn)), _PRECISION)
+        part = replace(
+            whole,
+            signs=np.ascontiguousarray(whole.signs[:, drawn]),
+            weights=counts[drawn].astype(float),
+        )
+        vector, _, _ = maximise_from(
+            part, part.join(fitted.parts, fitted.items.some(drawn)), _PRECISION
+        )
         parts[repeat], _ = in_unit(part, vector)
     return Draws(parts, fitted.design)
 
 
-def bias_corrected_interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
+def bias_corrected_interval(
+    estimate: Array, draws: Array, confidence: float = CONFIDENCE
+) -> tuple[Array, Array]:
     """Return the bias-corrected percentile interval of an estimate.
 
-    Its bounds are quantiles of the draws, shifted by the distance of the estimate from their median. Source: Efron,
-    Better Bootstrap Confidence Intervals, Journal of the American Statistical Association 82, 1987, section 2.
+    Its bounds are quantiles of the draws, shifted by the distance of the estimate from their
+    median. Source: Efron, Better Bootstrap Confidence Intervals, Journal of the American
+    Statistical Association 82, 1987, section 2.
 
     Args:
         estimate: values of any shape.
@@ -319,7 +383,12 @@ def bias_corrected_interval(estimate: Array, draws: Array, confidence: float = C
     z = ndtri((1 + confidence) / 2)
     flat = draws.reshape(len(draws), -1)
     low, high = (
-        np.array([np.quantile(flat[:, i], level) for i, level in enumerate(np.ravel(ndtr(2 * shift + side * z)))])
+        np.array(
+            [
+                np.quantile(flat[:, i], level)
+                for i, level in enumerate(np.ravel(ndtr(2 * shift + side * z)))
+            ]
+        )
         for side in (-1, 1)
     )
     return low.reshape(estimate.shape), high.reshape(estimate.shape)
@@ -328,9 +397,9 @@ def bias_corrected_interval(estimate: Array, draws: Array, confidence: float = C
 def item_errors(responses: Array, fitted: Fit) -> Items:
     """Return standard errors of the items' parameters, as if abilities were known.
 
-    They are the square roots of the diagonal of the inverse of an item's expected information. The information is the
-    sum of J J' / (p (1 - p)) over the examinees who answered, with J = dp/d(d, b, g). If the estimator has priors,
-    their curvature is added.
+    They are the square roots of the diagonal of the inverse of an item's expected information. The
+    information is the sum of J J' / (p (1 - p)) over the examinees who answered, with
+    J = dp/d(d, b, g). If the estimator has priors, their curvature is added.
     Source: Baker and Kim, Item Response Theory, 2004, section 2.6.
 
     Args:
@@ -348,9 +417,14 @@ def item_errors(responses: Array, fitted: Fit) -> Items:
     seen = ~np.isnan(np.asarray(responses, float))
     precision = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
     if ESTIMATORS[fitted.estimator].priors:
-        precision[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
-    free = np.stack([~fitted.at_bound[kind] & (kind in KINDS[fitted.model]) for kind in "dbg"], axis=1)
-    # Rows and columns of held parameters become those of the identity, which removes them from the inverse.
+        precision[:, range(3), range(3)] += np.stack(
+            prior_curvature(items.d, items.b, items.g), axis=1
+        )
+    free = np.stack(
+        [~fitted.at_bound[kind] & (kind in KINDS[fitted.model]) for kind in "dbg"], axis=1
+    )
+    # Rows and columns of held parameters become those of the identity, which removes them from the
+    # inverse.
     precision = np.where(free[:, :, None] & free[:, None, :], precision, np.eye(3))
     variance = np.diagonal(np.linalg.pinv(precision, hermitian=True), axis1=1, axis2=2)
     errors = np.where(free & (variance > 0), np.sqrt(np.maximum(variance, 0)), np.nan)

@@ -1,4 +1,6 @@
-"""Fits of the models of item response: joint fits of abilities and items, and marginal fits, also of graded answers."""
+"""Fits of the models of item response: joint fits of abilities and items, and marginal fits, also
+of graded answers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import InputError
-from ._response_models import LEAST, Array, Design, Flags, Indices, Items, Model, answer_probability, sigmoid
+from ._response_models import (
+    LEAST,
+    Array,
+    Design,
+    Flags,
+    Indices,
+    Items,
+    Model,
+    answer_probability,
+    sigmoid,
+)
 
 EstimatorName = Literal["map", "paper"]
 
@@ -22,12 +34,12 @@ class Estimator:
     """The objective of a joint fit and its bounds.
 
     Args:
-        d, b, g, part: (lowest, highest) value of a discrimination, a difficulty, a guessing probability, and a part of
-            ability.
-        priors: whether priors count in addition to the answers: d log-normal(0, .5), b normal(0, 1.5), g Beta(5,
-            16), parts normal(0, 1).
-        from_shares: whether the search starts from the shares of right answers. If not, it starts from d = 1, b = 0,
-            g = .25 and parts = 0, each moved into its bounds.
+        d, b, g, part: (lowest, highest) value of a discrimination, a difficulty, a guessing
+            probability, and a part of ability.
+        priors: whether priors count in addition to the answers: d log-normal(0, .5), b normal(0,
+            1.5), g Beta(5, 16), parts normal(0, 1).
+        from_shares: whether the search starts from the shares of right answers. If not, it starts
+            from d = 1, b = 0, g = .25 and parts = 0, each moved into its bounds.
     """
 
     name: EstimatorName
@@ -40,12 +52,22 @@ class Estimator:
 
 
 ESTIMATORS: dict[EstimatorName, Estimator] = {
-    "map": Estimator("map", (0.05, 4.0), (-4.0, 4.0), (0.01, 0.5), (-np.inf, np.inf), priors=True, from_shares=True),
+    "map": Estimator(
+        "map",
+        (0.05, 4.0),
+        (-4.0, 4.0),
+        (0.01, 0.5),
+        (-np.inf, np.inf),
+        priors=True,
+        from_shares=True,
+    ),
     # Bounds of Guinet et al., appendix B.1. In their code, d starts at .5.
-    "paper": Estimator("paper", (0.1, 1.5), (0.01, 1.0), (0.2, 0.4), (-3.0, 3.0), priors=False, from_shares=False),
+    "paper": Estimator(
+        "paper", (0.1, 1.5), (0.01, 1.0), (0.2, 0.4), (-3.0, 3.0), priors=False, from_shares=False
+    ),
 }
-"""`map`: the most probable parameters under the priors, the default. `paper`: the highest likelihood within its
-bounds."""
+"""`map`: the most probable parameters under the priors, the default. `paper`: the highest
+likelihood within its bounds."""
 
 _D_SD, _B_SD, _PART_SD = 0.5, 1.5, 1.0
 _G_A, _G_B = 5.0, 16.0
@@ -77,7 +99,8 @@ PRIORS = {"d": prior_d, "b": prior_b, "g": prior_g}
 
 
 def prior_curvature(d: Array, b: Array, g: Array) -> tuple[Array, Array, Array]:
-    """Return the priors' information about d, b and g: minus the second derivatives of their logarithms.
+    """Return the priors' information about d, b and g: minus the second derivatives of their
+    logarithms.
 
     For d, the derivative is with respect to ln d and divided by d^2, so that it is never negative.
     """
@@ -99,10 +122,11 @@ def _items_of(vector: Array, kinds: int) -> Items:
 
 @dataclass(frozen=True)
 class Objective:
-    """The objective of a joint fit, as a function of one vector: the parts of ability, then b, d and g of every
-    item.
+    """The objective of a joint fit, as a function of one vector: the parts of ability, then b, d
+    and g of every item.
 
-    For a model without discrimination (d = 1) or guessing (g = 0), the vector does not contain these numbers.
+    For a model without discrimination (d = 1) or guessing (g = 0), the vector does not contain
+    these numbers.
 
     Args:
         signs: m examinees x n items; 1 right, -1 wrong, 0 not answered.
@@ -136,7 +160,9 @@ class Objective:
         boxes = {"b": self.estimator.b, "d": self.estimator.d, "g": self.estimator.g}
         counts = [(self.estimator.part, self.design.matrix.shape[1])]
         counts += [(boxes[kind], self.signs.shape[1]) for kind in self.kinds]
-        low, high = (np.concatenate([np.full(count, box[side]) for box, count in counts]) for side in (0, 1))
+        low, high = (
+            np.concatenate([np.full(count, box[side]) for box, count in counts]) for side in (0, 1)
+        )
         return low, high
 
     def split(self, vector: Array) -> tuple[Array, Items]:
@@ -147,14 +173,19 @@ class Objective:
     def join(self, parts: Array, items: Items) -> Array:
         """Return the vector of parts and items, moved into the bounds."""
         return np.asarray(
-            np.clip(np.concatenate([parts, *(getattr(items, kind) for kind in self.kinds)]), *self.bounds)
+            np.clip(
+                np.concatenate([parts, *(getattr(items, kind) for kind in self.kinds)]),
+                *self.bounds,
+            )
         )
 
     def value(self, vector: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient: the log-likelihood plus any log priors, up to a constant.
+        """Return the objective and its gradient: the log-likelihood plus any log priors, up to a
+        constant.
 
-        Let s be the logistic part, p the probability of a right answer, r the answer, u = (r - p) / (p (1 - p)) and
-        v = u (1 - g) s (1 - s). The derivatives of the log-likelihood are:
+        Let s be the logistic part, p the probability of a right answer, r the answer,
+        u = (r - p) / (p (1 - p)) and v = u (1 - g) s (1 - s). The derivatives of the log-likelihood
+        are:
         - by d: the sum over examinees of v (theta - b);
         - by b: minus the sum over examinees of v d;
         - by g: the sum over examinees of u (1 - s);
@@ -195,7 +226,8 @@ class Objective:
 
 
 def log_likelihood(responses: Array, chances: Array) -> float:
-    """Return the sum over answered cells of r ln p + (1 - r) ln(1 - p), with p kept at least `LEAST` from 0 and 1.
+    """Return the sum over answered cells of r ln p + (1 - r) ln(1 - p), with p kept at least
+    `LEAST` from 0 and 1.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
@@ -215,7 +247,8 @@ MOST_STEPS = 2_000
 
 # A parameter this near to a bound counts as at the bound.
 _AT_BOUND = 1e-6
-# The search ends at this relative change of the value; scipy counts it in units of the machine's precision.
+# The search ends at this relative change of the value; scipy counts it in units of the machine's
+# precision.
 _PRECISION = 1e-9
 
 
@@ -223,16 +256,18 @@ _PRECISION = 1e-9
 class Fit:
     """Abilities and items that were fitted together.
 
-    The answers do not determine the unit of ability. `map` uses the unit in which the geometric mean of d is 1. The
-    unit of `paper` results from its bounds and its start.
+    The answers do not determine the unit of ability. `map` uses the unit in which the geometric
+    mean of d is 1. The unit of `paper` results from its bounds and its start.
 
     Args:
-        parts: one number per column of the design, as fitted; unique up to constants that move between factors.
+        parts: one number per column of the design, as fitted; unique up to constants that move
+            between factors.
         theta: abilities of the m examinees.
         log_likelihood: log-likelihood of the answers, without priors.
         objective: the maximised value, including any priors, up to a constant.
         parameters: number of free parameters: those of the items, plus the rank of the design.
-        at_bound: by "d", "b", "g" and "part", whether each parameter is at a bound of the estimator.
+        at_bound: by "d", "b", "g" and "part", whether each parameter is at a bound of the
+            estimator.
         converged: whether the search converged.
     """
 
@@ -282,15 +317,16 @@ def fit_responses(
 ) -> Fit:
     """Fit abilities and items jointly: the best of several searches by L-BFGS-B.
 
-    Source: Guinet et al., ICML 2024, section 3.4 and appendix B.1; priors by Baker and Kim, Item Response Theory,
-    2004, chapter 7.
+    Source: Guinet et al., ICML 2024, section 3.4 and appendix B.1; priors by Baker and Kim, Item
+    Response Theory, 2004, chapter 7.
 
     Args:
         responses: m examinees x n items; 1 right, 0 wrong, NaN not answered, which does not count.
         design: design of the m examinees.
         model: the model, which determines the parameters of an item.
         estimator: `map`, or `paper` for the paper's bounds without priors.
-        starts: number of searches. The first begins at the estimator's start, the other searches add noise to it.
+        starts: number of searches. The first begins at the estimator's start, the other searches
+            add noise to it.
         seed: seed of the noise.
         begin: a fit with the same items and parts, as the only start; None for the usual starts.
 
@@ -303,11 +339,15 @@ def fit_responses(
         beginnings = [objective.join(begin.parts, begin.items)]
     else:
         beginnings = _starting_points(objective, table, starts, seed)
-    found = max((maximise_from(objective, beginning) for beginning in beginnings), key=lambda one: one[1])
+    found = max(
+        (maximise_from(objective, beginning) for beginning in beginnings), key=lambda one: one[1]
+    )
     return _make_fit(objective, table, estimator, *found)
 
 
-def maximise_from(objective: Objective, beginning: Array, precision: float = _PRECISION) -> tuple[Array, float, bool]:
+def maximise_from(
+    objective: Objective, beginning: Array, precision: float = _PRECISION
+) -> tuple[Array, float, bool]:
     """Search once from one starting point.
 
     Returns:
@@ -359,8 +399,9 @@ def maximise_value(
 def in_unit(objective: Objective, vector: Array) -> tuple[Array, Items]:
     """Return the parts and items of a vector, in the unit of the estimator: see `Fit`.
 
-    If only the priors determined the unit, it would depend on the number and the spread of the items. In simulated
-    exams, abilities were then 12 % too far apart, and intervals missed the true values.
+    If only the priors determined the unit, it would depend on the number and the spread of the
+    items. In simulated exams, abilities were then 12 % too far apart, and intervals missed the true
+    values.
     """
     parts, items = objective.split(vector)
     if not objective.estimator.priors:
@@ -382,7 +423,9 @@ def _starting_points(objective: Objective, responses: Array, starts: int, seed: 
     noisy = [
         objective.join(
             parts + rng.normal(0, 0.5, len(parts)),
-            Items(items.d * np.exp(rng.normal(0, 0.3, n)), items.b + rng.normal(0, 0.5, n), items.g),
+            Items(
+                items.d * np.exp(rng.normal(0, 0.3, n)), items.b + rng.normal(0, 0.5, n), items.g
+            ),
         )
         for _ in range(starts - 1)
     ]
@@ -397,7 +440,12 @@ def _share_logit(responses: Array, axis: int) -> Array:
 
 
 def _make_fit(
-    objective: Objective, responses: Array, estimator: EstimatorName, vector: Array, value: float, converged: bool
+    objective: Objective,
+    responses: Array,
+    estimator: EstimatorName,
+    vector: Array,
+    value: float,
+    converged: bool,
 ) -> Fit:
     parts, items = in_unit(objective, vector)
     theta = objective.design.matrix @ parts
@@ -405,7 +453,9 @@ def _make_fit(
     low, high = objective.bounds
     held = (vector - low < _AT_BOUND) | (high - vector < _AT_BOUND)
     at_part, *at_items = np.split(held, len(parts) + len(items) * np.arange(len(objective.kinds)))
-    at_bound = {"d": none, "g": none, "part": at_part} | dict(zip(objective.kinds, at_items, strict=True))
+    at_bound = {"d": none, "g": none, "part": at_part} | dict(
+        zip(objective.kinds, at_items, strict=True)
+    )
     return Fit(
         objective.model,
         estimator,
@@ -436,7 +486,8 @@ class MarginalFit:
     """Items fitted to many examinees, whose abilities are standard normal.
 
     Args:
-        log_likelihood: marginal log-likelihood of the answers (abilities integrated out), without priors.
+        log_likelihood: marginal log-likelihood of the answers (abilities integrated out), without
+            priors.
         theta: posterior means of the m abilities.
         theta_error: posterior standard deviations of the m abilities.
         parameters: number of free parameters of the items.
@@ -457,7 +508,8 @@ class GradedItems:
 
     Args:
         d: n discriminations.
-        b: n x K difficulties: the ability at which level k or more has probability 1/2, rising with k.
+        b: n x K difficulties: the ability at which level k or more has probability 1/2, rising with
+            k.
     """
 
     d: Array
@@ -478,12 +530,14 @@ class GradedFit:
 def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     """Fit items by marginal likelihood, with standard normal abilities.
 
-    Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters, Psychometrika 46, 1981. Here the
-    likelihood is computed on 61 points from -6 to 6 and maximised by its gradient.
+    Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters,
+    Psychometrika 46, 1981. Here the likelihood is computed on 61 points from -6 to 6 and maximised
+    by its gradient.
 
     Args:
         responses: m x n; 1 right, 0 wrong, NaN not answered.
-        model: model of the items. 3pl uses the priors of `map`, because the answers do not determine guessing.
+        model: model of the items. 3pl uses the priors of `map`, because the answers do not
+            determine guessing.
 
     Raises:
         InputError: the responses contain no answer.
@@ -525,7 +579,9 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     share = (right.T @ counts + 0.5) / ((right + wrong).T @ counts + 1)
     begin = {"b": -np.log(share / (1 - share)), "d": np.ones(n), "g": np.full(n, 0.2)}
     boxes = {"b": _B, "d": _D, "g": _G}
-    low, high = (np.concatenate([np.full(n, boxes[kind][side]) for kind in kinds]) for side in (0, 1))
+    low, high = (
+        np.concatenate([np.full(n, boxes[kind][side]) for kind in kinds]) for side in (0, 1)
+    )
     beginning = np.concatenate([begin[kind] for kind in kinds])
     vector, _, converged = maximise_value(
         penalised_likelihood, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION
@@ -536,11 +592,13 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
 
 
 def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
-    """Fit the graded response model: an item has one discrimination, and a difficulty for each level from 1.
+    """Fit the graded response model: an item has one discrimination, and a difficulty for each
+    level from 1.
 
-    P(rating >= k) = 1 / (1 + exp(-d (theta - b_k))). Source: Samejima, Estimation of Latent Ability Using a Response
-    Pattern of Graded Scores, Psychometrika Monograph 17, 1969. Abilities are standard normal and integrated out. d
-    and b have the priors of `map`, which also determine the difficulty of levels that never occur.
+    P(rating >= k) = 1 / (1 + exp(-d (theta - b_k))). Source: Samejima, Estimation of Latent Ability
+    Using a Response Pattern of Graded Scores, Psychometrika Monograph 17, 1969. Abilities are
+    standard normal and integrated out. d and b have the priors of `map`, which also determine the
+    difficulty of levels that never occur.
 
     Args:
         responses: m x n; whole numbers from 0 to `levels`, NaN if missing.
@@ -558,7 +616,9 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
 
     def log_likelihoods(items: GradedItems) -> Array:
         chances = np.maximum(graded_chances(_NODES, items), LEAST)
-        return np.asarray(np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(given)]))
+        return np.asarray(
+            np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(given)])
+        )
 
     def penalised_likelihood(vector: Array) -> tuple[float, Array]:
         items = split_vector(vector)
@@ -567,8 +627,8 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
         expected = np.stack([weights.T @ table for table in given], axis=2)
         u = expected / chances
-        # Derivative by the chance of level k or more, for k = 1 to K. That chance raises level k and lowers level k -
-        # 1.
+        # Derivative by the chance of level k or more, for k = 1 to K. That chance raises level k
+        # and lowers level k - 1.
         by_above = (u[..., 1:] - u[..., :-1]) * (above * (1 - above))[..., 1:-1]
         away = _NODES[:, None, None] - items.b
         by_d = (by_above * away).sum(axis=(0, 2))
@@ -581,8 +641,12 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         by_steps = np.cumsum(by_b[:, ::-1], axis=1)[:, ::-1]
         return total, np.concatenate([by_d, *by_steps.T])
 
-    low = np.concatenate([np.full(n, _D[0]), np.full(n, _B[0]), np.full(n * (levels - 1), _LEAST_STEP)])
-    high = np.concatenate([np.full(n, _D[1]), np.full(n, _B[1]), np.full(n * (levels - 1), _MOST_STEP)])
+    low = np.concatenate(
+        [np.full(n, _D[0]), np.full(n, _B[0]), np.full(n * (levels - 1), _LEAST_STEP)]
+    )
+    high = np.concatenate(
+        [np.full(n, _D[1]), np.full(n, _B[1]), np.full(n * (levels - 1), _MOST_STEP)]
+    )
     beginning = np.concatenate([np.ones(n), *_first_steps(given, counts)])
     vector, _, converged = maximise_value(
         penalised_likelihood, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION
@@ -599,8 +663,8 @@ def graded_chances(theta: Array, items: GradedItems) -> Array:
 
 
 def graded_information(theta: Array, items: GradedItems) -> Array:
-    """Return the information of graded items: the sum over levels of (dP/dtheta)^2 / P, m x n. Source: Samejima,
-    1969."""
+    """Return the information of graded items: the sum over levels of (dP/dtheta)^2 / P, m x n.
+    Source: Samejima, 1969."""
     above = _chances_above(np.asarray(theta, float), items)
     slopes = items.d[:, None] * above * (1 - above)
     chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
@@ -608,22 +672,30 @@ def graded_information(theta: Array, items: GradedItems) -> Array:
 
 
 def _chances_above(theta: Array, items: GradedItems) -> Array:
-    """Return the probability of level k or more, for k = 0 (always 1) to K + 1 (always 0): m x n x (K + 2)."""
+    """Return the probability of level k or more, for k = 0 (always 1) to K + 1 (always 0): m x n x
+    (K + 2).
+    """
     inner = sigmoid(items.d[:, None] * (theta[:, None, None] - items.b))
     ends = np.ones((*inner.shape[:2], 1))
     return np.concatenate([ends, inner, 0 * ends], axis=2)
 
 
 def _first_steps(given: list[Array], counts: Array) -> list[Array]:
-    """Return initial difficulties: the first from the share above level 0, then steps from one level to the next."""
+    """Return initial difficulties: the first from the share above level 0, then steps from one
+    level to the next.
+    """
     answered = np.add.reduce(given).T @ counts
-    reached = [(np.add.reduce(given[k:]).T @ counts + 0.5) / (answered + 1) for k in range(1, len(given))]
+    reached = [
+        (np.add.reduce(given[k:]).T @ counts + 0.5) / (answered + 1) for k in range(1, len(given))
+    ]
     b = [-np.log(share / (1 - share)) for share in reached]
     return [b[0], *(np.maximum(after - before, 0.1) for before, after in pairwise(b))]
 
 
 def _response_patterns(table: Array) -> tuple[Array, Array, Indices]:
-    """Return the patterns (distinct rows), how often each occurs, and the index of each row's pattern."""
+    """Return the patterns (distinct rows), how often each occurs, and the index of each row's
+    pattern.
+    """
     rows, place, counts = np.unique(
         np.where(np.isnan(table), -1, table), axis=0, return_inverse=True, return_counts=True
     )
@@ -631,7 +703,9 @@ def _response_patterns(table: Array) -> tuple[Array, Array, Indices]:
 
 
 def _integrate_ability(logs: Array, counts: Array) -> tuple[float, Array]:
-    """Return the marginal log-likelihood, and the expected number of examinees by pattern and point of ability."""
+    """Return the marginal log-likelihood, and the expected number of examinees by pattern and point
+    of ability.
+    """
     joint = logs + _LOG_WEIGHTS
     top = joint.max(axis=1, keepdims=True)
     weights = np.exp(joint - top)
@@ -641,7 +715,9 @@ def _integrate_ability(logs: Array, counts: Array) -> tuple[float, Array]:
 
 
 def _posterior_abilities(logs: Array, counts: Array) -> tuple[float, Array, Array]:
-    """Return the marginal log-likelihood, and the posterior mean and standard deviation of ability by pattern."""
+    """Return the marginal log-likelihood, and the posterior mean and standard deviation of ability
+    by pattern.
+    """
     _, weights = _integrate_ability(logs, np.ones(len(logs)))
     mean = weights @ _NODES
     error: Array = np.sqrt(np.maximum(weights @ _NODES**2 - mean**2, 0.0))

@@ -1,4 +1,6 @@
-"""The models of item response: the design of examinees, and right answers and information of items by ability."""
+"""The models of item response: the design of examinees, and right answers and information of items
+by ability.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indice
 
 Model = Literal["3pl", "2pl", "1pl"]
 MODELS: tuple[Model, ...] = ("3pl", "2pl", "1pl")
-"""3pl: discrimination, difficulty and guessing; 2pl: without guessing; 1pl: difficulty alone (discrimination 1)."""
+"""3pl: discrimination, difficulty and guessing; 2pl: without guessing; 1pl: difficulty alone
+(discrimination 1).
+"""
 
 GRID: Array = np.linspace(-3.0, 3.0, 61)
 """The abilities at which curves are drawn."""
@@ -69,10 +73,11 @@ def answer_probability(theta: Array, items: Items) -> Array:
 
 
 def answer_information(theta: Array, items: Items) -> Array:
-    """Return the Fisher information of an answer about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
+    """Return the Fisher information of an answer about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) /
+    p.
 
-    Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p, with s the logistic
-    part. This is equal, and precise even if p is nearly 1.
+    Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p,
+    with s the logistic part. This is equal, and precise even if p is nearly 1.
 
     Args:
         theta: m abilities.
@@ -83,7 +88,8 @@ def answer_information(theta: Array, items: Items) -> Array:
     z = items.d * (np.asarray(theta, float)[:, None] - items.b)
     s, fails = sigmoid(z), sigmoid(-z)
     p = items.g + (1 - items.g) * s
-    # Far below an item's difficulty, without guessing, p and s vanish together; the ratio s / p is then 1.
+    # Far below an item's difficulty, without guessing, p and s vanish together; the ratio s / p is
+    # then 1.
     share = np.divide(s, p, out=np.ones_like(s), where=p > 0)
     return items.d**2 * (1 - items.g) * s * fails * share
 
@@ -91,8 +97,8 @@ def answer_information(theta: Array, items: Items) -> Array:
 def most_informative_ability(items: Items) -> Array:
     """Return the ability at which an item is most informative: b + ln((1 + sqrt(1 + 8 g)) / 2) / d.
 
-    Source: Lord, Applications of Item Response Theory, 1980, equation 10-4. (The paper's text says b, which is right
-    only without guessing.)
+    Source: Lord, Applications of Item Response Theory, 1980, equation 10-4. (The paper's text says
+    b, which is right only without guessing.)
 
     Returns:
         n abilities.
@@ -101,7 +107,9 @@ def most_informative_ability(items: Items) -> Array:
 
 
 FEWEST_IN_CATEGORY = 5
-"""Minimum number of items of a category with a curve. The curve of a smaller category would show single items."""
+"""Minimum number of items of a category with a curve. The curve of a smaller category would show
+single items.
+"""
 
 
 @dataclass(frozen=True)
@@ -132,16 +140,24 @@ def information_by_category(
 
     Args:
         items: n items.
-        categories: the categories of each of the n items; an item can have any number of categories.
+        categories: the categories of each of the n items; an item can have any number of
+            categories.
         fewest: minimum number of items of a category with a curve.
 
     Returns:
-        (curves, largest category first; number of items of each category without a curve, by category).
+        (curves, largest category first; number of items of each category without a curve, by
+            category).
     """
-    members = group_pairs((name, i) for i, names in enumerate(categories) for name in dict.fromkeys(names))
+    members = group_pairs(
+        (name, i) for i, names in enumerate(categories) for name in dict.fromkeys(names)
+    )
     by_size = sorted(members.items(), key=lambda member: (-len(member[1]), member[0]))
     told = answer_information(GRID, items)
-    curves = [Curve(name, len(of), told[:, np.array(of)].mean(axis=1)) for name, of in by_size if len(of) >= fewest]
+    curves = [
+        Curve(name, len(of), told[:, np.array(of)].mean(axis=1))
+        for name, of in by_size
+        if len(of) >= fewest
+    ]
     return curves, {name: len(of) for name, of in by_size if len(of) < fewest}
 
 
@@ -170,7 +186,8 @@ class Design:
 
     Args:
         factors: the factors, in the order of the columns. Each level of a factor has a part.
-        matrix: m examinees x all levels of all factors; 1 for the level of each factor that the examinee has, else 0.
+        matrix: m examinees x all levels of all factors; 1 for the level of each factor that the
+            examinee has, else 0.
     """
 
     factors: tuple[Factor, ...]
@@ -197,15 +214,18 @@ class Design:
         return Design(self.factors, self.matrix[students])
 
     def centred(self, parts: Array) -> tuple[Array, Array]:
-        """Return centred parts, whose mean is 0 in each factor, and the common level, the sum of the removed means.
+        """Return centred parts, whose mean is 0 in each factor, and the common level, the sum of
+        the removed means.
 
-        The fit determines parts only up to constants that move between factors. Centred parts are unique.
+        The fit determines parts only up to constants that move between factors. Centred parts are
+        unique.
 
         Args:
             parts: parts in the last dimension, after any other dimensions.
 
         Returns:
-            (centred parts in the shape of `parts`, common level in the shape of the other dimensions).
+            (centred parts in the shape of `parts`, common level in the shape of the other
+                dimensions).
         """
         out = np.array(parts, float)
         level: Array = np.zeros(out.shape[:-1])
@@ -228,8 +248,8 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
         factors: by name of the factor, its level for each of the m examinees, in the same order.
 
     Raises:
-        InputError: the factors are missing, their lengths differ, a factor has only one level, or the components
-            cannot be separated; the message names them.
+        InputError: the factors are missing, their lengths differ, a factor has only one level, or
+            the components cannot be separated; the message names them.
     """
     counts = {len(levels) for levels in factors.values()}
     if len(counts) != 1:
@@ -243,15 +263,19 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
         if len(factor.levels) < 2:
             raise InputError(
                 "factor-with-one-level",
-                f"Factor '{factor.name}' has too few levels for an effect: {', '.join(factor.levels) or 'none'}.",
+                f"Factor '{factor.name}' has too few levels for an effect:"
+                f" {', '.join(factor.levels) or 'none'}.",
                 "Remove this factor.",
             )
     blocks = [
-        np.array([[level == one for one in factor.levels] for level in factors[factor.name]], float) for factor in named
+        np.array([[level == one for one in factor.levels] for level in factors[factor.name]], float)
+        for factor in named
     ]
     design = Design(tuple(named), np.concatenate(blocks, axis=1))
     if mixed := inseparable_levels(design):
-        shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (" and more" if len(mixed) > 6 else "")
+        shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (
+            " and more" if len(mixed) > 6 else ""
+        )
         raise InputError(
             "factors-not-separable",
             f"The effects of these components cannot be separated: {shown}.",
@@ -263,8 +287,9 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
 def inseparable_levels(design: Design) -> list[tuple[str, str]]:
     """Return the levels whose difference from the first level of their factor cannot be estimated.
 
-    A difference can be estimated if it is a linear combination of rows of the design. Confounded levels are returned
-    together: if only one model used a retrieval, the retrieval and the model are returned.
+    A difference can be estimated if it is a linear combination of rows of the design. Confounded
+    levels are returned together: if only one model used a retrieval, the retrieval and the model
+    are returned.
 
     Returns:
         (factor, level), in the order of the columns.

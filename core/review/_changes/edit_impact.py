@@ -1,4 +1,6 @@
-"""Changes between two states of the bank: labels that flip, with causes, systems that move, and missing grades."""
+"""Changes between two states of the bank: labels that flip, with causes, systems that move, and
+missing grades.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...bank import asked_questions, asking_queries, list_questions as bank_questions, query_as_question
+from ...bank import (
+    asked_questions,
+    asking_queries,
+    list_questions as bank_questions,
+    query_as_question,
+)
 from ...grouping import group_pairs
 from ...labels import (
     MISSING,
@@ -54,7 +61,8 @@ class LabelChange:
         query_id: id of an edited query, or of its topic.
         before, after: the labels; None for no label.
         questions: ids of the changed questions that are responsible, see `responsible_questions`.
-        unknown: number of questions behind the label after the edit without a grade for this passage.
+        unknown: number of questions behind the label after the edit without a grade for this
+            passage.
     """
 
     query_id: str
@@ -76,9 +84,10 @@ class Changes:
         edited: ids of the questions with a change that can affect a score.
         labels: labels that differ, by query in the order of the pool.
         systems: every system, in the order of the leaderboard after the edits.
-        known, to_grade: numbers of pairs of texts that the edited queries and their topics need after the edits: with a
-            grade, and without a grade.
-        undecided: number of passages of the pool whose label may still change when these pairs are graded.
+        known, to_grade: numbers of pairs of texts that the edited queries and their topics need
+            after the edits: with a grade, and without a grade.
+        undecided: number of passages of the pool whose label may still change when these pairs are
+            graded.
     """
 
     before: Leaderboard
@@ -93,14 +102,23 @@ class Changes:
     undecided: int = 0
 
     def awaits_grades(self, change: LabelChange) -> bool:
-        """Whether the change of a label is provisional, because grades of a new wording are missing."""
+        """Whether the change of a label is provisional, because grades of a new wording are
+        missing.
+        """
         return change.unknown > 0 and change.query_id in self.pending
 
     @property
     def known_part(self) -> Changes:
-        """The changes that are certain: without labels that await grades and without effects of pending queries."""
+        """The changes that are certain: without labels that await grades and without effects of
+        pending queries.
+        """
         labels = [change for change in self.labels if not self.awaits_grades(change)]
-        return replace(self, after=self.settled, labels=labels, systems=list_system_changes(self.before, self.settled))
+        return replace(
+            self,
+            after=self.settled,
+            labels=labels,
+            systems=list_system_changes(self.before, self.settled),
+        )
 
 
 @dataclass(frozen=True)
@@ -108,9 +126,10 @@ class Directions:
     """How labels differ, and whether this brings them closer to judgments.
 
     Args:
-        up, down: numbers of labels that are higher or lower now; a new label is higher, and a lost one lower.
-        towards, away: numbers of judged passages whose label comes closer to the judgment, or moves away from it, on
-            scales from 0 to 1; a label that appears or disappears is neither.
+        up, down: numbers of labels that are higher or lower now; a new label is higher, and a lost
+            one lower.
+        towards, away: numbers of judged passages whose label comes closer to the judgment, or moves
+            away from it, on scales from 0 to 1; a label that appears or disappears is neither.
     """
 
     up: int
@@ -120,7 +139,10 @@ class Directions:
 
 
 def count_directions(
-    label_changes: Sequence[LabelChange], judged: Mapping[str, Mapping[str, int]], highest: int, highest_judgment: int
+    label_changes: Sequence[LabelChange],
+    judged: Mapping[str, Mapping[str, int]],
+    highest: int,
+    highest_judgment: int,
 ) -> Directions:
     """Count the directions of changed labels.
 
@@ -138,7 +160,10 @@ def count_directions(
         judgment = judged.get(change.query_id, {}).get(change.passage_id)
         if judgment is None or change.before is None or change.after is None:
             continue
-        was, now = (abs(label / highest - judgment / highest_judgment) for label in (change.before, change.after))
+        was, now = (
+            abs(label / highest - judgment / highest_judgment)
+            for label in (change.before, change.after)
+        )
         towards += now < was
         away += now > was
     return Directions(up, len(label_changes) - up, towards, away)
@@ -147,8 +172,8 @@ def count_directions(
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
     """Return the effects of edited questions for some queries.
 
-    Only data of the edited queries and their topics is read and computed. All other data comes from the cached
-    leaderboard before the edits.
+    Only data of the edited queries and their topics is read and computed. All other data comes from
+    the cached leaderboard before the edits.
 
     Args:
         measure: the measure that orders the systems.
@@ -170,7 +195,9 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
         after=after,
         settled=_board_after(project, before, settled) if pending else after,
         pending=pending,
-        edited=tuple(dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)),
+        edited=tuple(
+            dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)
+        ),
         labels=[change for delta in deltas for change in _label_changes(delta)],
         systems=list_system_changes(before, after),
         known=known,
@@ -196,17 +223,25 @@ def explain_change(
         project,
         base,
         query_id,
-        *_asked_states(project, base, query_id, {}, group_pairs((question.query_id, question) for question in after)),
+        *_asked_states(
+            project,
+            base,
+            query_id,
+            {},
+            group_pairs((question.query_id, question) for question in after),
+        ),
     )
     row = delta.ratings.passage_ids.index(passage_id)
     was, now = (
-        ratings_of_passage(base, delta.ratings, list(asked.values()), row) for asked in (delta.before, delta.after)
+        ratings_of_passage(base, delta.ratings, list(asked.values()), row)
+        for asked in (delta.before, delta.after)
     )
     return rating_rows(project, delta.before, delta.after, was, now)
 
 
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
-    """Return the queries whose questions differ between two bank versions, with their questions in the later version.
+    """Return the queries whose questions differ between two bank versions, with their questions in
+    the later version.
 
     Raises:
         InputError: a version is unknown.
@@ -215,7 +250,9 @@ def version_edits(project: Project, before: int, after: int) -> dict[str, list[Q
         group_pairs((question.query_id, question) for question in bank_questions(project, version))
         for version in (before, after)
     )
-    return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
+    return {
+        query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)
+    }
 
 
 @dataclass(frozen=True)
@@ -245,8 +282,12 @@ class _Delta:
     def labels_if(self, rating: int) -> Ratings:
         """Return the labels after the edit as if every missing rating had this value."""
         active = gradable_questions(list(self.after.values()), self.base.grader)
-        ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
-        return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
+        ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(
+            self.ratings_after.dtype
+        )
+        return labels_of(
+            ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule
+        )
 
     @cached_property
     def pending(self) -> int:
@@ -264,13 +305,23 @@ class _Delta:
     @cached_property
     def unknown(self) -> Indices:
         """Number of ungraded questions of positive weight after the edit, by passage."""
-        active = [q for q in gradable_questions(list(self.after.values()), self.base.grader) if q.weight > 0]
+        active = [
+            q
+            for q in gradable_questions(list(self.after.values()), self.base.grader)
+            if q.weight > 0
+        ]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
 
 
-def _edited_ids(before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec) -> list[str]:
+def _edited_ids(
+    before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec
+) -> list[str]:
     ids = {**before, **after}
-    return [key for key in ids if scoring_part(before.get(key), spec) != scoring_part(after.get(key), spec)]
+    return [
+        key
+        for key in ids
+        if scoring_part(before.get(key), spec) != scoring_part(after.get(key), spec)
+    ]
 
 
 _Asked = tuple[dict[str, Question], dict[str, Question]]
@@ -278,7 +329,11 @@ _Asked = tuple[dict[str, Question], dict[str, Question]]
 
 
 def _asked_states(
-    project: Project, base: Basis, query_id: str, saved: Mapping[str, Sequence[Question]], edits: Edits
+    project: Project,
+    base: Basis,
+    query_id: str,
+    saved: Mapping[str, Sequence[Question]],
+    edits: Edits,
 ) -> _Asked:
     """Return the questions that a query asks, before and after.
 
@@ -295,7 +350,9 @@ def _asked_states(
 
 
 def _find_deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
-    """Return the queries whose scores an edit can change: edited queries, and topics that ask their questions."""
+    """Return the queries whose scores an edit can change: edited queries, and topics that ask their
+    questions.
+    """
     saved = {query_id: bank_questions(project, base.version, query_id) for query_id in edits}
     states: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
@@ -305,7 +362,9 @@ def _find_deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
             if key not in saved:
                 saved[key] = bank_questions(project, base.version, key)
             group[key] = _asked_states(project, base, key, saved, edits)
-        moved = {key: asked for key, asked in group.items() if _edited_ids(*asked, base.grader.spec)}
+        moved = {
+            key: asked for key, asked in group.items() if _edited_ids(*asked, base.grader.spec)
+        }
         if moved:
             # A query may leave the mean because it is now answered topic by topic.
             states |= {query_id: group[query_id], **moved}
@@ -313,24 +372,36 @@ def _find_deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
 
 
 def _make_delta(
-    project: Project, base: Basis, query_id: str, before: dict[str, Question], after: dict[str, Question]
+    project: Project,
+    base: Basis,
+    query_id: str,
+    before: dict[str, Question],
+    after: dict[str, Question],
 ) -> _Delta:
     ratings = ratings_beside(project, base, query_id, list(before.values()), list(after.values()))
     return _Delta(base, before, after, ratings)
 
 
 def _count_pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
-    """Return the numbers of pairs of texts that some queries need after the edit: with a grade, and without a grade."""
+    """Return the numbers of pairs of texts that some queries need after the edit: with a grade, and
+    without a grade.
+    """
     number: dict[str, int] = {}
     keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
     for delta in deltas:
         spec = delta.base.grader.spec
         # A question without known words cannot be asked.
-        active = [q for q in gradable_questions(list(delta.after.values()), delta.base.grader) if spec.asked_text(q)]
+        active = [
+            q
+            for q in gradable_questions(list(delta.after.values()), delta.base.grader)
+            if spec.asked_text(q)
+        ]
         rows = np.flatnonzero(delta.ratings.pooled & (delta.ratings.text_keys != MISSING))
         words = [number.setdefault(graded_wording(q, spec), len(number)) for q in active]
         # One number per pair of texts, which several passages, questions and queries may share.
-        keys.append(((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel())
+        keys.append(
+            ((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel()
+        )
         known.append((delta.ratings.of(active)[rows] != MISSING).ravel())
     pairs, first = np.unique(np.concatenate(keys), return_index=True)
     graded = int(np.concatenate(known)[first].sum())
@@ -343,7 +414,8 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
     if not len(rows):
         return []
     responsible_rows = responsible_passages(
-        delta.edited, [(delta.labels, delta.before, delta.after), (delta.labels, delta.after, delta.before)]
+        delta.edited,
+        [(delta.labels, delta.before, delta.after), (delta.labels, delta.after, delta.before)],
     )
     return [
         LabelChange(
@@ -359,16 +431,25 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
 
 
 def _count_undecided(delta: _Delta) -> int:
-    can_be_graded = (delta.unknown > 0) & delta.ratings.pooled & (delta.ratings.text_keys != MISSING)
+    can_be_graded = (
+        (delta.unknown > 0) & delta.ratings.pooled & (delta.ratings.text_keys != MISSING)
+    )
     now = delta.labels_after
-    moves = (delta.labels_if(0) != now) | (delta.labels_if(delta.base.grader.spec.max_rating) != now)
+    moves = (delta.labels_if(0) != now) | (
+        delta.labels_if(delta.base.grader.spec.max_rating) != now
+    )
     return int((can_be_graded & moves).sum())
 
 
 def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]) -> Leaderboard:
     changed = {
         delta.ratings.query_id: query_scores(
-            project, delta.base, before.measure, delta.ratings, list(delta.after.values()), delta.ratings_after
+            project,
+            delta.base,
+            before.measure,
+            delta.ratings,
+            list(delta.after.values()),
+            delta.ratings_after,
         )
         for delta in deltas
     }
@@ -376,9 +457,15 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
     measure = parse_measure(before.measure, before.policy.cutoff)
     for delta in deltas:
         passages = delta.ratings.passage_ids
-        seen = delta.ratings.pooled & seen_by(project, measure, [delta.ratings.query_id] * len(passages), passages)
+        seen = delta.ratings.pooled & seen_by(
+            project, measure, [delta.ratings.query_id] * len(passages), passages
+        )
         for state, sign in ((delta.before, -1), (delta.after, 1)):
-            active = [q for q in gradable_questions(list(state.values()), delta.base.grader) if q.weight > 0]
+            active = [
+                q
+                for q in gradable_questions(list(state.values()), delta.base.grader)
+                if q.weight > 0
+            ]
             ratings = delta.ratings.of(active)[seen]
             needed += sign * ratings.size
             usable += sign * int((ratings != MISSING).sum())

@@ -51,20 +51,28 @@ class SystemChange:
     rank_after: int | None
 
 
-def rescore_board(board: Leaderboard, new_scores: Mapping[str, Mapping[str, float] | None]) -> Leaderboard:
+def rescore_board(
+    board: Leaderboard, new_scores: Mapping[str, Mapping[str, float] | None]
+) -> Leaderboard:
     """Return the leaderboard with new scores for some queries.
 
     Args:
-        new_scores: by query id, the score of every run that answered the query. None removes the query from the mean,
-            because it has nothing to score.
+        new_scores: by query id, the score of every run that answered the query. None removes the
+            query from the mean, because it has nothing to score.
     """
     kept = [query for query in board.query_ids if new_scores.get(query, {}) is not None]
-    query_ids = kept + [query for query, by_run in new_scores.items() if by_run is not None and query not in kept]
-    per_query = {run: _replace_scores(scores, run, new_scores) for run, scores in board.per_query.items()}
+    query_ids = kept + [
+        query for query, by_run in new_scores.items() if by_run is not None and query not in kept
+    ]
+    per_query = {
+        run: _replace_scores(scores, run, new_scores) for run, scores in board.per_query.items()
+    }
     # Systems with unchanged scores keep their means exactly, if the queries are the same.
     same = query_ids == board.query_ids
     stays = {
-        system.run: system for system in board.systems if same and per_query[system.run] == board.per_query[system.run]
+        system.run: system
+        for system in board.systems
+        if same and per_query[system.run] == board.per_query[system.run]
     }
     systems = order_systems(per_query, query_ids, board.policy, stays)
     return replace(board, systems=systems, per_query=per_query, query_ids=query_ids)
@@ -82,9 +90,16 @@ def _replace_scores(
     return after
 
 
-def list_system_changes(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
-    """Return every system of two leaderboards, in the order of the later one. None counts as an empty leaderboard."""
-    old, new = ({system.run: system for system in board.systems} if board else {} for board in (before, after))
+def list_system_changes(
+    before: Leaderboard | None, after: Leaderboard | None
+) -> list[SystemChange]:
+    """Return every system of two leaderboards, in the order of the later one. None counts as an
+    empty leaderboard.
+    """
+    old, new = (
+        {system.run: system for system in board.systems} if board else {}
+        for board in (before, after)
+    )
     return [
         SystemChange(
             run,
@@ -119,7 +134,9 @@ def shift_against(
     """
     if against is None or before is None or after is None:
         return None
-    return correlation_shift(before, after, official_board(project, against, measure, after.policy), queries=queries)
+    return correlation_shift(
+        before, after, official_board(project, against, measure, after.policy), queries=queries
+    )
 
 
 Asked = Mapping[str, Question]
@@ -149,10 +166,12 @@ def rating_rows(
     was: Mapping[str, int | None],
     now: Mapping[str, int | None],
 ) -> list[RatingRow]:
-    """Return the ratings behind a label in two states, question by question, for questions that count in either state.
+    """Return the ratings behind a label in two states, question by question, for questions that
+    count in either state.
 
     Args:
-        was, now: ratings in the two states by id of a question that counts; None for a missing rating.
+        was, now: ratings in the two states by id of a question that counts; None for a missing
+            rating.
     """
     asked = {**before, **after}
     keys = [key for key in asked if key in was or key in now]
@@ -166,7 +185,7 @@ def rating_rows(
 def ratings_of_passage(
     base: Basis, known: QueryRatings, questions: Sequence[Question], row: int
 ) -> dict[str, int | None]:
-    """Return the ratings of a passage by id of a question that counts; None for a missing rating."""
+    """Return a passage's ratings by id of a question that counts; None for a missing rating."""
     asked = gradable_questions(questions, base.grader)
     values = known.of(asked)[row]
     return {
@@ -176,25 +195,30 @@ def ratings_of_passage(
 
 
 def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
-    """Return the parts of a question that can change a score; None for a missing or inactive question."""
+    """Return the parts of a question that can change a score; None for a missing or inactive
+    question.
+    """
     if question is None or not question.active:
         return None
     return (graded_wording(question, spec), question.kind, question.weight)
 
 
 def responsible_passages(
-    keys: Sequence[str], sides: Sequence[tuple[Callable[[Sequence[Question]], Ratings], Asked, Asked]]
+    keys: Sequence[str],
+    sides: Sequence[tuple[Callable[[Sequence[Question]], Ratings], Asked, Asked]],
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, by question, the passages whose changed label it is responsible for.
 
     Args:
         keys: ids of the questions that differ.
-        sides: for the state before, and for the state after: the function from questions to labels, the state, and the
-            other state.
+        sides: for the state before, and for the state after: the function from questions to labels,
+            the state, and the other state.
 
     Returns:
-        By question id, a flag for each of the p passages. It is True in two cases: the change of only this question
-        moves the label of the state before, or undoing only this change in the state after restores the label.
+        By question id, a flag for each of the p passages. It is True in two cases: the change of
+            only this question
+        moves the label of the state before, or undoing only this change in the state after restores
+            the label.
     """
     flags: dict[str, NDArray[np.bool_]] = {}
     for labels, state, other in sides:
@@ -216,10 +240,11 @@ class Effect:
     """Effects of other ratings for questions and a passage.
 
     Args:
-        label_before, label_after: label of the passage for the question's query, or for its topic if only the topic has
-            the passage in its pool; None for no label.
+        label_before, label_after: label of the passage for the question's query, or for its topic
+            if only the topic has the passage in its pool; None for no label.
         systems: the systems whose rank or score changes, greatest change first.
-        shift: shift of the correlation with the official leaderboard; None without an official leaderboard.
+        shift: shift of the correlation with the official leaderboard; None without an official
+            leaderboard.
     """
 
     label_before: int | None
@@ -240,34 +265,42 @@ def ratings_effect(
 ) -> Effect:
     """Return the joint effects of changed ratings of some questions for a passage.
 
-    Only the queries and topics that ask these questions are read and scored. All other data comes from the policy's
-    leaderboard.
+    Only the queries and topics that ask these questions are read and scored. All other data comes
+    from the policy's leaderboard.
 
     Args:
         measure: the measure that orders the systems.
-        ratings: by question id, the rating before, on the grader's scale, and the rating after, on the scale for people
-            (0 to 5); None for no usable grade.
+        ratings: by question id, the rating before, on the grader's scale, and the rating after, on
+            the scale for people (0 to 5); None for no usable grade.
         against: the official leaderboard, a source of judgments or an imported leaderboard.
 
     Raises:
-        InputError: the leaderboard cannot be made, or a question, the passage, the grader or the version is unknown.
+        InputError: the leaderboard cannot be made, or a question, the passage, the grader or the
+            version is unknown.
     """
     board = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
     was = {key: before for key, (before, _) in ratings.items()}
-    given = {key: None if after is None else base.grader.spec.on_scale(after) for key, (_, after) in ratings.items()}
+    given = {
+        key: None if after is None else base.grader.spec.on_scale(after)
+        for key, (_, after) in ratings.items()
+    }
     states = [_scored_again(project, base, board, passage_id, state) for state in (was, given)]
     (label_before, before), (label_after, after) = states
     shift = shift_against(project, before, after, against, measure)
     return Effect(label_before, label_after, before, after, _moved_systems(before, after), shift)
 
 
-def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:
-    """Return every override that is not withdrawn, newest first, with its passage's label without it and with it.
+def override_labels(
+    project: Project, policy: Policy
+) -> list[tuple[Override, int | None, int | None]]:
+    """Return every override that is not withdrawn, newest first, with its passage's label without
+    it and with it.
 
-    The label is for the question's query, or for its topic if only the topic has the passage in its pool. All other
-    overrides apply to both labels. An override has no effect if it is stale at the policy's bank version, or if the
-    policy ignores overrides. It also has no effect if a later override has the same question text and passage text.
+    The label is for the question's query, or for its topic if only the topic has the passage in its
+    pool. All other overrides apply to both labels. An override has no effect if it is stale at the
+    policy's bank version, or if the policy ignores overrides. It also has no effect if a later
+    override has the same question text and passage text.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -279,7 +312,8 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
     behind = _behind_labels(project, base)
     texts = dict(
         project.rows(
-            f"SELECT override_key, [question_text_key, passage_text_key] FROM {visible_rows(project, 'overrides')}"
+            "SELECT override_key, [question_text_key, passage_text_key]"
+            f" FROM {visible_rows(project, 'overrides')}"
             " ANTI JOIN held_overrides USING (override_key)"
         )
         if base.overridden
@@ -287,16 +321,24 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
     )
     # Oldest first, so that the newest is last and counts.
     given = group_pairs(
-        (tuple(texts[override.key]), override) for override in reversed(listed) if override.key in texts
+        (tuple(texts[override.key]), override)
+        for override in reversed(listed)
+        if override.key in texts
     )
 
     def label_without(pairs: Sequence[_Pair], out: Override | None) -> int | None:
         ratings = []
         for weight, rating, text_keys in pairs:
-            people = [one for one in given.get(text_keys, []) if one is not out] if text_keys else []
-            ratings.append((weight, base.grader.spec.on_scale(people[-1].rating) if people else rating))
+            people = (
+                [one for one in given.get(text_keys, []) if one is not out] if text_keys else []
+            )
+            ratings.append(
+                (weight, base.grader.spec.on_scale(people[-1].rating) if people else rating)
+            )
         part = [(w if policy.weighted else 1.0, r) for w, r in ratings if w > 0]
-        row = np.array([[MISSING if r is None else r for _, r in part]], np.int8).reshape(1, len(part))
+        row = np.array([[MISSING if r is None else r for _, r in part]], np.int8).reshape(
+            1, len(part)
+        )
         value = int(labels_of(row, np.array([w for w, _ in part], float), policy.rule)[0])
         return None if value == MISSING else value
 
@@ -311,7 +353,9 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
 
 
 _Pair = tuple[float, int | None, tuple[int, int] | None]
-"""Weight of a question, the grader's rating, and the keys of the two texts that an override needs to count."""
+"""Weight of a question, the grader's rating, and the keys of the two texts that an override needs
+to count.
+"""
 
 
 def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
@@ -319,29 +363,38 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
     pairs_by_key: dict[int, list[_Pair]] = {}
     for key, weight, rating, question_text, passage_text in project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
-        f" versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
+        " versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
         f"  FROM {visible_rows(project, 'overrides')}"
         " o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
         f"  JOIN places() t ON t.query_key = q.query_key AND {asks_condition('t', 'r')}"
-        "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
-        "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
-        # A grader that reads more than the question has its own text for it. If the question has no such text, its
-        # overrides do not count.
-        " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
+        "  JOIN pool USING (passage_key)"
+        " WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
+        "  row_number() OVER (PARTITION BY override_key"
+        " ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
+        # A grader that reads more than the question has its own text for it. If the question has no
+        # such text, its overrides do not count.
+        " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key),"
+        " places.text_key"
         " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"
         f" LEFT JOIN {graded_sql(base)} g"
         " ON g.question_text_key = b.text_key AND g.passage_text_key = places.text_key"
         " ORDER BY override_key, b.question_key",
         base.parameters,
     ):
-        texts = None if question_text is None or passage_text is None else (question_text, passage_text)
+        texts = (
+            None if question_text is None or passage_text is None else (question_text, passage_text)
+        )
         pairs_by_key.setdefault(key, []).append((weight, rating, texts))
     return pairs_by_key
 
 
 def _scored_again(
-    project: Project, base: Basis, board: Leaderboard, passage_id: str, ratings: Mapping[str, int | None]
+    project: Project,
+    base: Basis,
+    board: Leaderboard,
+    passage_id: str,
+    ratings: Mapping[str, int | None],
 ) -> tuple[int | None, Leaderboard]:
     """Return the label of a passage and the leaderboard, with given ratings for some questions."""
     given: dict[str, int] = {}
@@ -367,7 +420,9 @@ def _scored_again(
                 cells[np.ix_(same_text, np.array([one == text for one in words], bool))] = rating
             if query_id in places and known.pooled[row]:
                 labels[query_id] = int(
-                    labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[row]
+                    labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[
+                        row
+                    ]
                 )
         new_scores[query_id] = query_scores(project, base, board.measure, known, asked, cells)
     value = next((labels[query_id] for query_id in places if query_id in labels), MISSING)
@@ -376,11 +431,13 @@ def _scored_again(
 
 
 def _question_and_queries(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
-    """Return the text of a question, and the ids of the queries that ask it: its own query, then its topic."""
+    """Return the text of a question, and the ids of the queries that ask it: its own query, then
+    its topic.
+    """
     rows = project.rows(
         "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
-        " JOIN question_texts t USING (text_key) JOIN questions USING (question_key) JOIN queries q USING (query_key)"
-        " WHERE question_id = $question",
+        " JOIN question_texts t USING (text_key) JOIN questions USING (question_key)"
+        " JOIN queries q USING (query_key) WHERE question_id = $question",
         {"version": base.version, "question": question_id},
     )
     if not rows:
@@ -392,9 +449,10 @@ def _question_and_queries(project: Project, base: Basis, question_id: str) -> tu
 def _asking_queries(project: Project, base: Basis, question_id: str) -> list[str]:
     """Return the ids of the queries that ask a question with the same wording."""
     places = project.rows(
-        "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id FROM bank"
-        " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE bank.text_key ="
-        " (SELECT text_key FROM bank JOIN questions USING (question_key) WHERE question_id = $question)",
+        "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id"
+        " FROM bank JOIN questions USING (question_key) JOIN queries USING (query_key)"
+        " WHERE bank.text_key = (SELECT text_key FROM bank JOIN questions USING (question_key)"
+        " WHERE question_id = $question)",
         {"version": base.version, "question": question_id},
     )
     return asking_queries(project, ((query_id, subtopic_id) for query_id, subtopic_id in places))
@@ -408,5 +466,9 @@ def _moved_systems(before: Leaderboard, after: Leaderboard) -> list[SystemChange
         and (change.score_before, change.rank_before) != (change.score_after, change.rank_after)
     ]
     return sorted(
-        moved, key=lambda s: (s.rank_before == s.rank_after, -abs((s.score_after or 0.0) - (s.score_before or 0.0)))
+        moved,
+        key=lambda s: (
+            s.rank_before == s.rank_after,
+            -abs((s.score_after or 0.0) - (s.score_before or 0.0)),
+        ),
     )

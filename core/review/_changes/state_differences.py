@@ -1,7 +1,9 @@
-"""Differences between any two states: labels, with causes of their change, leaderboards, and correlations.
+"""Differences between any two states: labels, with causes of their change, leaderboards, and
+correlations.
 
-A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both states are computed from the
-current data. `edit_impact` previews an edit of the bank; this module compares saved states.
+A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both states
+are computed from the current data. `edit_impact` previews an edit of the bank; this module compares
+saved states.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ class QuestionChange:
     """A question that differs between two bank versions in a part that can change a score.
 
     Args:
-        kinds: kinds of change: reworded, added, retired, restored, reweighted, answer key, kind, subtopic.
+        kinds: kinds of change: reworded, added, retired, restored, reweighted, answer key, kind,
+            subtopic.
         before, after: None if it did not exist.
     """
 
@@ -80,13 +83,20 @@ Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Qu
 
 
 def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionChange]:
-    """Return the questions that differ between the bank versions of two states, if either grader asks them.
+    """Return the questions that differ between the bank versions of two states, if either grader
+    asks them.
 
     Args:
         of: the questions that queries ask in the two states.
     """
-    old, new = ({key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of)
-    changed = {key for query_id in {**of[1], **of[0]} for key in changed_questions(before, after, of, query_id)}
+    old, new = (
+        {key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of
+    )
+    changed = {
+        key
+        for query_id in {**of[1], **of[0]}
+        for key in changed_questions(before, after, of, query_id)
+    }
     return [
         QuestionChange(
             key,
@@ -100,17 +110,23 @@ def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionCha
     ]
 
 
-def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> dict[str, tuple[str, ...]]:
-    """Return the kinds of change of a query's questions, by id, for questions with a change that can affect a score.
+def changed_questions(
+    before: Basis, after: Basis, of: Banks, query_id: str
+) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of change of a query's questions, by id, for questions with a change that
+    can affect a score.
 
-    A question that moved to another subtopic counts as added to one topic and as retired from the other.
+    A question that moved to another subtopic counts as added to one topic and as retired from the
+    other.
     """
     old, new = (by_query.get(query_id, {}) for by_query in of)
     specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
     return {
         key: _change_kinds(old.get(key), new.get(key))
         for key in {**new, **old}
-        if any(scoring_part(old.get(key), spec) != scoring_part(new.get(key), spec) for spec in specs)
+        if any(
+            scoring_part(old.get(key), spec) != scoring_part(new.get(key), spec) for spec in specs
+        )
     }
 
 
@@ -140,7 +156,9 @@ def read_banks(project: Project, before: Basis, after: Basis) -> Banks:
         old, new = (
             {
                 query_id: {question.question_id: question for question in asked}
-                for query_id, asked in questions_by_query(project, bank_questions(project, base.version)).items()
+                for query_id, asked in questions_by_query(
+                    project, bank_questions(project, base.version)
+                ).items()
             }
             for base in (before, after)
         )
@@ -152,11 +170,12 @@ def read_banks(project: Project, before: Basis, after: Basis) -> Banks:
 def responsible_questions(
     project: Project, before: Basis, after: Basis, of: Banks, query_id: str, keys: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return, by passage id, the changed questions of a query or topic that are responsible for the changed label.
+    """Return, by passage id, the changed questions of a query or topic that are responsible for the
+    changed label.
 
-    A question is responsible if its change alone moves the label of the state before. It is also responsible if undoing
-    only its change in the state after restores the label. If no question is responsible alone, all changed questions
-    are returned.
+    A question is responsible if its change alone moves the label of the state before. It is also
+    responsible if undoing only its change in the state after restores the label. If no question is
+    responsible alone, all changed questions are returned.
 
     Args:
         keys: ids of the questions that differ, as `changed_questions` returns them.
@@ -171,7 +190,9 @@ def responsible_questions(
             known[view] = load_ratings(project, base, query_id, texts)
         # A direct grader is asked only about the query, so changes of the bank do not affect it.
         asks = base.grader.spec.method != "direct"
-        sides.append((partial(labels_under, base, known[view]), state if asks else {}, other if asks else {}))
+        sides.append(
+            (partial(labels_under, base, known[view]), state if asks else {}, other if asks else {})
+        )
     flags = responsible_passages(keys, sides)
     passage_ids = known[view].passage_ids
     return {
@@ -180,8 +201,12 @@ def responsible_questions(
     }
 
 
-def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return, by (query id, passage id), the ids of questions with an override that counts in any of the states."""
+def overridden_questions(
+    project: Project, bases: Sequence[Basis]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return, by (query id, passage id), the ids of questions with an override that counts in any
+    of the states.
+    """
     ids_by_pair = nest_triples(
         ((query_id, passage_id), question_id, None)
         for base in bases
@@ -198,13 +223,18 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
     return {pair: tuple(keys) for pair, keys in ids_by_pair.items()}
 
 
-def why_label(project: Project, before: Policy, after: Policy, query_id: str, passage_id: str) -> list[RatingRow]:
+def why_label(
+    project: Project, before: Policy, after: Policy, query_id: str, passage_id: str
+) -> list[RatingRow]:
     """Return the ratings behind a passage's label in two states, question by question.
 
     Raises:
         InputError: a grader, a version, the query or the passage is unknown.
     """
-    states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
+    states = [
+        _ratings_of_passage(project, basis(project, policy), query_id, passage_id)
+        for policy in (before, after)
+    ]
     (old, was), (new, now) = states
     return rating_rows(project, old, new, was, now)
 
@@ -212,9 +242,13 @@ def why_label(project: Project, before: Policy, after: Policy, query_id: str, pa
 def _ratings_of_passage(
     project: Project, base: Basis, query_id: str, passage_id: str
 ) -> tuple[dict[str, Question], dict[str, int | None]]:
-    """Return the questions of a query, and the ratings of those that count for a passage; None for a missing rating."""
+    """Return the questions of a query, and the ratings of those that count for a passage; None for
+    a missing rating.
+    """
     if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
-        raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Choose a query from the list.")
+        raise InputError(
+            "unknown-query", f"Unknown query '{query_id}'.", "Choose a query from the list."
+        )
     if base.grader.spec.method == "direct":
         questions = [query_as_question(project, query_id)]
     else:
@@ -243,7 +277,8 @@ WORDS = {
     "skipped": "skipped queries",
     "min_judgment": "judgment threshold",
 }
-"""Names of the parts of a policy for people. Labels depend on `LABEL_PARTS`, leaderboards on all."""
+"""Names of the parts of a policy for people. Labels depend on `LABEL_PARTS`, leaderboards on all.
+"""
 
 LABEL_PARTS = ("bank_version", "grader", "label", "weighted", "overrides", "rating")
 
@@ -251,7 +286,8 @@ CAUSES = (
     *("reworded", "added", "retired", "restored", "reweighted", "answer key", "kind"),
     *("override", "grader", "rating rule", "label rule", "weights"),
 )
-"""Possible causes of a flip: changes of a question, overrides, and different parts of the policy."""
+"""Possible causes of a flip: changes of a question, overrides, and different parts of the policy.
+"""
 
 _CAUSE_OF_PART = {
     "grader": "grader",
@@ -268,8 +304,9 @@ class LabelFlip:
 
     Args:
         before, after: the labels; None for no label.
-        causes: some of `CAUSES`. The change of a cause alone moves the label of the state before, or its undoing alone
-            restores the label in the state after. If no cause does so alone, all differences are causes.
+        causes: some of `CAUSES`. The change of a cause alone moves the label of the state before,
+            or its undoing alone restores the label in the state after. If no cause does so alone,
+            all differences are causes.
         questions: ids of the changed or overridden questions that are responsible.
         open_pairs: number of pairs behind the later label without a usable grade.
     """
@@ -292,12 +329,17 @@ class StateChanges:
         differing: the differing parts of the policies, as named in `WORDS`.
         compared: number of pooled (query, passage) with compared labels.
         flips: the labels that differ, in the order of the pool.
-        relevance: number of passages that are relevant in only one state, each by its own min rating.
-        partial: numbers of labels before, and after, without some of their ratings; such labels may still change.
-        questions: questions with a change that can affect a score, each with the number of flips that it caused.
-        board_before, board_after: the leaderboards; None for a leaderboard that cannot be made, see `no_board`.
+        relevance: number of passages that are relevant in only one state, each by its own min
+            rating.
+        partial: numbers of labels before, and after, without some of their ratings; such labels may
+            still change.
+        questions: questions with a change that can affect a score, each with the number of flips
+            that it caused.
+        board_before, board_after: the leaderboards; None for a leaderboard that cannot be made, see
+            `no_board`.
         systems: every system, in the order of the later leaderboard.
-        shift: shift in correlation with the official leaderboard; None without an official leaderboard.
+        shift: shift in correlation with the official leaderboard; None without an official
+            leaderboard.
     """
 
     before: Policy
@@ -344,8 +386,10 @@ def state_changes(
 
     Args:
         measure: the measure that orders the systems.
-        against: the official leaderboard, a source of judgments or an imported leaderboard; None for no comparison.
-        queries: the queries for the comparison with the official leaderboard; see `labels.align_boards`.
+        against: the official leaderboard, a source of judgments or an imported leaderboard; None
+            for no comparison.
+        queries: the queries for the comparison with the official leaderboard; see
+            `labels.align_boards`.
 
     Raises:
         InputError: a grader, a version, the measure or the official leaderboard is unknown.
@@ -353,7 +397,9 @@ def state_changes(
     for policy in (before, after):
         check_version(project, policy.bank_version)
     old, new = (_resolve_policy(project, policy) for policy in (before, after))
-    differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
+    differing = tuple(
+        word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part)
+    )
     bases = (basis(project, old), basis(project, new))
     of = read_banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
     flips = _find_flips(project, old, new, of)
@@ -420,12 +466,20 @@ def _find_flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[L
         if "bank_version" in parts and responsible_rows["bank_version"][row]:
             if query_id not in of_query:
                 kinds[query_id] = changed_questions(*bases, of, query_id)
-                of_query[query_id] = responsible_questions(project, *bases, of, query_id, list(kinds[query_id]))
+                of_query[query_id] = responsible_questions(
+                    project, *bases, of, query_id, list(kinds[query_id])
+                )
             questions = of_query[query_id][passage_id]
             causes += [kind for key in questions for kind in kinds[query_id][key]]
-        causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and responsible_rows[part][row]]
+        causes += [
+            cause
+            for part, cause in _CAUSE_OF_PART.items()
+            if part in parts and responsible_rows[part][row]
+        ]
         if "override" in causes:
-            questions += tuple(key for key in rated.get((query_id, passage_id), ()) if key not in questions)
+            questions += tuple(
+                key for key in rated.get((query_id, passage_id), ()) if key not in questions
+            )
         flips.append(
             LabelFlip(
                 query_id,
@@ -440,8 +494,12 @@ def _find_flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[L
     return flips
 
 
-def _responsible_parts(project: Project, old: Policy, new: Policy, parts: Sequence[str]) -> Mapping[str, Flags]:
-    """Return, by differing part of the policy, whether it alone moves or restores the label of each row of the pool."""
+def _responsible_parts(
+    project: Project, old: Policy, new: Policy, parts: Sequence[str]
+) -> Mapping[str, Flags]:
+    """Return, by differing part of the policy, whether it alone moves or restores the label of each
+    row of the pool.
+    """
     before, after = _pool_labels(project, old), _pool_labels(project, new)
     if len(parts) == 1:
         return {parts[0]: np.ones(len(before), bool)}
@@ -449,29 +507,46 @@ def _responsible_parts(project: Project, old: Policy, new: Policy, parts: Sequen
     for part in parts:
         # A rating rule fits only some graders, so it changes with the grader.
         fields = ("grader", "rating") if part == "grader" else (part,)
-        moved_labels = _pool_labels(project, replace(old, **{field: getattr(new, field) for field in fields}))
-        back = _pool_labels(project, replace(new, **{field: getattr(old, field) for field in fields}))
+        moved_labels = _pool_labels(
+            project, replace(old, **{field: getattr(new, field) for field in fields})
+        )
+        back = _pool_labels(
+            project, replace(new, **{field: getattr(old, field) for field in fields})
+        )
         alone_by_part[part] = (moved_labels != before) | (back != after)
     together = ~np.logical_or.reduce(list(alone_by_part.values()))
     return {part: alone | together for part, alone in alone_by_part.items()}
 
 
-def _board_or_reason(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
+def _board_or_reason(
+    project: Project, measure: str, policy: Policy
+) -> tuple[Leaderboard | None, str]:
     # An invalid measure is refused in every state.
     parse_measure(measure, policy.cutoff)
     try:
         return leaderboard(project, measure, policy=policy, with_ungraded=True), ""
     except InputError as error:
-        # One state may have nothing to score, such as the bank before its first version; its labels can still be
-        # compared.
+        # One state may have nothing to score, such as the bank before its first version; its labels
+        # can still be compared.
         return None, f"Bank version {policy.bank_version} has no leaderboard. {error}"
 
 
 def flips_csv(project: Project, compared: StateChanges) -> str:
-    """Return the labels that differ as CSV, one per line; cells that could be formulas are neutralised."""
+    """Return the labels that differ as CSV, one per line; cells that could be formulas are
+    neutralised.
+    """
     texts = {query.query_id: query.text for query in query_overviews(project)}
     return csv_text(
-        ("query_id", "query", "passage_id", "label_before", "label_after", "causes", "questions", "open_pairs"),
+        (
+            "query_id",
+            "query",
+            "passage_id",
+            "label_before",
+            "label_after",
+            "causes",
+            "questions",
+            "open_pairs",
+        ),
         (
             (
                 *(flip.query_id, texts[flip.query_id], flip.passage_id, flip.before, flip.after),

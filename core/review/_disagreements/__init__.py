@@ -1,1 +1,3 @@
-"""Disagreements of two sides: coefficients of agreement, the queue of cases, what to check next, and resolutions."""
+"""Disagreements of two sides: coefficients of agreement, the queue of cases, what to check next,
+and resolutions.
+"""

@@ -1,4 +1,6 @@
-"""Priorities for checking: the disagreements whose resolution could change the leaderboard or kappa most."""
+"""Priorities for checking: the disagreements whose resolution could change the leaderboard or kappa
+most.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ class Check:
         shift: sum over all systems of the absolute change of their mean score.
         moved: number of systems whose score changes.
         swaps: number of pairs of systems whose order changes.
-        kappa: the change of Cohen's kappa of the merged table; None if kappa is undefined before or after.
+        kappa: the change of Cohen's kappa of the merged table; None if kappa is undefined before or
+            after.
     """
 
     row: int
@@ -79,26 +82,32 @@ class CheckNext:
 def check_next(
     project: Project, left: Side, right: Side, measure: str, by: By = "board", tried: int = TRIED
 ) -> CheckNext:
-    """Return, for each disagreement, the effects on the leaderboard and on kappa if one side adopts the other's value.
+    """Return, for each disagreement, the effects on the leaderboard and on kappa if one side adopts
+    the other's value.
 
-    Labels adopt judgments; of two sides of the same kind, the left side adopts. The new value is the nearest value that
-    agrees with the other side (`match_scales`), or else the value at the same share of its scale.
+    Labels adopt judgments; of two sides of the same kind, the left side adopts. The new value is
+    the nearest value that agrees with the other side (`match_scales`), or else the value at the
+    same share of its scale.
 
-    Each change is tried alone: the adopting side's leaderboard is scored again with one replaced value, which affects
-    one query. Let d(s) be the change of the score of system s on this query, divided by the number of queries in the
-    mean. The shift is the sum of |d(s)|. Two systems swap if the difference of their means changes its sign. The change
-    of kappa is computed from the merged table (`Agreement.merged`) and needs no scores.
+    Each change is tried alone: the adopting side's leaderboard is scored again with one replaced
+    value, which affects one query. Let d(s) be the change of the score of system s on this query,
+    divided by the number of queries in the mean. The shift is the sum of |d(s)|. Two systems swap
+    if the difference of their means changes its sign. The change of kappa is computed from the
+    merged table (`Agreement.merged`) and needs no scores.
 
-    Only `tried` disagreements are scored. For `board`, these have the greatest value of (change as a share of the
-    scale) * (sum over runs of 1 / log2(1 + rank)). For `kappa`, these have the greatest change of kappa.
+    Only `tried` disagreements are scored. For `board`, these have the greatest value of (change as
+    a share of the scale) * (sum over runs of 1 / log2(1 + rank)). For `kappa`, these have the
+    greatest change of kappa.
 
     Args:
         measure: any measure that is computed from relevance values.
-        by: the order. `board`: by swaps, then by shift. `kappa`: by the change of kappa, then as `board`.
+        by: the order. `board`: by swaps, then by shift. `kappa`: by the change of kappa, then as
+            `board`.
 
     Raises:
-        InputError: a side is a person, whose ratings are about questions; the measure is not computed from relevance
-            values; or as for `review.side_agreement` and `leaderboard.leaderboard`.
+        InputError: a side is a person, whose ratings are about questions; the measure is not
+            computed from relevance values; or as for `review.side_agreement` and
+            `leaderboard.leaderboard`.
     """
     if isinstance(left, Person) or isinstance(right, Person):
         raise InputError(
@@ -115,7 +124,9 @@ def check_next(
         )
     name = wanted.name
     matched = match_sides(project, left, right)
-    side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
+    side: Literal["left", "right"] = (
+        "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
+    )
     giving = left if side == "left" else right
 
     def compute() -> list[Check]:
@@ -154,16 +165,29 @@ class _Grid:
 
     @classmethod
     def of(cls, matched: Matched, side: Literal["left", "right"]) -> _Grid:
-        giving, other = (matched.left, matched.right) if side == "left" else (matched.right, matched.left)
+        giving, other = (
+            (matched.left, matched.right) if side == "left" else (matched.right, matched.left)
+        )
         says_same = match_scales(giving.scale, other.scale)
-        target = {(v, o): _target_value(v, o, giving, other, says_same) for v in giving.scale for o in other.scale}
-        own, others = (matched.pairs[column] for column in ((side, "right") if side == "left" else (side, "left")))
+        target = {
+            (v, o): _target_value(v, o, giving, other, says_same)
+            for v in giving.scale
+            for o in other.scale
+        }
+        own, others = (
+            matched.pairs[column]
+            for column in ((side, "right") if side == "left" else (side, "left"))
+        )
         table = cross_table(own, others, giving.scale, other.scale)
         return cls(side, giving, target, _kappa_changes(table, giving, other, target))
 
 
 def _target_value(
-    value: int, other_value: int, giving: Rater, other: Rater, says_same: Mapping[int, Sequence[int]]
+    value: int,
+    other_value: int,
+    giving: Rater,
+    other: Rater,
+    says_same: Mapping[int, Sequence[int]],
 ) -> int:
     fitting = [own for own in giving.scale if other_value in says_same[own]]
     if not fitting:
@@ -175,7 +199,10 @@ def _target_value(
 def _kappa_changes(
     table: CrossTable, giving: Rater, other: Rater, target: Mapping[tuple[int, int], int]
 ) -> dict[tuple[int, int], float | None]:
-    groups = split_at_threshold(giving.scale, giving.threshold), split_at_threshold(other.scale, other.threshold)
+    groups = (
+        split_at_threshold(giving.scale, giving.threshold),
+        split_at_threshold(other.scale, other.threshold),
+    )
     before = cohen_kappa(merge_values(table, *groups)).value
     changes: dict[tuple[int, int], float | None] = {}
     for row, own in enumerate(table.rows):
@@ -185,11 +212,15 @@ def _kappa_changes(
                 counts[row, column] -= 1
                 counts[table.rows.index(target[own, column_value]), column] += 1
                 after = cohen_kappa(merge_values(replace(table, counts=counts), *groups)).value
-                changes[own, column_value] = None if before is None or after is None else after - before
+                changes[own, column_value] = (
+                    None if before is None or after is None else after - before
+                )
     return changes
 
 
-def _board_of_side(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
+def _board_of_side(
+    project: Project, side: Side, measure: str, rater: Rater
+) -> tuple[Leaderboard, Qrels]:
     """Return the leaderboard from a side's values, and the values."""
     if isinstance(side, Labels):
         board = leaderboard(project, measure, policy=side.policy, with_ungraded=True)
@@ -202,13 +233,27 @@ def _board_of_side(project: Project, side: Side, measure: str, rater: Rater) -> 
 
 
 def _try_checks(
-    project: Project, matched: Matched, grid: _Grid, board: Leaderboard, qrels: Qrels, by: By, tried: int
+    project: Project,
+    matched: Matched,
+    grid: _Grid,
+    board: Leaderboard,
+    qrels: Qrels,
+    by: By,
+    tried: int,
 ) -> list[Check]:
     pairs = matched.pairs
     rows = np.flatnonzero(disagreeing_pairs(matched))
     other = "right" if grid.side == "left" else "left"
-    cells = list(zip(pairs[grid.side].to_numpy()[rows].tolist(), pairs[other].to_numpy()[rows].tolist(), strict=True))
-    change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max((*grid.giving.scale, 1))
+    cells = list(
+        zip(
+            pairs[grid.side].to_numpy()[rows].tolist(),
+            pairs[other].to_numpy()[rows].tolist(),
+            strict=True,
+        )
+    )
+    change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max(
+        (*grid.giving.scale, 1)
+    )
     weight = _pair_exposure(project, pairs.iloc[rows]) * change
     kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
     first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]
@@ -216,10 +261,18 @@ def _try_checks(
     scorer = _Scorer(project, board, qrels, grid.giving.threshold)
     checks = []
     for query_id, places in by_query.items():
-        changed = [(str(pairs["passage_id"].iat[rows[at]]), grid.target[cells[at]]) for at in places]
-        for at, (shift, moved, swaps) in zip(places, scorer.effects(query_id, changed), strict=True):
+        changed = [
+            (str(pairs["passage_id"].iat[rows[at]]), grid.target[cells[at]]) for at in places
+        ]
+        for at, (shift, moved, swaps) in zip(
+            places, scorer.effects(query_id, changed), strict=True
+        ):
             cell = cells[at]
-            checks.append(Check(int(rows[at]), cell[0], grid.target[cell], shift, moved, swaps, grid.kappa[cell]))
+            checks.append(
+                Check(
+                    int(rows[at]), cell[0], grid.target[cell], shift, moved, swaps, grid.kappa[cell]
+                )
+            )
 
     def sort_key(check: Check) -> tuple[float, ...]:
         on_board = (-check.swaps, -check.shift, check.row)
@@ -230,13 +283,16 @@ def _try_checks(
 
 
 def _pair_exposure(project: Project, pairs: pd.DataFrame) -> Array:
-    """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the passage."""
+    """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the
+    passage.
+    """
 
     import pandas as pd
 
     def compute() -> pd.Series:
         frame = project.table(
-            "SELECT query_id, passage_id, sum(1 / log2(1 + rank)) AS weight FROM rankings JOIN queries USING"
+            "SELECT query_id, passage_id, sum(1 / log2(1 + rank)) AS weight FROM rankings"
+            " JOIN queries USING"
             " (query_key) JOIN passages USING (passage_key) GROUP BY query_id, passage_id"
         ).to_pandas()
         weights: pd.Series = frame.set_index(["query_id", "passage_id"])["weight"]
@@ -255,12 +311,18 @@ class _Scorer:
         self._runs = [system.run for system in board.systems]
         self._means = np.array([system.score for system in board.systems])
         zero = board.policy.skipped == "zero"
-        self._queries = [len(board.query_ids) if zero else system.queries for system in board.systems]
+        self._queries = [
+            len(board.query_ids) if zero else system.queries for system in board.systems
+        ]
         self._rankings = ranking_scores(project)
         self._cutoff = parse_measure(board.measure).cutoff
 
-    def effects(self, query_id: str, changes: Collection[tuple[str, int]]) -> list[tuple[float, int, int]]:
-        """Return (shift, number of moved systems, swaps) for each (passage id, new value), each tried alone."""
+    def effects(
+        self, query_id: str, changes: Collection[tuple[str, int]]
+    ) -> list[tuple[float, int, int]]:
+        """Return (shift, number of moved systems, swaps) for each (passage id, new value), each
+        tried alone.
+        """
         values = self._qrels[query_id]
         # All variants are scored at once, as queries of their own.
         qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}

@@ -43,8 +43,9 @@ class Row:
     """A pair in the queue.
 
     Args:
-        left_from, right_from: the questions that support the label of the side, highest rating first. Empty if the
-            side's value is not a label, or the label is 0 or a mean over all questions.
+        left_from, right_from: the questions that support the label of the side, highest rating
+            first. Empty if the side's value is not a label, or the label is 0 or a mean over all
+            questions.
         check: the possible effects of settling the disagreement; None unless the order needs it.
         settling: the action that settled the case; None for an open case.
     """
@@ -65,7 +66,8 @@ class Queue:
         hidden: number of settled pairs, which the queue does not contain.
         first: position of the page's first row in the queue, from 0.
         rows: the rows of the page.
-        next_up: the disagreements by effect, for the orders `board` and `kappa`; None for other orders.
+        next_up: the disagreements by effect, for the orders `board` and `kappa`; None for other
+            orders.
     """
 
     total: int
@@ -88,22 +90,25 @@ def list_disagreements(
     query_id: str | None = None,
     case: Place | None = None,
 ) -> Queue:
-    """Return a page of the pairs on which two sides disagree, or of the pairs in a cell of their cross table.
+    """Return a page of the pairs on which two sides disagree, or of the pairs in a cell of their
+    cross table.
 
     Args:
-        order: `worst`: by distance of the values. `left`, `right`: by distance, only pairs in which this side is
-            higher. `board`, `kappa`: as in `check_next`, only the disagreements that it tried.
+        order: `worst`: by distance of the values. `left`, `right`: by distance, only pairs in which
+            this side is higher. `board`, `kappa`: as in `check_next`, only the disagreements that
+            it tried.
         cell: the pairs of this cell replace the disagreements, even if the sides agree in it.
         show_settled: whether settled cases are included.
         measure: measure of the leaderboard, for `board` and `kappa`.
         limit: number of rows of a page.
         offset: position of the first row of the page.
         query_id: restricts the pairs to this query; None for all.
-        case: return the page with this case. If it is not in the queue, return the page at `offset`, or else the last
-            page.
+        case: return the page with this case. If it is not in the queue, return the page at
+            `offset`, or else the last page.
 
     Raises:
-        InputError: as for `review.side_agreement`; for `board` and `kappa` also as for `check_next`.
+        InputError: as for `review.side_agreement`; for `board` and `kappa` also as for
+            `check_next`.
     """
     matched = match_sides(project, left, right)
     checks: dict[int, Check] = {}
@@ -130,7 +135,9 @@ def list_disagreements(
         total=len(rows),
         hidden=0 if show_settled else int(done.sum()),
         first=offset,
-        rows=_queue_rows(project, (left, right), matched, rows[offset : offset + limit], checks, cases),
+        rows=_queue_rows(
+            project, (left, right), matched, rows[offset : offset + limit], checks, cases
+        ),
         next_up=next_up,
     )
 
@@ -139,14 +146,17 @@ def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int
     """Count the disagreements of two sides.
 
     Returns:
-        The number of open disagreements by query id, for queries with any; and the number of settled ones.
+        The number of open disagreements by query id, for queries with any; and the number of
+            settled ones.
 
     Raises:
         InputError: as for `review.side_agreement`.
     """
     found = match_sides(project, left, right)
     pairs = found.pairs[disagreeing_pairs(found)]
-    done = _pairs_of_cases(pairs, settled_cases(project, side_name(project, left), side_name(project, right)))
+    done = _pairs_of_cases(
+        pairs, settled_cases(project, side_name(project, left), side_name(project, right))
+    )
     return Counter(pairs["query_id"][~done].tolist()), int(done.sum())
 
 
@@ -196,7 +206,9 @@ def _in_cell(matched: Matched, cell: Cell) -> Flags:
 
 
 def _order_pairs(matched: Matched, order: Order, cell: Cell | None) -> Indices:
-    """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of their scale's top."""
+    """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of
+    their scale's top.
+    """
     chosen = disagreeing_pairs(matched) if cell is None else _in_cell(matched, cell)
     shares = [
         np.maximum(matched.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
@@ -211,7 +223,9 @@ def _order_pairs(matched: Matched, order: Order, cell: Cell | None) -> Indices:
 
 def _place_of(matched: Matched, rows: Indices, case: Place) -> int | None:
     pairs = matched.pairs.iloc[rows]
-    here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
+    here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (
+        pairs["query_id"] == case[0]
+    ).to_numpy(dtype=bool)
     if "question_id" in pairs:
         here &= (pairs["question_id"] == case[2]).to_numpy(dtype=bool)
     places = np.flatnonzero(here)
@@ -221,7 +235,8 @@ def _place_of(matched: Matched, rows: Indices, case: Place) -> int | None:
 def _pairs_of_cases(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
     if not cases:
         return np.zeros(len(pairs), bool)
-    # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
+    # There are far fewer settled cases than disagreements, so only pairs of their passages are
+    # compared one by one.
     likely = np.array(pairs["passage_id"].isin({passage for _, passage, _ in cases}), bool)
     part = pairs[likely]
     questions = part["question_id"].tolist() if "question_id" in part else [None] * len(part)
@@ -235,11 +250,25 @@ def _read_pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
     columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
     columns += [shown[name].tolist() for name in ("left", "right")]
     queries, passages, questions = (
-        dict(project.rows(sql.format(texts=readable_texts(project)), {"ids": list(dict.fromkeys(ids))} | more))
-        for sql, ids, more in zip(_TEXTS, columns[:3], ({}, {}, {"version": latest_version(project)}), strict=True)
+        dict(
+            project.rows(
+                sql.format(texts=readable_texts(project)), {"ids": list(dict.fromkeys(ids))} | more
+            )
+        )
+        for sql, ids, more in zip(
+            _TEXTS, columns[:3], ({}, {}, {"version": latest_version(project)}), strict=True
+        )
     )
     return [
-        Pair(query, queries[query] or query, passage, passages[passage], question, questions.get(question), *values)
+        Pair(
+            query,
+            queries[query] or query,
+            passage,
+            passages[passage],
+            question,
+            questions.get(question),
+            *values,
+        )
         for query, passage, question, *values in zip(*columns, strict=True)
     ]
 
@@ -253,10 +282,17 @@ _TEXTS = (
 )
 
 
-def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
-    """Return the questions that support a label, by (query id, passage id, label). Empty if a side's values are not
-    labels, or are means."""
-    if not isinstance(side, Labels) or side.policy.label == "mean" or not pairs or pairs[0].question_id is not None:
+def _given_by(
+    project: Project, side: Side, pairs: Sequence[Pair]
+) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
+    """Return the questions that support a label, by (query id, passage id, label). Empty if a
+    side's values are not labels, or are means."""
+    if (
+        not isinstance(side, Labels)
+        or side.policy.label == "mean"
+        or not pairs
+        or pairs[0].question_id is not None
+    ):
         return {}
     base = basis(project, side.policy)
     wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
@@ -264,12 +300,16 @@ def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple
     for query, passage, question, text, rating in project.rows(
         "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
         " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
-        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        f" JOIN wanted USING (query_id, passage_id) JOIN questions USING (question_key)"
-        f" JOIN bank_at($version) r USING (question_key)"
-        f" JOIN {readable_texts(project)} t ON t.text_key = r.text_key WHERE rating > 0 AND p.weight > 0"
-        " ORDER BY rating DESC, r.position, question_key",
-        base.parameters | {"queries": [query for query, _ in wanted], "passages": [passage for _, passage in wanted]},
+        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) JOIN wanted USING (query_id, passage_id)"
+        " JOIN questions USING (question_key) JOIN bank_at($version) r USING (question_key)"
+        f" JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
+        " WHERE rating > 0 AND p.weight > 0 ORDER BY rating DESC, r.position, question_key",
+        base.parameters
+        | {
+            "queries": [query for query, _ in wanted],
+            "passages": [passage for _, passage in wanted],
+        },
     ):
         ratings[query, passage].append(Giving(question, text, rating))
     return {
@@ -313,7 +353,8 @@ def override_outcome(
     Args:
         policy: the policy of the label.
         question_ids: the questions that all get the rating.
-        author: the author of the override. If the author is a side, the rating is the new value of this side.
+        author: the author of the override. If the author is a side, the rating is the new value of
+            this side.
 
     Raises:
         InputError: as for `review.side_agreement` and `review.read_passage`.
@@ -324,7 +365,11 @@ def override_outcome(
         if isinstance(side, Person):
             return rating if side.author == author and pair.question_id in question_ids else value
         # A grader's value stays if overrides do not count, or if the other side is a person.
-        if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
+        if (
+            not isinstance(side, Labels)
+            or not side.policy.overrides
+            or pair.question_id is not None
+        ):
             return value
         desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
         return label_with(project, side.policy, desk, dict.fromkeys(question_ids, rating))
@@ -337,7 +382,9 @@ def override_outcome(
         Giving(asked.question.question_id, asked.question.shown, asked.rating)
         for asked in desk.asked
         if after and policy.label != "mean" and asked.counts and asked.question.weight > 0
-        if asked.question.question_id not in question_ids and asked.rating is not None and asked.rating >= after
+        if asked.question.question_id not in question_ids
+        and asked.rating is not None
+        and asked.rating >= after
     ]
     also = tuple(sorted(others, key=lambda asked: -asked.rating))
     agrees = values[0] is not None and values[1] in same.get(values[0], ())

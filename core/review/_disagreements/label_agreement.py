@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels under a policy. If the other side is a person, the grader's own ratings of questions are used."""
+    """The labels under a policy. If the other side is a person, the grader's own ratings of
+    questions are used.
+    """
 
     policy: Policy
 
@@ -85,7 +87,8 @@ def people(project: Project) -> list[str]:
     return [
         author
         for (author,) in project.rows(
-            f"SELECT DISTINCT author FROM {visible_rows(project, 'overrides')} WHERE withdrawn_at IS NULL ORDER BY 1"
+            f"SELECT DISTINCT author FROM {visible_rows(project, 'overrides')}"
+            " WHERE withdrawn_at IS NULL ORDER BY 1"
         )
     ]
 
@@ -118,8 +121,8 @@ class Matched:
     """The values of two sides for the same things.
 
     Args:
-        pairs: a row for each pair that both sides have, in the order of the left side: query_id, passage_id, left,
-            right, and question_id if a side is a person.
+        pairs: a row for each pair that both sides have, in the order of the left side: query_id,
+            passage_id, left, right, and question_id if a side is a person.
         left_only, right_only: by query id, the number of pairs that only this side has.
     """
 
@@ -131,11 +134,17 @@ class Matched:
 
     def of(self, queries: Collection[str] | None) -> pd.DataFrame:
         """Return the pairs of some queries; all for None."""
-        return self.pairs if queries is None else self.pairs[self.pairs["query_id"].isin(list(queries))]
+        return (
+            self.pairs
+            if queries is None
+            else self.pairs[self.pairs["query_id"].isin(list(queries))]
+        )
 
 
 Values: TypeAlias = "tuple[pd.DataFrame, dict[str, int]]"
-"""A side's values (query_id, passage_id, value, and question_id for a person), and their number by query id."""
+"""A side's values (query_id, passage_id, value, and question_id for a person), and their number by
+query id.
+"""
 
 
 @dataclass(frozen=True)
@@ -174,13 +183,19 @@ def match_sides(project: Project, left: Side, right: Side) -> Matched:
     left_side, right_side = resolve_side(left), resolve_side(right)
 
     def compute() -> tuple[pd.DataFrame, list[dict[str, int]]]:
-        (left_values, left_counts), (right_values, right_counts) = left_side.values(), right_side.values()
+        (left_values, left_counts), (right_values, right_counts) = (
+            left_side.values(),
+            right_side.values(),
+        )
         keys = [column for column in left_values if column != "value"]
         pairs = left_values.rename(columns={"value": "left"}).merge(
             right_values.rename(columns={"value": "right"}), on=keys
         )
         both = _count_by_query(pairs)[1]
-        alone = [{q: n - both.get(q, 0) for q, n in counts.items()} for counts in (left_counts, right_counts)]
+        alone = [
+            {q: n - both.get(q, 0) for q, n in counts.items()}
+            for counts in (left_counts, right_counts)
+        ]
         return pairs, alone
 
     pairs, alone = project.cached(("agreement", left_side.key, right_side.key), compute)
@@ -194,7 +209,9 @@ def _count_by_query(frame: pd.DataFrame) -> Values:
 def _label_side(project: Project, base: Basis) -> _Resolved:
     def read_values() -> Values:
         frame = list_labels(project, base).dropna(subset=["label"])
-        return _count_by_query(frame[["query_id", "passage_id"]].assign(value=frame["label"].astype("int64")))
+        return _count_by_query(
+            frame[["query_id", "passage_id"]].assign(value=frame["label"].astype("int64"))
+        )
 
     return _Resolved(_grader_rater(base, "label"), ("labels", base.key), read_values)
 
@@ -207,14 +224,18 @@ def _rating_side(project: Project, base: Basis) -> _Resolved:
         frame = project.table(
             f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
             " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
-            f" SEMI JOIN {visible_rows(project, 'overrides')} USING (question_key, passage_key) WHERE rating IS NOT "
-            "NULL ORDER BY queries.query_key, position, question_key",
+            f" SEMI JOIN {visible_rows(project, 'overrides')} USING (question_key, passage_key)"
+            " WHERE rating IS NOT NULL ORDER BY queries.query_key, position, question_key",
             base.parameters,
         ).to_pandas()
-        counts = project.rows(f"SELECT query_id, count(rating) FROM {rated} GROUP BY 1", base.parameters)
+        counts = project.rows(
+            f"SELECT query_id, count(rating) FROM {rated} GROUP BY 1", base.parameters
+        )
         return frame, dict(counts)
 
-    return _Resolved(_grader_rater(base, "rating"), ("ratings", *base.rated, base.version), read_values)
+    return _Resolved(
+        _grader_rater(base, "rating"), ("ratings", *base.rated, base.version), read_values
+    )
 
 
 def _grader_rater(base: Basis, noun: str) -> Rater:
@@ -233,7 +254,9 @@ def _judgment_side(project: Project, side: Judgments) -> _Resolved:
     judged = f"{visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
     scale = [
         value
-        for (value,) in project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source])
+        for (value,) in project.rows(
+            f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source]
+        )
     ]
     if source.startswith(PREFIX):
         # Values that an assessor has not used yet are on the scale too.
@@ -241,15 +264,22 @@ def _judgment_side(project: Project, side: Judgments) -> _Resolved:
 
     def read_values() -> Values:
         frame = project.table(
-            f"SELECT query_id, passage_id, value::INTEGER AS value FROM {judged} JOIN queries USING (query_key)"
+            f"SELECT query_id, passage_id, value::INTEGER AS value FROM {judged} JOIN queries"
+            " USING (query_key)"
             " JOIN passages USING (passage_key) WHERE name = ? ORDER BY query_key, passage_key",
             [source],
         ).to_pandas()
         return _count_by_query(frame)
 
     if not side.blind:
-        return _Resolved(Rater("judgment", source, tuple(scale), side.threshold), ("judgments", source), read_values)
-    first = blind_judgments(project, source.removeprefix(PREFIX)) if source.startswith(PREFIX) else {}
+        return _Resolved(
+            Rater("judgment", source, tuple(scale), side.threshold),
+            ("judgments", source),
+            read_values,
+        )
+    first = (
+        blind_judgments(project, source.removeprefix(PREFIX)) if source.startswith(PREFIX) else {}
+    )
 
     def blind_values() -> Values:
         # Only pairs that still have a judgment, and that this handle reads.
@@ -269,8 +299,8 @@ def _person_side(project: Project, side: Person, version: int) -> _Resolved:
     def read_values() -> Values:
         # A rating of an older wording does not apply to the current question.
         frame = project.table(
-            "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS value"
-            f" FROM {visible_rows(project, 'overrides')}"
+            "SELECT query_id, passage_id, question_id, arg_max(rating,"
+            f" override_key)::INTEGER AS value FROM {visible_rows(project, 'overrides')}"
             " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
@@ -289,12 +319,15 @@ class Agreement:
     """Agreement of two sides on the pairs that both have.
 
     Args:
-        kappa: Cohen's kappa of the unchanged values. If the scales differ, use `merged` and `per_level`.
+        kappa: Cohen's kappa of the unchanged values. If the scales differ, use `merged` and
+            `per_level`.
         weighted_kappa: Cohen's kappa with quadratic weights.
         per_level: kappa of each value on the left against all other values, by value.
         alpha: Krippendorff's ordinal alpha of the unchanged values.
-        n: number of pairs that both sides have: (query, passage), or (question, passage) if a side is a person.
-        left_only, right_only: numbers of pairs that only one side has. Tables do not include them: missing is not zero.
+        n: number of pairs that both sides have: (query, passage), or (question, passage) if a side
+            is a person.
+        left_only, right_only: numbers of pairs that only one side has. Tables do not include them:
+            missing is not zero.
     """
 
     left: Rater
@@ -310,7 +343,9 @@ class Agreement:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Short names of the sides: the kinds of their values, such as label and judgment; the owners if equal."""
+        """Short names of the sides: the kinds of their values, such as label and judgment; the
+        owners if equal.
+        """
         sides = (self.left, self.right)
         if self.left.noun != self.right.noun:
             return (self.left.noun, self.right.noun)
@@ -318,24 +353,35 @@ class Agreement:
             return (self.left.owner, self.right.owner)
         if self.left.by_itself != self.right.by_itself:
             left_name, right_name = (
-                f"{side.owner} {'without overrides' if side.by_itself else 'with overrides'}" for side in sides
+                f"{side.owner} {'without overrides' if side.by_itself else 'with overrides'}"
+                for side in sides
             )
             return (left_name, right_name)
         return ("left", "right")
 
     @property
     def merged(self) -> Agreement:
-        """The agreement after the values of each side are merged into two groups, divided at its threshold.
+        """The agreement after the values of each side are merged into two groups, divided at its
+        threshold.
 
-        The default is labels 4–5 and 0–3 against judgments above 0 and up to 0 (exam-plus-plus, table 4).
+        The default is labels 4–5 and 0–3 against judgments above 0 and up to 0 (exam-plus-plus,
+        table 4).
         """
-        groups = [split_at_threshold(rater.scale, rater.threshold) for rater in (self.left, self.right)]
+        groups = [
+            split_at_threshold(rater.scale, rater.threshold) for rater in (self.left, self.right)
+        ]
         return _make_agreement(
-            self.left, self.right, merge_values(self.table, *groups), self.left_only, self.right_only
+            self.left,
+            self.right,
+            merge_values(self.table, *groups),
+            self.left_only,
+            self.right_only,
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the agreement as plain values, as `--json` prints it; `undefined` says why a value is None."""
+        """Return the agreement as plain values, as `--json` prints it; `undefined` says why a value
+        is None.
+        """
         table = self.table
         whole = {"kappa": self.kappa, "weighted_kappa": self.weighted_kappa, "alpha": self.alpha}
         levels = dict(zip(table.row_names, self.per_level.values(), strict=True))
@@ -343,19 +389,27 @@ class Agreement:
         return {
             "left": str(self.left),
             "right": str(self.right),
-            "table": {"rows": table.row_names, "columns": table.column_names, "counts": table.counts.tolist()},
+            "table": {
+                "rows": table.row_names,
+                "columns": table.column_names,
+                "counts": table.counts.tolist(),
+            },
             **{name: coefficient.value for name, coefficient in whole.items()},
             "per_level": {name: coefficient.value for name, coefficient in levels.items()},
             "n": self.n,
             "left_only": self.left_only,
             "right_only": self.right_only,
             "undefined": {
-                name: coefficient.undefined for name, coefficient in reasons.items() if coefficient.undefined
+                name: coefficient.undefined
+                for name, coefficient in reasons.items()
+                if coefficient.undefined
             },
         }
 
 
-def side_agreement(project: Project, left: Side, right: Side, queries: Collection[str] | None = None) -> Agreement:
+def side_agreement(
+    project: Project, left: Side, right: Side, queries: Collection[str] | None = None
+) -> Agreement:
     """Cross-tabulate two sides and compute their agreement (exam-plus-plus, table 4).
 
     Args:
@@ -377,12 +431,15 @@ def side_agreement(project: Project, left: Side, right: Side, queries: Collectio
         table = cross_table(pairs["left"], pairs["right"], matched.left.scale, matched.right.scale)
         return _make_agreement(matched.left, matched.right, table, left_only, right_only)
 
-    # The key has the whole sides, because labels depend on parts of a policy that a `Rater` does not show.
+    # The key has the whole sides, because labels depend on parts of a policy that a `Rater` does
+    # not show.
     key = ("agreement of", left, right, None if queries is None else frozenset(queries))
     return project.cached(key, compute)
 
 
-def _make_agreement(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only: int) -> Agreement:
+def _make_agreement(
+    left: Rater, right: Rater, table: CrossTable, left_only: int, right_only: int
+) -> Agreement:
     return Agreement(
         left=left,
         right=right,
@@ -415,7 +472,8 @@ class Pair:
 
 
 def table_csv(agreement: Agreement, merged: bool = False) -> str:
-    """Return the cross table as CSV, with a line for each value on the left, its total and its kappa (`per_level`).
+    """Return the cross table as CSV, with a line for each value on the left, its total and its
+    kappa (`per_level`).
 
     Args:
         merged: whether to use `Agreement.merged`.
@@ -423,7 +481,10 @@ def table_csv(agreement: Agreement, merged: bool = False) -> str:
     agreement = agreement.merged if merged else agreement
     return csv_text(
         [agreement.left.noun, *agreement.table.column_names, "total", "kappa"],
-        [(name, *counts, total, kappa.value) for name, counts, total, kappa in _table_rows(agreement)],
+        [
+            (name, *counts, total, kappa.value)
+            for name, counts, total, kappa in _table_rows(agreement)
+        ],
     )
 
 
@@ -436,8 +497,8 @@ def _table_rows(agreement: Agreement) -> list[tuple[str, list[int], int, Coeffic
 def table_latex(agreement: Agreement, merged: bool = False) -> str:
     """Return the cross table as a LaTeX tabular that needs no package.
 
-    It has a line for each value on the left, with its total and its kappa (`per_level`). Cells that count as agreement
-    are boxed, and the highest count of each column is bold.
+    It has a line for each value on the left, with its total and its kappa (`per_level`). Cells that
+    count as agreement are boxed, and the highest count of each column is bold.
 
     Args:
         merged: whether to use `Agreement.merged`.
@@ -462,13 +523,20 @@ def table_latex(agreement: Agreement, merged: bool = False) -> str:
         ),
         "\\hline",
     ]
-    for (name, counts, total, kappa), boxes in zip(_table_rows(agreement), table.agreeing, strict=True):
+    for (name, counts, total, kappa), boxes in zip(
+        _table_rows(agreement), table.agreeing, strict=True
+    ):
         cells = [
             f"\\textbf{{{count}}}" if count == most > 0 else str(count)
             for count, most in zip(counts, highest, strict=True)
         ]
-        cells = [f"\\fbox{{{cell}}}" if box else cell for cell, box in zip(cells, boxes, strict=True)]
-        lines.append(" & ".join([_escape_latex(name), *cells, str(total), _two_digits(kappa.value)]) + " \\\\")
+        cells = [
+            f"\\fbox{{{cell}}}" if box else cell for cell, box in zip(cells, boxes, strict=True)
+        ]
+        lines.append(
+            " & ".join([_escape_latex(name), *cells, str(total), _two_digits(kappa.value)])
+            + " \\\\"
+        )
     return "\n".join([*lines, "\\hline", "\\end{tabular}", ""])
 
 
@@ -490,7 +558,8 @@ class Confirmation:
     Args:
         held_out: the agreement on the judgments that are held out; None if no judgments are.
         version: the newest bank version when they were held out; 0 if no judgments are.
-        tuned: whether no judgments are held out, and the bank was changed while people could see them.
+        tuned: whether no judgments are held out, and the bank was changed while people could see
+            them.
     """
 
     held_out: Agreement | None
@@ -509,7 +578,8 @@ class Confirmation:
 
 
 def find_confirmation(project: Project, left: Side, right: Side) -> Confirmation | None:
-    """Return how far an agreement confirms the bank; None unless it is between labels and judgments.
+    """Return how far an agreement confirms the bank; None unless it is between labels and
+    judgments.
 
     Raises:
         InputError: as for `side_agreement`.

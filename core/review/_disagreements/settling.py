@@ -26,7 +26,8 @@ Place = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Case:
-    """A disagreement of two sides on a passage, or on a question and a passage if a side is a person.
+    """A disagreement of two sides on a passage, or on a question and a passage if a side is a
+    person.
 
     Args:
         left, right: names of the sides, see `review.side_name`.
@@ -52,13 +53,13 @@ class Settling:
     """An action about a case.
 
     Args:
-        settled: whether this action settles the case now: it is the case's last action, and any override from it is not
-            withdrawn.
+        settled: whether this action settles the case now: it is the case's last action, and any
+            override from it is not withdrawn.
         touched: id of the question with an override, or of the question to reword.
         rating: rating of the override.
         source, value: source and value of the disputed judgment.
-        query_text, question_text: text of the case's query; text of the touched question, or else of the case's
-            question. The id is used if the text is missing.
+        query_text, question_text: text of the case's query; text of the touched question, or else
+            of the case's question. The id is used if the text is missing.
         next_act: the next action in the same case; None for the last action.
         in_force: whether an override of the touched question and the passage is in force.
         others: number of further questions that got the rating from the override.
@@ -98,29 +99,33 @@ class AlreadySettled(InputError):
         self.settling = settling
 
 
-# A case that an override resolved is settled only while the override counts. It may be withdrawn, or its question
-# reworded.
+# A case that an override resolved is settled only while the override counts. It may be withdrawn,
+# or its question reworded.
 _SETTLED = (
     "(next_act IS NULL AND act <> 'reopen' AND (act <> 'override' OR coalesce(rating = ("
     " SELECT o.rating FROM current_overrides o JOIN passages p ON p.text_key = o.passage_text_key"
-    " JOIN question_revisions r ON r.text_key = o.question_text_key"
-    " WHERE p.passage_key = s.passage_key AND r.question_key = s.touched_question_key AND r.version = ("
-    "  SELECT max(version) FROM question_revisions n WHERE n.question_key = s.touched_question_key)), false)))"
+    " JOIN question_revisions r ON r.text_key = o.question_text_key WHERE p.passage_key ="
+    " s.passage_key AND r.question_key = s.touched_question_key AND r.version = ("
+    "  SELECT max(version) FROM question_revisions n"
+    " WHERE n.question_key = s.touched_question_key)), false)))"
 )
 _CASES = (
-    "SELECT s.settling_key, left_side, right_side, query_id, passage_id, q.question_id, left_value, right_value,"
+    "SELECT s.settling_key, left_side, right_side, query_id, passage_id, q.question_id,"
+    " left_value, right_value,"
     " act, reason, author, made_at, {settled}, touched.question_id, rating, source, value,"
-    " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
-    " EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
+    " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id),"
+    " next_act, EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
     "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL),"
     # Other overrides of the same action: one transaction gives all its rows the same time.
     " (SELECT count(*) FROM {overrides} o WHERE act = 'override' AND o.passage_key = s.passage_key"
-    "  AND o.author = s.author AND o.made_at = s.made_at AND o.question_key <> touched_question_key)"
-    " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
+    "  AND o.author = s.author AND o.made_at = s.made_at"
+    " AND o.question_key <> touched_question_key) FROM (SELECT *, lead(act)"
+    " OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
     "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM {settlings}) s"
-    " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
-    " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
-    " LEFT JOIN bank_at($version) r ON r.question_key = coalesce(touched_question_key, s.question_key)"
+    " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+    " LEFT JOIN questions q USING (question_key) LEFT JOIN questions touched"
+    " ON touched.question_key = touched_question_key LEFT JOIN bank_at($version) r"
+    " ON r.question_key = coalesce(touched_question_key, s.question_key)"
     " LEFT JOIN {texts} words ON words.text_key = r.text_key"
 )
 
@@ -131,7 +136,9 @@ def list_settlings(project: Project, limit: int | None = None, offset: int = 0) 
     Args:
         limit: maximum number of actions; None for all.
     """
-    return _read_settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
+    return _read_settlings(
+        project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset}
+    )
 
 
 def count_actions(project: Project) -> int:
@@ -143,7 +150,8 @@ def settled_cases(project: Project, left: str, right: str) -> dict[Place, Settli
     """Return the settled cases between two sides, in either order, by the ids of the case."""
     settlings = _read_settlings(
         project,
-        " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left]) ORDER BY 1 DESC",
+        " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left])"
+        " ORDER BY 1 DESC",
         {"left": left, "right": right},
     )
     return {settling.case.place: settling for settling in settlings}
@@ -158,7 +166,10 @@ def _read_settlings(project: Project, rest: str, parameters: dict[str, Any]) -> 
     if not count_actions(project):
         # The record is usually empty, and planning the full statement takes longer than this check.
         return []
-    seen = {"overrides": visible_rows(project, "overrides"), "settlings": visible_rows(project, "settlings")}
+    seen = {
+        "overrides": visible_rows(project, "overrides"),
+        "settlings": visible_rows(project, "settlings"),
+    }
     rows = project.rows(
         (_CASES + rest).format(**seen, settled=_SETTLED, texts=readable_texts(project)),
         parameters | {"version": latest_version(project)},
@@ -167,10 +178,28 @@ def _read_settlings(project: Project, rest: str, parameters: dict[str, Any]) -> 
 
 
 def record_csv(project: Project) -> str:
-    """Return the whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the whole record as CSV, oldest first; possible formulas in cells are neutralised."""
     header = (
-        *("made_at", "author", "act", "reason", "left", "left_value", "right", "right_value", "query_id", "passage_id"),
-        *("question_id", "touched_question_id", "rating", "disputed_source", "disputed_value", "settled"),
+        *(
+            "made_at",
+            "author",
+            "act",
+            "reason",
+            "left",
+            "left_value",
+            "right",
+            "right_value",
+            "query_id",
+            "passage_id",
+        ),
+        *(
+            "question_id",
+            "touched_question_id",
+            "rating",
+            "disputed_source",
+            "disputed_value",
+            "settled",
+        ),
     )
     rows = (
         (
@@ -199,7 +228,9 @@ def record_csv(project: Project) -> str:
 
 
 def disputes_csv(project: Project) -> str:
-    """Return the disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the disputed judgments, oldest first, as CSV; cells that could be formulas are
+    neutralised.
+    """
     header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
     rows = (
         (one.source, *one.case.place[:2], one.value, one.reason, one.author, _iso_time(one.made_at))
@@ -215,8 +246,8 @@ def _iso_time(when: datetime) -> str:
 def side_name(project: Project, side: Side) -> str:
     """Return the name of a side in cases.
 
-    It does not include thresholds, the label rule and the bank version. So a settled case stays settled under another
-    policy with the same grader.
+    It does not include thresholds, the label rule and the bank version. So a settled case stays
+    settled under another policy with the same grader.
 
     Raises:
         InputError: the grader or source is unknown.
@@ -255,7 +286,8 @@ def settle_by_override(
 ) -> list[int]:
     """Settle a case by overriding the ratings of questions for the passage.
 
-    If the override of the first question is withdrawn, the case is open again. The record names this question.
+    If the override of the first question is withdrawn, the case is open again. The record names
+    this question.
 
     Args:
         question_ids: the questions that all get the rating; at least one.
@@ -265,31 +297,46 @@ def settle_by_override(
         The keys of the overrides, in the order of the questions.
 
     Raises:
-        InputError: `question_ids` is empty, the rating is out of range, the reason is empty, or the query, a question
-            or the passage is unknown.
+        InputError: `question_ids` is empty, the rating is out of range, the reason is empty, or the
+            query, a question or the passage is unknown.
         AlreadySettled: the case is settled already, and `first` is set.
     """
     if not question_ids:
-        raise InputError("no-question-named", "No question is chosen.", "Choose the questions whose rating is wrong.")
+        raise InputError(
+            "no-question-named",
+            "No question is chosen.",
+            "Choose the questions whose rating is wrong.",
+        )
 
     def find_queries() -> set[str]:
         # The questions of a topic belong to its query.
         asked = queries_of_questions(project, question_ids)
-        return {case.query_id} | {query for query in asked if not case.query_id.startswith(f"{query}/")}
+        return {case.query_id} | {
+            query for query in asked if not case.query_id.startswith(f"{query}/")
+        }
 
-    with project.transaction(act="settle disagreements", queries=find_queries, author=author) as cursor:
+    with project.transaction(
+        act="settle disagreements", queries=find_queries, author=author
+    ) as cursor:
         for question_id in question_ids:
             _case_keys(project, case, question_id)
         keys = [
             write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
             for question_id in question_ids
         ]
-        _write_settling(project, cursor, case, "override", reason, author, question_ids[0], rating, first=first)
+        _write_settling(
+            project, cursor, case, "override", reason, author, question_ids[0], rating, first=first
+        )
     return keys
 
 
 def settle_by_edit(
-    project: Project, case: Case, question_id: str | None, reason: str, author: str, first: bool = False
+    project: Project,
+    case: Case,
+    question_id: str | None,
+    reason: str,
+    author: str,
+    first: bool = False,
 ) -> None:
     """Settle a case because the question is to be reworded, retired or added.
 
@@ -302,11 +349,15 @@ def settle_by_edit(
         InputError: the reason is empty, or the query, question or passage is unknown.
         AlreadySettled: the case is settled already, and `first` is set.
     """
-    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+    with project.transaction(
+        act="settle disagreements", queries=[case.query_id], author=author
+    ) as cursor:
         _write_settling(project, cursor, case, "edit", reason, author, question_id, first=first)
 
 
-def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str, first: bool = False) -> None:
+def settle_by_dispute(
+    project: Project, case: Case, source: str, reason: str, author: str, first: bool = False
+) -> None:
     """Settle a case because a judgment seems wrong. The judgment stays and counts as before.
 
     Args:
@@ -314,7 +365,8 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
         first: whether to refuse a case that is settled already.
 
     Raises:
-        InputError: the reason is empty, the case has no such judgment, or the query or passage is unknown.
+        InputError: the reason is empty, the case has no such judgment, or the query or passage is
+            unknown.
         AlreadySettled: the case is settled already, and `first` is set.
     """
     values = {case.left: case.left_value, case.right: case.right_value}
@@ -325,11 +377,25 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
             f"This case has no judgment of '{source}'.",
             "Dispute a judgment of one of the two sides.",
         )
-    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _write_settling(project, cursor, case, "dispute", reason, author, source=source, value=value, first=first)
+    with project.transaction(
+        act="settle disagreements", queries=[case.query_id], author=author
+    ) as cursor:
+        _write_settling(
+            project,
+            cursor,
+            case,
+            "dispute",
+            reason,
+            author,
+            source=source,
+            value=value,
+            first=first,
+        )
 
 
-def settle_by_comment(project: Project, case: Case, comment: str, author: str, first: bool = False) -> None:
+def settle_by_comment(
+    project: Project, case: Case, comment: str, author: str, first: bool = False
+) -> None:
     """Settle a case with a comment, without any other change.
 
     Args:
@@ -339,17 +405,23 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str, f
         InputError: the comment is empty, or the query or passage is unknown.
         AlreadySettled: the case is settled already, and `first` is set.
     """
-    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+    with project.transaction(
+        act="settle disagreements", queries=[case.query_id], author=author
+    ) as cursor:
         _write_settling(project, cursor, case, "comment", comment, author, first=first)
 
 
-def reopen_case(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
-    """Reopen a settled case, so that the queue contains it again. The action that settled it stays in the record.
+def reopen_case(
+    project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False
+) -> int:
+    """Reopen a settled case, so that the queue contains it again. The action that settled it stays
+    in the record.
 
     The result of `list_disputes` no longer contains a dispute that settled the case.
 
     Args:
-        withdraw_override: whether to withdraw the overrides that settled the case; otherwise they stay in force.
+        withdraw_override: whether to withdraw the overrides that settled the case; otherwise they
+            stay in force.
 
     Returns:
         The number of withdrawn overrides.
@@ -359,9 +431,13 @@ def reopen_case(project: Project, case: Case, reason: str, author: str, withdraw
     """
     done = settled_cases(project, case.left, case.right).get(case.place)
     if done is None:
-        raise InputError("not-settled", "This case is not resolved.", "See the current list: exam disagreements list")
-    # An override that is confirmed for a new wording is added again, with the same rating and reason. Another person
-    # may have confirmed it.
+        raise InputError(
+            "not-settled",
+            "This case is not resolved.",
+            "See the current list: exam disagreements list",
+        )
+    # An override that is confirmed for a new wording is added again, with the same rating and
+    # reason. Another person may have confirmed it.
     given = (case.passage_id, done.rating, done.reason)
     together = (done.author, done.made_at)
     withdrawn = [
@@ -372,27 +448,35 @@ def reopen_case(project: Project, case: Case, reason: str, author: str, withdraw
         if (override.passage_id, override.rating, override.reason) == given
         if override.question_id == done.touched or (override.author, override.made_at) == together
     ]
-    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+    with project.transaction(
+        act="settle disagreements", queries=[case.query_id], author=author
+    ) as cursor:
         _write_settling(project, cursor, case, "reopen", reason or NO_REASON, author)
         for key in withdrawn:
             write_withdrawal(cursor, key, author)
     return len(withdrawn)
 
 
-def _case_keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
-    """Return the database keys of the query, the passage, the case's question and the touched question.
+def _case_keys(
+    project: Project, case: Case, touched: str | None
+) -> tuple[int, int, int | None, int | None]:
+    """Return the database keys of the query, the passage, the case's question and the touched
+    question.
 
     Raises:
         InputError: an id is unknown.
     """
     ((query, passage, *questions),) = project.rows(
-        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages WHERE"
+        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key"
+        " FROM passages WHERE"
         " passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?),"
         " (SELECT question_key FROM questions WHERE question_id = ?)",
         [case.query_id, case.passage_id, case.question_id, touched],
     )
     if query is None or passage is None:
-        raise InputError("unknown-passage", f"Unknown query '{case.query_id}' or passage '{case.passage_id}'.")
+        raise InputError(
+            "unknown-passage", f"Unknown query '{case.query_id}' or passage '{case.passage_id}'."
+        )
     for wanted, key in zip((case.question_id, touched), questions, strict=True):
         if wanted is not None and key is None:
             raise InputError("unknown-question", f"Unknown question '{wanted}'.")
@@ -419,7 +503,8 @@ def _write_settling(
         raise InputError("empty-reason", "The reason is empty.", "Give a short reason.")
     query, passage, question, about = _case_keys(project, case, touched)
     cursor.execute(
-        "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",
+        "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " now()::TIMESTAMP, ?, ?, ?, ?)",
         [
             *(case.left, case.right, query, passage, question, case.left_value, case.right_value),
             *(act, reason, as_name(author), about, rating, source, value),

@@ -22,7 +22,17 @@ from ...bank import (
 )
 from ...errors import InputError
 from ...injection_signs import Sign, find_signs
-from ...labels import MISSING, Basis, Override, Policy, basis, find_overrides, labels_of, ratings, weights_of
+from ...labels import (
+    MISSING,
+    Basis,
+    Override,
+    Policy,
+    basis,
+    find_overrides,
+    labels_of,
+    ratings,
+    weights_of,
+)
 from ...records import visible_rows
 from ...store import Project
 from ...types import Question, Status
@@ -30,7 +40,7 @@ from ...types import Question, Status
 
 @dataclass(frozen=True)
 class Said:
-    """A grader's result for a question and the passage. Ungraded and failed pairs have no rating."""
+    """A grader's result for a question and the passage, without a rating if ungraded or failed."""
 
     status: Status | Literal["ungraded"]
     rating: int | None = None
@@ -77,7 +87,8 @@ class Desk:
         usable, needed: number of rated pairs behind the label, and number of all its pairs.
         asked: the query itself if a direct grader is shown, then the active questions.
         judgments: (source, value), in the order of the sources.
-        ranks: (run, rank), best first; the rank is None if the run answered the query without the passage.
+        ranks: (run, rank), best first; the rank is None if the run answered the query without the
+            passage.
         signs: parts of the text that address the grader.
     """
 
@@ -97,7 +108,11 @@ class Desk:
 
 
 def read_passage(
-    project: Project, policy: Policy | None, query_id: str, passage_id: str, shown: Sequence[str] = ()
+    project: Project,
+    policy: Policy | None,
+    query_id: str,
+    passage_id: str,
+    shown: Sequence[str] = (),
 ) -> Desk:
     """Return the data of a passage for a query.
 
@@ -110,7 +125,8 @@ def read_passage(
     """
     known = project.rows(
         "SELECT query_key, passage_key, p.text_key, q.text, narrative, t.text,"
-        " EXISTS (SELECT * FROM pool WHERE pool.query_key = q.query_key AND pool.passage_key = p.passage_key)"
+        " EXISTS (SELECT * FROM pool WHERE pool.query_key = q.query_key"
+        " AND pool.passage_key = p.passage_key)"
         " FROM queries q, passages p LEFT JOIN passage_texts t USING (text_key)"
         " WHERE query_id = ? AND passage_id = ?",
         [query_id, passage_id],
@@ -123,7 +139,9 @@ def read_passage(
         )
     query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
     base = basis(project, policy) if policy is not None and label_graders(project) else None
-    looked_at = [find_grader(project, name) for name in shown] or ([base.grader] if base is not None else [])
+    looked_at = [find_grader(project, name) for name in shown] or (
+        [base.grader] if base is not None else []
+    )
     asked = _asked_questions(project, base, looked_at, query_id, query_key, passage_id, text_key)
     label, usable, needed = _label_and_counts(base, asked) if pooled else (None, 0, 0)
     return Desk(
@@ -138,12 +156,13 @@ def read_passage(
         needed=needed,
         asked=[_with_label(question, base, label) for question in asked],
         judgments=project.rows(
-            f"SELECT name, value FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
-            " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
+            f"SELECT name, value FROM {visible_rows(project, 'judgments')} JOIN sources"
+            " USING (source_key) WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
             [query_key, passage_key],
         ),
         ranks=project.rows(
-            "SELECT name, min(rank) FILTER (passage_key = $passage) FROM rankings JOIN runs USING (run_key)"
+            "SELECT name, min(rank) FILTER (passage_key = $passage) FROM rankings JOIN runs"
+            " USING (run_key)"
             " WHERE query_key = $query GROUP BY run_key, name ORDER BY 2 NULLS LAST, run_key",
             {"query": query_key, "passage": passage_key},
         ),
@@ -168,18 +187,29 @@ def _asked_questions(
     text_key: int | None,
 ) -> list[AskedQuestion]:
     version = base.version if base else latest_version(project)
-    active = [q for q in readable_questions(project, asked_questions(project, version, query_id)) if q.active]
-    results = {g.spec.name: _grader_results(project, g, version, query_key, text_key) for g in looked_at}
+    active = [
+        q
+        for q in readable_questions(project, asked_questions(project, version, query_id))
+        if q.active
+    ]
+    results = {
+        g.spec.name: _grader_results(project, g, version, query_key, text_key) for g in looked_at
+    }
     counting = {} if base is None else _counting_ratings(project, base, query_key, text_key)
     same_text = {
         other
-        for (other,) in project.rows("SELECT passage_id FROM passages WHERE text_key = ?", [text_key])
+        for (other,) in project.rows(
+            "SELECT passage_id FROM passages WHERE text_key = ?", [text_key]
+        )
         if text_key is not None
     } | {passage_id}
     # A topic's questions are its query's, and so are the overrides.
     homes = dict.fromkeys([query_id, *(q.query_id for q in active)])
     people = [
-        override for home in homes for override in find_overrides(project, home) if override.passage_id in same_text
+        override
+        for home in homes
+        for override in find_overrides(project, home)
+        if override.passage_id in same_text
     ]
     of_query = [g for g in looked_at if g.spec.method == "direct"]
     if base is not None and base.grader.spec.method == "direct":
@@ -190,7 +220,9 @@ def _asked_questions(
             number=number,
             question=question,
             said={
-                name: by_id[question.question_id] for name, by_id in results.items() if question.question_id in by_id
+                name: by_id[question.question_id]
+                for name, by_id in results.items()
+                if question.question_id in by_id
             },
             counts=question.question_id in counting,
             rating=counting.get(question.question_id),
@@ -204,14 +236,21 @@ def _asked_questions(
                 key=lambda override: override.held,
                 default=None,
             ),
-            stale=[override for override in people if override.question_id == question.question_id and override.stale],
+            stale=[
+                override
+                for override in people
+                if override.question_id == question.question_id and override.stale
+            ],
         )
         for number, question in enumerate(questions, 0 if of_query else 1)
     ]
 
 
-def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]) -> int | None:
-    """Return the label that the passage would have with other ratings for some questions; None for no label.
+def label_with(
+    project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]
+) -> int | None:
+    """Return the label that the passage would have with other ratings for some questions; None for
+    no label.
 
     Args:
         ratings: by question id, on the scale for people (0 to 5); None for no usable grade.
@@ -222,16 +261,21 @@ def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[st
     if not desk.pooled:
         return None
     base = basis(project, policy)
-    given = {key: None if rating is None else base.grader.spec.on_scale(rating) for key, rating in ratings.items()}
-    asked = [replace(one, rating=given.get(one.question.question_id, one.rating)) for one in desk.asked]
+    given = {
+        key: None if rating is None else base.grader.spec.on_scale(rating)
+        for key, rating in ratings.items()
+    }
+    asked = [
+        replace(one, rating=given.get(one.question.question_id, one.rating)) for one in desk.asked
+    ]
     return _label_and_counts(base, asked)[0]
 
 
 def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     """Return the questions in the order of their influence on the label.
 
-    The query itself is first, then questions that give the label, then other questions by the rating that counts.
-    Questions without a rating are last, first failed and then ungraded.
+    The query itself is first, then questions that give the label, then other questions by the
+    rating that counts. Questions without a rating are last, first failed and then ungraded.
     """
 
     def sort_key(question: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
@@ -250,11 +294,11 @@ def _grader_results(
 ) -> dict[str, Said]:
     """Return a grader's results by question id; for a direct grader by query id."""
     rows = project.rows(
-        "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw, note, distribution,"
-        f" reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
-        " LEFT JOIN (SELECT * FROM grades WHERE grader_key = $grader AND passage_text_key = $text) g"
-        " ON g.question_text_key = b.text_key"
-        " LEFT JOIN (SELECT question_text_key, arg_max(reason, rowid) AS reason, arg_max(raw, rowid) AS raw"
+        "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw,"
+        f" note, distribution, reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
+        " LEFT JOIN (SELECT * FROM grades WHERE grader_key = $grader"
+        " AND passage_text_key = $text) g ON g.question_text_key = b.text_key LEFT JOIN"
+        " (SELECT question_text_key, arg_max(reason, rowid) AS reason, arg_max(raw, rowid) AS raw"
         "  FROM failures WHERE grader_key = $grader AND passage_text_key = $text GROUP BY 1) f"
         " ON f.question_text_key = b.text_key WHERE q.query_key = $query",
         {"version": version, "grader": grader.key, "query": query_key, "text": text_key},
@@ -266,15 +310,20 @@ def _as_said(row: Sequence[Any]) -> Said:
     rating, defaulted, answer, confidence, raw, note, distribution, reason, failed_raw = row
     if rating is not None:
         chances = None if distribution is None else tuple(distribution)
-        return Said("defaulted" if defaulted else "graded", rating, answer, confidence, raw, note, chances)
+        return Said(
+            "defaulted" if defaulted else "graded", rating, answer, confidence, raw, note, chances
+        )
     return Said("ungraded") if reason is None else Said("failed", raw=failed_raw, reason=reason)
 
 
-def _counting_ratings(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
+def _counting_ratings(
+    project: Project, base: Basis, query_key: int, text_key: int | None
+) -> dict[str, int | None]:
     """Return the rating that counts under the policy, by question id; None for a missing rating."""
     return dict(
         project.rows(
-            f"SELECT coalesce(question_id, query_id), r.rating{_ASKED.format(bank=bank_for(base.grader.spec))}"
+            "SELECT coalesce(question_id, query_id),"
+            f" r.rating{_ASKED.format(bank=bank_for(base.grader.spec))}"
             f" LEFT JOIN (SELECT * FROM {ratings(base)} WHERE passage_text_key = $text) r"
             " ON r.question_text_key = b.text_key WHERE q.query_key = $query",
             base.parameters | {"query": query_key, "text": text_key},
@@ -282,15 +331,19 @@ def _counting_ratings(project: Project, base: Basis, query_key: int, text_key: i
     )
 
 
-def _label_and_counts(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
-    """Return the label of the passage, the number of its rated pairs, and the number of all its pairs."""
+def _label_and_counts(
+    base: Basis | None, asked: Sequence[AskedQuestion]
+) -> tuple[int | None, int, int]:
+    """Return the label of the passage, the number of its rated pairs, and the number of all its
+    pairs.
+    """
     if base is None:
         return None, 0, 0
     spec = base.grader.spec
     part = [question for question in asked if question.counts and question.question.weight > 0]
-    given = np.array([[MISSING if question.rating is None else question.rating for question in part]], np.int8).reshape(
-        1, len(part)
-    )
+    given = np.array(
+        [[MISSING if question.rating is None else question.rating for question in part]], np.int8
+    ).reshape(1, len(part))
     weights = weights_of([question.question for question in part], base.policy.weighted)
     label = int(labels_of(given, weights, base.policy.rule)[0])
     usable = sum(question.rating is not None for question in part)
@@ -312,7 +365,9 @@ Span = tuple[int, int]
 """Position of the first character, and the position after the last character."""
 
 SEARCHED_LOOSELY = 2_000
-"""Maximum number of characters of an answer that is also searched without regard to case and white space."""
+"""Maximum number of characters of an answer that is also searched without regard to case and white
+space.
+"""
 
 
 @dataclass(frozen=True)
@@ -331,16 +386,21 @@ class Segment:
 
 
 def find_answer(text: str, answer: str | None) -> Span | None:
-    """Return the first position of an answer in a text: unchanged, or else ignoring case and white space.
+    """Return the first position of an answer in a text: unchanged, or else ignoring case and white
+    space.
 
-    An answer without letters and digits is not searched, because it would be found anywhere. A match must not begin or
-    end within a word.
+    An answer without letters and digits is not searched, because it would be found anywhere. A
+    match must not begin or end within a word.
     """
     words = (answer or "").split()
     if not any(character.isalnum() for word in words for character in word):
         return None
     loose = len(answer or "") <= SEARCHED_LOOSELY
-    pattern = r"\s+".join(re.escape(word) for word in words) if loose else re.escape((answer or "").strip())
+    pattern = (
+        r"\s+".join(re.escape(word) for word in words)
+        if loose
+        else re.escape((answer or "").strip())
+    )
     # In scripts that separate words by spaces, an adjacent letter means another word.
     if _joins_words(words[0][0]):
         pattern = r"(?<![^\W_])" + pattern

@@ -18,7 +18,8 @@ from ...store import Cursor, Project
 State = Literal["failed", "ungraded", "complete"]
 
 NONE: Literal["none"] = "none"
-"""The filter for passages without a label or without a judgment. It is not a number, because judgments can be negative.
+"""The filter for passages without a label or without a judgment. It is not a number, because
+judgments can be negative.
 """
 
 BEFORE_ALL = -1
@@ -37,7 +38,8 @@ class Filters:
         words: the text contains these words, ignoring case, or the id equals them.
         label: the passage has this label under the policy; NONE for no label.
         rating: an active question has this rating.
-        source, judgment: this source has this judgment; NONE for no judgment. The source alone filters nothing.
+        source, judgment: this source has this judgment; NONE for no judgment. The source alone
+            filters nothing.
         run, depth: the passage is among the first `depth` passages of this run.
         state: some pairs have failed, some pairs are ungraded, or all pairs have a rating.
         flagged: the label and the judgment of `source` disagree on relevance.
@@ -65,7 +67,9 @@ class Filters:
 
 @dataclass(frozen=True)
 class Listed:
-    """A passage in the list. `place` counts from 1 over all pages. `judgment` is from the source in the filters."""
+    """A passage in the list. `place` counts from 1 over all pages. `judgment` is from the source in
+    the filters.
+    """
 
     place: int
     query_id: str
@@ -88,7 +92,8 @@ class Found:
         page: number of this page, from 1.
         rows: the passages of the page.
         here: the open passage; None if it does not match the filters.
-        before, after: the results before and after the open passage, even if the passage itself does not match.
+        before, after: the results before and after the open passage, even if the passage itself
+            does not match.
     """
 
     total: int
@@ -112,8 +117,10 @@ def search_passages(
     Args:
         policy: determines labels and ratings; None if nothing has been graded.
         size: passages per page.
-        page: number of the page from 1; a larger number gives the last page. None selects the page of the open passage.
-        opened: query id and passage id of the open passage. Without a passage id, the position before the query.
+        page: number of the page from 1; a larger number gives the last page. None selects the page
+            of the open passage.
+        opened: query id and passage id of the open passage. Without a passage id, the position
+            before the query.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -150,10 +157,12 @@ def where_to_begin(
 
     Args:
         policy, filters: policy and filters of the list, as for `search_passages`.
-        query_id: the query. If it is None, or the list has no passage of it, the first query of the list is used.
+        query_id: the query. If it is None, or the list has no passage of it, the first query of the
+            list is used.
 
     Returns:
-        Query id and passage id. If no run returned a passage of the query, its first passage; None without results.
+        Query id and passage id. If no run returned a passage of the query, its first passage; None
+            without results.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -168,15 +177,16 @@ def where_to_begin(
         "SELECT query_id, passage_id FROM unnest(?) WITH ORDINALITY listed(passage_key, place)"
         " JOIN passages USING (passage_key), queries"
         " WHERE queries.query_key = ? ORDER BY NOT EXISTS (SELECT * FROM rankings r"
-        "  WHERE r.query_key = queries.query_key AND r.passage_key = listed.passage_key), place LIMIT 1",
+        "  WHERE r.query_key = queries.query_key"
+        " AND r.passage_key = listed.passage_key), place LIMIT 1",
         [passages[queries == query_key].tolist(), query_key],
     )
     return rows[0][0], rows[0][1]
 
 
 def search_table(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
-    """Return the result of `_find_passages` from a cache, because moving from passage to passage repeats the
-    same search.
+    """Return the result of `_find_passages` from a cache, because moving from passage to passage
+    repeats the same search.
     """
     base = basis(project, policy) if policy is not None and label_graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
@@ -197,7 +207,10 @@ def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa
             "(d.query_key, d.passage_key) IN"
             " (SELECT (q, p) FROM (SELECT unnest($in_queries) AS q, unnest($speaking) AS p))"
         )
-        parameters |= {"in_queries": [query for query, _ in places], "speaking": [passage for _, passage in places]}
+        parameters |= {
+            "in_queries": [query for query, _ in places],
+            "speaking": [passage for _, passage in places],
+        }
 
     def select_passages(cursor: Cursor) -> pa.Table:
         cursor.register("pool_summary", pool)
@@ -205,7 +218,8 @@ def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa
             "SELECT query_key, position, passage_key, label, judged.value AS judgment, failed,"
             " needed - rated - failed AS ungraded, overridden"
             f" FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM {judgments}"
-            "  JOIN sources USING (source_key) WHERE name = $source) judged USING (query_key, passage_key)"
+            "  JOIN sources USING (source_key) WHERE name = $source) judged"
+            " USING (query_key, passage_key)"
             f" WHERE {' AND '.join(wanted)} ORDER BY query_key, position",
             parameters,
         ).to_arrow_table()
@@ -226,8 +240,8 @@ def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[i
     texts = {
         key: (passage_id, excerpt)
         for key, passage_id, excerpt in project.rows(
-            "SELECT passage_key, passage_id, left(text, ?) FROM passages LEFT JOIN passage_texts USING (text_key)"
-            " WHERE passage_key IN (SELECT unnest(?))",
+            "SELECT passage_key, passage_id, left(text, ?) FROM passages"
+            " LEFT JOIN passage_texts USING (text_key) WHERE passage_key IN (SELECT unnest(?))",
             [EXCERPT, [row["passage_key"] for row in rows]],
         )
     }
@@ -243,12 +257,15 @@ def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[i
 
 
 def _pool_position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
-    """Return the position of a passage in the whole pool; the position before its query if it is not pooled."""
+    """Return the position of a passage in the whole pool; the position before its query if it is
+    not pooled.
+    """
     if opened is None:
         return BEFORE_ALL, BEFORE_ALL
     rows = project.rows(
         "SELECT query_key, coalesce((SELECT position FROM pool JOIN passages USING (passage_key)"
-        " WHERE pool.query_key = queries.query_key AND passage_id = ?), ?) FROM queries WHERE query_id = ?",
+        " WHERE pool.query_key = queries.query_key AND passage_id = ?), ?) FROM queries"
+        " WHERE query_id = ?",
         [opened[1], BEFORE_ALL, opened[0]],
     )
     return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
@@ -261,8 +278,12 @@ _STATES: Mapping[State, str] = {
 }
 
 
-def _sql_conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
-    """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`, with parameters."""
+def _sql_conditions(
+    filters: Filters, base: Basis | None, judgments: str
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`,
+    with parameters.
+    """
     flagged = filters.flagged and base is not None
     rows: list[tuple[bool, str, dict[str, Any]]] = [
         (
@@ -272,7 +293,8 @@ def _sql_conditions(filters: Filters, base: Basis | None, judgments: str) -> tup
         ),
         (
             bool(filters.words.strip()),
-            "(d.text_key IN (SELECT text_key FROM passage_texts WHERE contains(lower(text), lower($words)))"
+            "(d.text_key IN (SELECT text_key FROM passage_texts"
+            " WHERE contains(lower(text), lower($words)))"
             " OR d.passage_key = (SELECT passage_key FROM passages WHERE passage_id = $words))",
             {"words": filters.words.strip()},
         ),
@@ -284,10 +306,15 @@ def _sql_conditions(filters: Filters, base: Basis | None, judgments: str) -> tup
             {"rating": filters.rating},
         ),
         (filters.judgment == NONE, "judged.value IS NULL", {}),
-        (filters.judgment not in (None, NONE), "judged.value = $judgment", {"judgment": filters.judgment}),
+        (
+            filters.judgment not in (None, NONE),
+            "judged.value = $judgment",
+            {"judgment": filters.judgment},
+        ),
         (
             filters.run is not None,
-            "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key) WHERE runs.name = $run AND r.rank <= $depth"
+            "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key)"
+            " WHERE runs.name = $run AND r.rank <= $depth"
             " AND r.query_key = d.query_key AND r.passage_key = d.passage_key)",
             {"run": filters.run, "depth": filters.depth},
         ),
@@ -295,19 +322,22 @@ def _sql_conditions(filters: Filters, base: Basis | None, judgments: str) -> tup
         (
             flagged,
             "(label >= $min_rating) <> (judged.value >= $min_judgment)",
-            {"min_rating": base.min_rating, "min_judgment": base.policy.min_judgment} if base else {},
+            {"min_rating": base.min_rating, "min_judgment": base.policy.min_judgment}
+            if base
+            else {},
         ),
         (filters.overridden, "overridden", {}),
         (
             filters.unjudged_by is not None,
-            f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key) WHERE sources.name = $me"
+            f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key)"
+            " WHERE sources.name = $me"
             " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
             {"me": filters.unjudged_by},
         ),
         (
             filters.assigned_to is not None,
-            "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present AND p.name = $assigned"
-            " AND b.ended_at IS NULL AND b.query_key = d.query_key"
+            "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present"
+            " AND p.name = $assigned AND b.ended_at IS NULL AND b.query_key = d.query_key"
             " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
             {"assigned": filters.assigned_to},
         ),
@@ -353,16 +383,24 @@ class Turn:
 
 
 def next_turn(
-    project: Project, policy: Policy | None, filters: Filters, person: str, blind: bool, query_id: str | None = None
+    project: Project,
+    policy: Policy | None,
+    filters: Filters,
+    person: str,
+    blind: bool,
+    query_id: str | None = None,
 ) -> Turn | None:
-    """Return the passages of a query for an assessor to judge; None if no passage matches the filters.
+    """Return the passages of a query for an assessor to judge; None if no passage matches the
+    filters.
 
     Args:
         policy: determines labels; None if nothing has been graded.
         person: name of the assessor; empty if unknown.
-        blind: whether the passages have no labels and no judgments of `filters.source`, and a random order that differs
-            between assessors and stays the same for each. Otherwise they have the order of the pool.
-        query_id: the query. If it is None or has no matching passage: the first query with unjudged passages.
+        blind: whether the passages have no labels and no judgments of `filters.source`, and a
+            random order that differs between assessors and stays the same for each. Otherwise they
+            have the order of the pool.
+        query_id: the query. If it is None or has no matching passage: the first query with unjudged
+            passages.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -372,7 +410,9 @@ def next_turn(
     table = search_table(project, policy, filters)
     if not len(table):
         return None
-    queries, passages = (table[name].to_numpy().astype(np.int64) for name in ("query_key", "passage_key"))
+    queries, passages = (
+        table[name].to_numpy().astype(np.int64) for name in ("query_key", "passage_key")
+    )
     places = queries << 32 | passages
     own = _own_judgments(project, person) if person else {}
     waiting = np.unique(queries[~np.isin(places, np.fromiter(own, np.int64, len(own)))])
@@ -390,15 +430,19 @@ def next_turn(
 
 
 def _own_judgments(project: Project, person: str) -> dict[int, int]:
-    """Return a person's judgments by place: the key of the query in the upper 32 bits, that of the passage below."""
+    """Return a person's judgments by place: the key of the query in the upper 32 bits, that of the
+    passage below.
+    """
     rows = project.rows(
-        f"SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')} JOIN sources USING "
-        "(source_key) WHERE name = ?",
+        f"SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')}"
+        " JOIN sources USING (source_key) WHERE name = ?",
         [source_of(person)],
     )
     return {query << 32 | passage: value for query, passage, value in rows}
 
 
 def _random_order(person: str, query_key: int, passage_key: int) -> bytes:
-    """Return the place of a passage in a person's random order, which new passages of the pool leave unchanged."""
+    """Return the place of a passage in a person's random order, which new passages of the pool
+    leave unchanged.
+    """
     return hashlib.blake2b(f"{person}\n{query_key}\n{passage_key}".encode()).digest()

@@ -63,64 +63,113 @@ def _draw_models_so_far(project: Project) -> None:
 
 
 def _draw_generating(project: Project) -> None:
-    before = [model.name for model in answer_settings.generator_models(project) if not model.from_elsewhere]
+    before = [
+        model.name
+        for model in answer_settings.generator_models(project)
+        if not model.from_elsewhere
+    ]
     options = [*(AGAIN + name for name in before), *KINDS]
     left, right = st.columns(2)
     with left:
         kind = str(
             st.selectbox(
-                "Generator", options, key="answers by", persist_state="session",
+                "Generator",
+                options,
+                key="answers by",
+                persist_state="session",
                 format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
             )
-        )  # fmt: skip
+        )
         ready = _choose_generator(project, kind)
     if ready is None:
         return
     with right:
         every = run_names(project)
-        runs = st.multiselect("Runs", every, key="answers from", placeholder="All runs",
-                              persist_state="session")  # fmt: skip
+        runs = st.multiselect(
+            "Runs", every, key="answers from", placeholder="All runs", persist_state="session"
+        )
         ks = st.multiselect(
-            "Depths k", sorted({*answers.KS, 3, 20}), list(answers.KS), key="answers at", persist_state="session"
+            "Depths k",
+            sorted({*answers.KS, 3, 20}),
+            list(answers.KS),
+            key="answers at",
+            persist_state="session",
         )
         draws, temperature = answers.DRAWS, answers.TEMPERATURE
         if ready.draws_differ:
             draws = int(
-                st.number_input("Answers per query from gold passages", 1, 20, answers.DRAWS, key="answers draws")
+                st.number_input(
+                    "Answers per query from gold passages",
+                    1,
+                    20,
+                    answers.DRAWS,
+                    key="answers draws",
+                )
             )
             temperature = float(
                 st.number_input(
-                    "Temperature of these answers", 0.0, 2.0, answers.TEMPERATURE, 0.1, key="answers temperature"
+                    "Temperature of these answers",
+                    0.0,
+                    2.0,
+                    answers.TEMPERATURE,
+                    0.1,
+                    key="answers temperature",
                 )
             )
-    wanted = answers.WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
+    wanted = answers.WantedAnswers(
+        tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature
+    )
     planned = answers.plan_answers(project, ready, wanted)
     caps = jobs.Extent()
-    if planned.failed and st.checkbox(f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"):
+    if planned.failed and st.checkbox(
+        f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"
+    ):
         caps = jobs.Extent(retry_failed=True)
         planned = answers.plan_answers(project, ready, wanted, caps)
     repeats = f"Equal contexts need one answer ({planned.shared:,} repeats)."
     ui.draw_metrics(
-        ("needed", "Answers needed", f"{planned.needed:,}", f"Answers from gold passages are included. {repeats}"),
+        (
+            "needed",
+            "Answers needed",
+            f"{planned.needed:,}",
+            f"Answers from gold passages are included. {repeats}",
+        ),
         ("", "Already answered", f"{planned.known:,}", None),
         ("", "Failed", f"{planned.failed:,}", "Calls without a usable answer."),
         ("to generate", "To generate", f"{len(planned.to_ask):,}", None),
     )
-    left_out = [(planned.skipped, "the run has no passage"), (planned.without_text, "no passage has a text")]
+    left_out = [
+        (planned.skipped, "the run has no passage"),
+        (planned.without_text, "no passage has a text"),
+    ]
     for number, why in left_out:
         if number:
-            st.caption(f":material/info: {text.how_many(number, 'answers')} left out because {why}.")
+            st.caption(
+                f":material/info: {text.how_many(number, 'answers')} left out because {why}."
+            )
     if not planned.to_ask:
-        st.container(key="all-answered").success("All requested answers exist.", icon=":material/check:")
+        st.container(key="all-answered").success(
+            "All requested answers exist.", icon=":material/check:"
+        )
         return
     if ready.asks:
-        job_plan.show_tag(answers.answers_price(project, ready, planned), ready.model.model, " of answers")
+        job_plan.show_tag(
+            answers.answers_price(project, ready, planned), ready.model.model, " of answers"
+        )
         caps = _draw_limits(project, ready.model, caps, "answers")
     else:
         st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
     start = partial(answers.start_answering, caps=caps)
-    presses.act_button("Generate answers", start, project, ready, wanted, type="primary", icon=":material/play_arrow:",
-                  key="answers begin")  # fmt: skip
+    presses.act_button(
+        "Generate answers",
+        start,
+        project,
+        ready,
+        wanted,
+        type="primary",
+        icon=":material/play_arrow:",
+        key="answers begin",
+    )
 
 
 def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
@@ -132,8 +181,8 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
         )
     if kind == RULE:
         st.caption(
-            "Returns the sentence that is most similar to the question. This is only a demo: use a model before you"
-            " draw conclusions."
+            "Returns the sentence that is most similar to the question. This is only a demo: use a"
+            " model before you draw conclusions."
         )
         return answers.make_generator(project, answers.GeneratorPlan(rule=RULE))
     settings = model_place.choose_model_place(
@@ -144,15 +193,23 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
     if kind == EXTRACTIVE:
         rule: answers.AnswerRule = "extractive"
         return answers.make_generator(
-            project, answers.GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule)
+            project,
+            answers.GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule),
         )
     n_tokens = int(
-        st.number_input("Answer length in the prompt (tokens)", 1, 1000, answers.N_TOKENS, key="answers tokens")
+        st.number_input(
+            "Answer length in the prompt (tokens)", 1, 1000, answers.N_TOKENS, key="answers tokens"
+        )
     )
     order: answers.PassageOrder = st.selectbox(
-        "Order of the passages", list(answers.ORDERS), format_func=str.capitalize, key="answers order",
-        help="  \n".join(f"**{name.capitalize()}**: {what}" for name, what in answers.ORDERS.items()),
-    )  # fmt: skip
+        "Order of the passages",
+        list(answers.ORDERS),
+        format_func=str.capitalize,
+        key="answers order",
+        help="  \n".join(
+            f"**{name.capitalize()}**: {what}" for name, what in answers.ORDERS.items()
+        ),
+    )
     longest = max(answers.MAX_TOKENS, 4 * n_tokens)
     return answers.make_generator(
         project, answers.GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order)
@@ -170,14 +227,20 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
     left, right = st.columns(2)
     kind = str(
         left.selectbox(
-            "Model for the comparison", options, key=f"{key} by", persist_state="session", index=None,
+            "Model for the comparison",
+            options,
+            key=f"{key} by",
+            persist_state="session",
+            index=None,
             placeholder="Choose a model",
             format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
-        ) or ""
-    )  # fmt: skip
+        )
+        or ""
+    )
     if not kind:
         st.caption(
-            "A model also recognizes equal meaning in different words. The other answer checks need no setup here."
+            "A model also recognizes equal meaning in different words. The other answer checks"
+            " need no setup here."
         )
         return
     with left:
@@ -187,28 +250,48 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
     wanted = answers.pairs_to_compare(project, ready, pairs)
     caps = jobs.Extent()
     failed = len(answers.pairs_to_compare(project, ready, pairs, jobs.Extent(only_failed=True)))
-    if failed and st.checkbox(f"Retry {text.how_many(failed, 'failed comparisons')}", key=f"{key} again"):
+    if failed and st.checkbox(
+        f"Retry {text.how_many(failed, 'failed comparisons')}", key=f"{key} again"
+    ):
         caps = jobs.Extent(retry_failed=True)
         wanted = answers.pairs_to_compare(project, ready, pairs, caps)
     if not wanted:
         st.success("All these answers are compared.", icon=":material/check:")
         return
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
-    job_plan.show_tag(answers.comparing_price(project, ready, wanted), ready.model.model, f" of {key}")
+    job_plan.show_tag(
+        answers.comparing_price(project, ready, wanted), ready.model.model, f" of {key}"
+    )
     caps = _draw_limits(project, ready.model, caps, key)
     start = partial(answers.start_comparing, caps=caps)
-    presses.act_button("Compare answers", start, project, ready, pairs, type="primary", icon=":material/play_arrow:",
-                  key=f"{key} begin")  # fmt: skip
+    presses.act_button(
+        "Compare answers",
+        start,
+        project,
+        ready,
+        pairs,
+        type="primary",
+        icon=":material/play_arrow:",
+        key=f"{key} begin",
+    )
 
 
 def _choose_judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:
     """Draw the settings of the answer check and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
-        return answers.judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
-    says = beside.selectbox("Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
+        return answers.judge_again(
+            project, next(one for one in answer_models(project, "judge") if one.name == name)
+        )
+    says = beside.selectbox(
+        "Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says"
+    )
     settings = model_place.choose_model_place(kind, key)
-    return None if _lacks_model(kind, settings) else answers.make_judge(project, answers.JudgePlan(str(says), settings))
+    return (
+        None
+        if _lacks_model(kind, settings)
+        else answers.make_judge(project, answers.JudgePlan(str(says), settings))
+    )
 
 
 def _lacks_model(kind: str, settings: dict[str, Any]) -> bool:
@@ -220,4 +303,6 @@ def _lacks_model(kind: str, settings: dict[str, Any]) -> bool:
 
 
 def _draw_limits(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
-    return job_plan.draw_limits(project, caps, key, model.model, model.parameters.get("at") == "openai")
+    return job_plan.draw_limits(
+        project, caps, key, model.model, model.parameters.get("at") == "openai"
+    )

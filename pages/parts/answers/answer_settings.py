@@ -1,6 +1,7 @@
 """Settings of all screens about answers: generator, answer check, gold passages, runs, depths.
 
-The address holds those that differ from the defaults. They are kept while the person visits other screens.
+The address holds those that differ from the defaults. They are kept while the person visits other
+screens.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -31,9 +32,10 @@ KEY = "looking at answers"
 BETWEEN = "\n"
 """Separator of names in a list in the address; it occurs in no name."""
 WHAT = (
-    "LLM-retEval evaluates a retriever by the answers that its passages make possible. The same model answers each"
-    " query from the top k passages of a run and from the gold passages. An answer check decides if both answers match."
-    " You need queries, runs and gold passages with texts. Gold answers are optional and add GPT-Eval."
+    "LLM-retEval evaluates a retriever by the answers that its passages make possible. The same"
+    " model answers each query from the top k passages of a run and from the gold passages. An"
+    " answer check decides if both answers match. You need queries, runs and gold passages with"
+    " texts. Gold answers are optional and add GPT-Eval."
 )
 """Introduction for people who see these screens for the first time."""
 
@@ -78,7 +80,10 @@ def choose_evaluation(project: Project) -> Evaluation:
         with st.popover(
             "Change settings",
             type="tertiary",
-            help="Choose the generator, the answer check, the gold passages, the runs and the depths.",
+            help=(
+                "Choose the generator, the answer check, the gold passages, the"
+                " runs and the depths."
+            ),
             key="change answers",
         ):
             view, said = _draw_choices(project, known, anew)
@@ -98,11 +103,15 @@ def _settings_places() -> address.Places:
     return address.places_of_screen(KEY, NAMES)
 
 
-def _draw_choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
+def _draw_choices(
+    project: Project, known: Sequence[AnswerModel], anew: bool
+) -> tuple[View, dict[str, str]]:
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
     kept = chosen_settings()
 
-    def take_setting(name: str, default: Any, read: Callable[[str], Any] = str, options: Collection[str] = ()) -> str:
+    def take_setting(
+        name: str, default: Any, read: Callable[[str], Any] = str, options: Collection[str] = ()
+    ) -> str:
         key = f"answers {name}"
         if anew or key not in st.session_state:
             st.session_state[key] = default
@@ -116,22 +125,33 @@ def _draw_choices(project: Project, known: Sequence[AnswerModel], anew: bool) ->
     def take_several(name: str, default: list[Any], options: Sequence[Any]) -> str:
         by_text = {str(option): option for option in options}
         key = take_setting(
-            name, default, lambda text: [by_text[option] for option in text.split(BETWEEN) if option in by_text]
+            name,
+            default,
+            lambda text: [by_text[option] for option in text.split(BETWEEN) if option in by_text],
         )
         # The options may have changed since the last run.
         st.session_state[key] = [option for option in st.session_state[key] if option in options]
         return key
 
     names = [known_model.name for known_model in known]
-    generator = str(st.selectbox("Generator", names, key=take_setting("generator", names[0], options=names)))
+    generator = str(
+        st.selectbox("Generator", names, key=take_setting("generator", names[0], options=names))
+    )
     asked_runs, asked_ks = asked_for(
         project, next(known_model for known_model in known if known_model.name == generator)
     )
 
     usual = usual_judge(project)
     key = take_setting("judge", usual, options=JUDGES)
-    judge = str(st.selectbox("Answer check", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
-                             help="Decides whether two answers match."))  # fmt: skip
+    judge = str(
+        st.selectbox(
+            "Answer check",
+            list(JUDGES),
+            format_func=lambda name: JUDGES[name].title,
+            key=key,
+            help="Decides whether two answers match.",
+        )
+    )
     judge_facts = JUDGES[judge]
     model = None
     if judge_facts.needs == "model":
@@ -162,8 +182,13 @@ def _draw_choices(project: Project, known: Sequence[AnswerModel], anew: bool) ->
 
     sources = gold_sources(project)
     key = take_several("gold", sources[:1], sources)
-    gold = st.multiselect("Sources of gold passages", sources, key=key, placeholder=sources[0],
-                          help="An assessor's judgments count only if the assessor is chosen here.")  # fmt: skip
+    gold = st.multiselect(
+        "Sources of gold passages",
+        sources,
+        key=key,
+        placeholder=sources[0],
+        help="An assessor's judgments count only if the assessor is chosen here.",
+    )
     least = int(
         st.number_input(
             "Lowest judgment of gold passages",
@@ -174,23 +199,37 @@ def _draw_choices(project: Project, known: Sequence[AnswerModel], anew: bool) ->
     )
     runs_known = run_names(project)
     key = take_several("runs", [], runs_known)
-    runs = st.multiselect("Runs", runs_known, key=key, placeholder=f"All with answers ({len(asked_runs)})")
+    runs = st.multiselect(
+        "Runs", runs_known, key=key, placeholder=f"All with answers ({len(asked_runs)})"
+    )
     offered = sorted({1, 5, 10, 20, *asked_ks})
     key = take_several("ks", [], offered)
     ks = st.multiselect("Depths k", offered, key=key, placeholder=", ".join(map(str, asked_ks)))
     same = st.toggle(
-        "Count near-equal texts as gold", key=take_setting("same", False, lambda text: text == "yes"),
-        help="A gold passage counts as retrieved if a retrieved text is almost identical to it (case B).",
-    )  # fmt: skip
+        "Count near-equal texts as gold",
+        key=take_setting("same", False, lambda text: text == "yes"),
+        help=(
+            "A gold passage counts as retrieved if a retrieved text is almost"
+            " identical to it (case B)."
+        ),
+    )
     view = View(
-        tuple(runs) or asked_runs, tuple(sorted(ks)) or asked_ks, generator, judge=judge, judge_model=model,
-        threshold=threshold, gold=Gold(tuple(gold) or None, least), same_text=same,
-    )  # fmt: skip
+        tuple(runs) or asked_runs,
+        tuple(sorted(ks)) or asked_ks,
+        generator,
+        judge=judge,
+        judge_model=model,
+        threshold=threshold,
+        gold=Gold(tuple(gold) or None, least),
+        same_text=same,
+    )
     settings = {
         "generator": generator if generator != names[0] else "",
         "judge": judge if judge != usual else "",
         "asked": model if model and model != models[0] else "",
-        "threshold": f"{threshold:g}" if threshold is not None and threshold != judge_facts.threshold else "",
+        "threshold": f"{threshold:g}"
+        if threshold is not None and threshold != judge_facts.threshold
+        else "",
         "gold": BETWEEN.join(gold) if gold != sources[:1] else "",
         "least": str(least) if least != 1 else "",
         "same": "yes" if same else "",
@@ -203,11 +242,16 @@ def _draw_choices(project: Project, known: Sequence[AnswerModel], anew: bool) ->
 def _in_words(evaluation: Evaluation) -> str:
     judge_facts = JUDGES[evaluation.view.judge]
     judge = evaluation.judge_model.name if evaluation.judge_model is not None else judge_facts.title
-    limit = f", threshold {evaluation.view.threshold:.2f}" if evaluation.view.threshold is not None else ""
+    limit = (
+        f", threshold {evaluation.view.threshold:.2f}"
+        if evaluation.view.threshold is not None
+        else ""
+    )
     gold = evaluation.view.gold.against
     by = f", gold from {ui.plain(' and '.join(gold))}" if gold else ""
     alike = ", near-equal texts included" if evaluation.view.same_text else ""
     return (
-        f"Answers by **{ui.plain(evaluation.generator.name)}** · checked by **{ui.plain(judge)}**{limit} ·"
+        f"Answers by **{ui.plain(evaluation.generator.name)}** · checked by"
+        f" **{ui.plain(judge)}**{limit} ·"
         f" {how_many(len(evaluation.gold), 'queries')} with gold passages{by}{alike}"
     )

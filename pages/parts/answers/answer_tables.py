@@ -1,4 +1,6 @@
-"""Tables of answers: LLM-retEval by run and depth, the system that each evaluation chooses, and correlations."""
+"""Tables of answers: LLM-retEval by run and depth, the system that each evaluation chooses, and
+correlations.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +44,8 @@ def draw_grid(project: Project, evaluation: Evaluation) -> None:
     _draw_missing(evaluation)
     _draw_table(project, evaluation)
     st.caption(
-        "Means over queries ± one standard error. A bold score is the best of its depth in at least 95% of resamples.",
+        "Means over queries ± one standard error. A bold score is the best of its depth in at"
+        " least 95% of resamples.",
         help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
     failed = count_failures(project, evaluation)
@@ -61,9 +64,19 @@ def draw_grid(project: Project, evaluation: Evaluation) -> None:
     with st.container(horizontal=True):
         name = f"{project.name}-reteval"
         st.download_button(
-            "LaTeX", reteval_latex(evaluation, failed), f"{name}.tex", icon=":material/download:", on_click="ignore"
+            "LaTeX",
+            reteval_latex(evaluation, failed),
+            f"{name}.tex",
+            icon=":material/download:",
+            on_click="ignore",
         )
-        st.download_button("TSV", reteval_tsv(evaluation), f"{name}.tsv", icon=":material/download:", on_click="ignore")
+        st.download_button(
+            "TSV",
+            reteval_tsv(evaluation),
+            f"{name}.tsv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
 
 
 def _draw_missing(evaluation: Evaluation) -> None:
@@ -74,14 +87,17 @@ def _draw_missing(evaluation: Evaluation) -> None:
     parts = [
         f"{what}: {number:,}"
         for number, what in (
-            (waiting, "answers to generate"), (failed, "failed answers"),
-            (compare, "comparisons to make"), (unread, "failed comparisons"),
+            (waiting, "answers to generate"),
+            (failed, "failed answers"),
+            (compare, "comparisons to make"),
+            (unread, "failed comparisons"),
         )
         if number > 0
-    ]  # fmt: skip
+    ]
     if parts:
         st.caption(
-            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not counted as wrong."
+            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not"
+            " counted as wrong."
         )
 
 
@@ -94,11 +110,15 @@ def _draw_table(project: Project, evaluation: Evaluation) -> None:
 
 
 def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
-    """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the queries of the open
-    cell.
+    """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the
+    queries of the open cell.
     """
     best = clear_best(project, evaluation)
-    measure_names = [name for name in MEASURES if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)]
+    measure_names = [
+        name
+        for name in MEASURES
+        if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)
+    ]
     wanted = str(st.query_params.get("cell", ""))
     return {
         "measures": [{"name": name, "says": MEASURES[name]} for name in measure_names],
@@ -115,7 +135,11 @@ def _depth_block(
     rows = [row for row in evaluation.rows if row.k == k]
     # A run with waiting queries is never at the top: the finished ones may be the easy ones.
     rows.sort(
-        key=lambda row: (row.reteval.waiting > 0, -(-1.0 if row.reteval.mean is None else row.reteval.mean), row.run)
+        key=lambda row: (
+            row.reteval.waiting > 0,
+            -(-1.0 if row.reteval.mean is None else row.reteval.mean),
+            row.run,
+        )
     )
     return {
         "k": k,
@@ -139,7 +163,11 @@ def _depth_block(
 
 
 def _missing_counts(row: RetEvalRow) -> str:
-    counts = [(row.reteval.failed, "failed"), (row.reteval.waiting, "waiting"), (row.reteval.skipped, "skipped")]
+    counts = [
+        (row.reteval.failed, "failed"),
+        (row.reteval.waiting, "waiting"),
+        (row.reteval.skipped, "skipped"),
+    ]
     return ", ".join(f"{number:,} {what}" for number, what in counts if number)
 
 
@@ -149,8 +177,9 @@ def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
     error = "" if scored.error is None else f" ± {scored.error:.3f}"
     return {
         "mean": scored.mean,
-        "says": f"Ideal retriever: answers from gold passages only are right for {scored.mean:.3f}{error} of the"
-        f" {scored.queries:,} queries with gold answers (GPT-Eval).",
+        "says": "Ideal retriever: answers from gold passages only are right for"
+        f" {scored.mean:.3f}{error} of the {scored.queries:,} queries with gold"
+        " answers (GPT-Eval).",
     }
 
 
@@ -173,7 +202,9 @@ def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[s
                 "answer": html.as_shown(line.answer or ""),
                 "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
                 "href": "cases?"
-                + urlencode({"project": project.name, **cases_desk.case_address(line.query_id, run, k)}),
+                + urlencode(
+                    {"project": project.name, **cases_desk.case_address(line.query_id, run, k)}
+                ),
             }
             for value, line in lines[:QUERIES]
         ],
@@ -210,7 +241,12 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     ks = evaluation.view.ks
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     k = left.segmented_control(
-        "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
+        "Depth",
+        ks,
+        default=ks[min(1, len(ks) - 1)],
+        format_func=lambda k: f"k = {k}",
+        key="depth",
+        required=True,
     )
     offered = study.boards_to_choose_by(project, int(k))
     policy = scoring_settings.chosen_policy(project)
@@ -220,37 +256,51 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     answered = [run for run in evaluation.view.runs or () if run not in waiting]
     whole = [name for name, table in covers.items() if set(answered) <= set(table)]
     wanted = right.multiselect(
-        "Compare with", [*covers, *offered], default=[*whole, *list(offered)[:study.BESIDE]], key=f"beside answers {k}",
+        "Compare with",
+        [*covers, *offered],
+        default=[*whole, *list(offered)[: study.BESIDE]],
+        key=f"beside answers {k}",
         placeholder="No other evaluation",
-        help="Other evaluations of the same runs: coverage of the question bank by the answers or by the passages"
-        " (EXAM-Cover), assessors' judgments, and graders of passages.",
-    )  # fmt: skip
+        help="Other evaluations of the same runs: coverage of the question bank by the answers or"
+        " by the passages (EXAM-Cover), assessors' judgments, and graders of passages.",
+    )
     asked = {name: offered[name] for name in wanted if name in offered}
-    tables = answers.choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
-    key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
+    tables = answers.choice_tables(evaluation, int(k)) | {
+        name: covers[name] for name in wanted if name in covers
+    }
+    key = (
+        "choice of answers",
+        evaluation.view,
+        evaluation.generator.fingerprint,
+        k,
+        policy,
+        tuple(wanted),
+    )
     compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
     for error in compared.left_out.values():
         ui.show_error(error)
     picks = compared.found
     _draw_choice_table(picks, f"{REFERENCE}@{k}")
     st.container(key="compared-over").caption(
-        f"Based on {text.how_many(picks.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
-        " often a run ranks first in 1,000 resamples of the queries.",
-        help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
+        f"Based on {text.how_many(picks.choices[0].queries, 'queries')} that all evaluations have."
+        " Percentages show how often a run ranks first in 1,000 resamples of the queries.",
+        help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the"
+        " orders of runs. Same"
         " choice is the share of resamples in which both choose the same run. Cost is the loss by"
         f" {REFERENCE}@{k} if you choose by the row. Intervals are 95%.",
     )
     for run, count in waiting.items():
         st.caption(
-            f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are missing for"
-            f" {text.how_many(count, 'queries')}. See Generate and compare."
+            f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are"
+            f" missing for {text.how_many(count, 'queries')}. See Generate and compare."
         )
     for name, table in covers.items():
         if name not in whole:
             lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}. To add"
-                f" {ui.plain(text.first_few(lacks))}, grade their answers with `exam answers grade`."
+                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}."
+                f" To add {ui.plain(text.first_few(lacks))}, grade their answers with"
+                " `exam answers grade`."
             )
 
 
@@ -260,7 +310,10 @@ def _draw_choice_table(picks: measures.Choosing, reference: str) -> None:
     first = {f"{short[run]} first": run for run in sorted(picks.runs, key=lambda run: -most[run])}
     pairs = {pairing.one: pairing for pairing in picks.pairings if pairing.other == reference}
     paired = [pairs.get(choice.evaluation) for choice in picks.choices]
-    scores = [choice.scores[choice.chosen[0]] if choice.chosen else (None, None) for choice in picks.choices]
+    scores = [
+        choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
+        for choice in picks.choices
+    ]
     st.dataframe(
         {
             "Evaluation": [choice.evaluation for choice in picks.choices],
@@ -300,17 +353,30 @@ def format_interval(estimate: measures.Interval) -> str:
     """Return a number with its interval as text; a dash if it is undefined."""
     if estimate.value is None:
         return "–"
-    bounds = "" if estimate.low is None or estimate.high is None else f" [{estimate.low:z.2f}, {estimate.high:z.2f}]"
+    bounds = (
+        ""
+        if estimate.low is None or estimate.high is None
+        else f" [{estimate.low:z.2f}, {estimate.high:z.2f}]"
+    )
     return f"{estimate.value:z.2f}{bounds}"
 
 
 def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
-    """Draw Spearman's correlation of Recall and LLM-retEval over all queries and without failures of Recall."""
-    by: dict[answers.Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
+    """Draw Spearman's correlation of Recall and LLM-retEval over all queries and without failures
+    of Recall.
+    """
+    by: dict[answers.Refined, str] = {
+        "confirmed": "Confirmed cases",
+        "proposed": "Confirmed and proposed cases",
+    }
     picked = st.segmented_control(
-        "Cases A, B and C left out of “refined”", list(by), default="confirmed",
-        format_func=lambda name: by[name], key="refined", required=True,
-    )  # fmt: skip
+        "Cases A, B and C left out of “refined”",
+        list(by),
+        default="confirmed",
+        format_func=lambda name: by[name],
+        key="refined",
+        required=True,
+    )
     chosen: answers.Refined = "proposed" if picked == "proposed" else "confirmed"
     key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
     rows = project.cached(key, lambda: answers.correlate_recall(project, evaluation, chosen))
@@ -326,11 +392,13 @@ def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
         },
         hide_index=True,
     )
-    for why in dict.fromkeys(row.every.spearman.undefined for row in rows if row.every.spearman.undefined):
+    for why in dict.fromkeys(
+        row.every.spearman.undefined for row in rows if row.every.spearman.undefined
+    ):
         st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
     st.caption(
-        "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query. Refined leaves out"
-        " queries on which Recall is wrong."
+        "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query."
+        " Refined leaves out queries on which Recall is wrong."
         + (" No assessor has confirmed the proposed cases." if chosen == "proposed" else ""),
         help="For results of 0 and 1, ρ equals φ. Recall is wrong in cases A, B and C.",
     )

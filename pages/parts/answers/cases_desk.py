@@ -1,6 +1,8 @@
-"""The cases of answers in one component: the list, the open case with all its texts, and the confirmed cases.
+"""The cases of answers in one component: the list, the open case with all its texts, and the
+confirmed cases.
 
-The browser already has the next cases when a case is confirmed, so it can go on without waiting for the server.
+The browser already has the next cases when a case is confirmed, so it can go on without waiting for
+the server.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +62,11 @@ def place_of(name: str) -> tuple[str, str, int] | None:
 
 def case_address(query_id: str, run: str, k: int) -> dict[str, str]:
     """Return the address parameters that open a query of a run at a depth."""
-    return {**address.travelling(), **answer_settings.chosen_settings(), "at": id_of(query_id, run, k)}
+    return {
+        **address.travelling(),
+        **answer_settings.chosen_settings(),
+        "at": id_of(query_id, run, k),
+    }
 
 
 def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
@@ -70,19 +76,33 @@ def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers
     k = next((one for one in ks if str(one) == case_places().named("k")), None)
     only = case_places().named("case") if case_places().named("case") in CASES else None
     to_do = case_places().named("show") != "all"
-    key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
+    key = (
+        "cases of answers",
+        evaluation.view,
+        evaluation.generator.fingerprint,
+        run,
+        k,
+        only,
+        to_do,
+    )
     return project.cached(key, lambda: answers.list_cases(project, evaluation, run, k, only, to_do))
 
 
 def desk_data(
     project: Project, evaluation: answers.Evaluation, message: dict[str, Any] | None, error: object
 ) -> dict[str, Any]:
-    """Return the data for the browser: filters, a page of the list, the open case and the next ones."""
+    """Return the data for the browser: filters, a page of the list, the open case and the next
+    ones.
+    """
     cases = list_cases(project, evaluation)
     ids = [_case_id(row) for row in cases]
     wanted = case_places().named("at")
     place = place_of(wanted)
-    known = place is not None and place[0] in evaluation.gold and (place[1], place[2]) in evaluation.lines
+    known = (
+        place is not None
+        and place[0] in evaluation.gold
+        and (place[1], place[2]) in evaluation.lines
+    )
     open_id = wanted if known else (ids[0] if ids else "")
     at = ids.index(open_id) if open_id in ids else -1
     first = max(at, 0) // A_PAGE * A_PAGE
@@ -92,14 +112,21 @@ def desk_data(
         "home": project.name,
         "count": how_many(len(cases), "cases"),
         "filters": _filter_data(evaluation),
-        "letters": [{"letter": letter, "short": SHORT[letter], "says": says} for letter, says in CASES.items()],
+        "letters": [
+            {"letter": letter, "short": SHORT[letter], "says": says}
+            for letter, says in CASES.items()
+        ],
         "rows": [_list_row(row) for row in cases[first : first + A_PAGE]],
         "ids": ids[first : first + A_PAGE + AHEAD],
         "first": first,
         "page": A_PAGE,
         "total": len(cases),
         "open": open_id,
-        "desks": {one: _case_data(project, evaluation, one, by_id.get(one)) for one in (open_id, *ahead) if one},
+        "desks": {
+            one: _case_data(project, evaluation, one, by_id.get(one))
+            for one in (open_id, *ahead)
+            if one
+        },
         "said": message,
         "error": error,
         "empty": _why_empty(evaluation),
@@ -111,7 +138,9 @@ def _case_id(row: answers.CaseRow) -> str:
 
 
 def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
-    def filter_choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    def filter_choice(
+        name: str, title: str, every: str, options: Sequence[tuple[str, str]]
+    ) -> dict[str, Any]:
         chosen = case_places().named(name) if case_places().named(name) in dict(options) else ""
         return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
 
@@ -138,7 +167,13 @@ def _list_row(row: answers.CaseRow) -> dict[str, Any]:
 
 def kind_of(case: str | None) -> str:
     """Return the type of failure, which decides the colour of a case."""
-    return "recall" if case in RECALL_FAILURES else "reteval" if case in RETEVAL_FAILURES else "neither"
+    return (
+        "recall"
+        if case in RECALL_FAILURES
+        else "reteval"
+        if case in RETEVAL_FAILURES
+        else "neither"
+    )
 
 
 def _describe_stake(row: answers.CaseRow) -> str:
@@ -146,7 +181,11 @@ def _describe_stake(row: answers.CaseRow) -> str:
         return ""
     if row.stake.chooses_another:
         return "another run would be chosen"
-    return f"{row.stake.closing:.0%} of the gap between runs would close" if row.stake.closing >= 0.005 else ""
+    return (
+        f"{row.stake.closing:.0%} of the gap between runs would close"
+        if row.stake.closing >= 0.005
+        else ""
+    )
 
 
 def _case_data(
@@ -168,7 +207,10 @@ def _case_data(
         "where": html.as_shown(f"{line.run}, k = {line.k}"),
         "verdicts": [
             _verdict_data(
-                "Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"
+                "Recall",
+                row.verdicts.recall,
+                "a gold passage was retrieved",
+                "no gold passage was retrieved",
             ),
             _verdict_data(
                 "retEval",
@@ -176,7 +218,9 @@ def _case_data(
                 "the answer matches one from the gold passages",
                 "the answer matches none from the gold passages",
             ),
-            _verdict_data("GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"),
+            _verdict_data(
+                "GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"
+            ),
             _verdict_data(
                 "gold",
                 row.verdicts.goldeval,
@@ -260,7 +304,8 @@ class Desk:
     """The cases as a person sees them, and the result of the last action.
 
     Args:
-        said: message about the last action and the action that undoes it; kept until the next action.
+        said: message about the last action and the action that undoes it; kept until the next
+            action.
         sources: whether the sources of gold passages may have changed.
     """
 
@@ -287,7 +332,8 @@ def draw(project: Project, view: answers.View) -> None:
     at = Desk(project, view)
     error = asked.do(lambda act: ACTS[act["do"]](at, act))
     if at.sources:
-        # The line at the top names the sources of gold passages and offers the present answer checks.
+        # The line at the top names the sources of gold passages and offers the present answer
+        # checks.
         st.rerun()
     asked.draw("answers", desk_data(project, at.evaluation, at.said, error))
 
@@ -295,7 +341,9 @@ def draw(project: Project, view: answers.View) -> None:
 def _place_of_act(act: actions.Act) -> tuple[str, str, int]:
     place = place_of(str(act["case"]))
     if place is None:
-        raise errors.WorkbenchError("unknown-case", "This case no longer exists.", "Go to the next case.")
+        raise errors.WorkbenchError(
+            "unknown-case", "This case no longer exists.", "Go to the next case."
+        )
     return place
 
 
@@ -317,7 +365,9 @@ def _confirm_case(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place_of_act(act)
     letter = answers.check_case(str(act["letter"]))
     author = ui.author()
-    answers.confirm_case(at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or ""))
+    answers.confirm_case(
+        at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or "")
+    )
     row = answers.case_at(at.project, at.evaluation, query_id, run, k)
     text = ui.shorten_text(row.side.query.text, 80)
     words = f"{letter} for “{text}”: {CASES[letter]}."
@@ -360,7 +410,9 @@ def _add_answer(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place_of_act(act)
     answer = answers.case_at(at.project, at.evaluation, query_id, run, k).line.answer
     if answer is None:
-        raise errors.WorkbenchError("unknown-answer", "This case has no answer to add.", "Go to the next case.")
+        raise errors.WorkbenchError(
+            "unknown-answer", "This case has no answer to add.", "Go to the next case."
+        )
     add_gold_answer(at.project, query_id, answer, ui.author())
     at.say(
         f"“{ui.shorten_text(answer, 80)}” is now a gold answer of the query.",

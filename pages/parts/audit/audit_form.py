@@ -9,7 +9,13 @@ from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.shared import presses, scoring_settings, ui
 
-MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
+MEASURES = (
+    "mean judgment@10 (DCG weights)",
+    "mean judgment@5 (DCG weights)",
+    "P@10",
+    "P@5",
+    "RBP(p=0.8)@10",
+)
 AIMS: dict[room.Aim, str] = {
     "best": "Best system",
     "pair": "Two systems",
@@ -17,10 +23,13 @@ AIMS: dict[room.Aim, str] = {
     "budget": "Fixed budget",
 }
 OWN = "A new source"
-"""A source named after the audit. The option has a fixed text, since a select box would keep an outdated name."""
+"""A source named after the audit. The option has a fixed text, since a select box would keep an
+outdated name.
+"""
 WHY = (
-    "A grader's labels are biased by an unknown amount. In an audit, assessors judge a random sample of passages."
-    " Their judgments correct the leaderboard: the audited scores are unbiased and have confidence intervals."
+    "A grader's labels are biased by an unknown amount. In an audit, assessors judge a random"
+    " sample of passages. Their judgments correct the leaderboard: the audited scores are unbiased"
+    " and have confidence intervals."
 )
 
 
@@ -42,8 +51,8 @@ def draw_form(project: Project, name: str) -> None:
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
         ui.draw_note(
-            f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade them first, because"
-            " the audit includes only queries that have labels now.",
+            f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade"
+            " them first, because the audit includes only queries that have labels now.",
             "grading",
             "Grade the ungraded pairs",
             "ungraded-before-audit",
@@ -58,7 +67,8 @@ def draw_form(project: Project, name: str) -> None:
                 key="audit-measure",
                 accept_new_options=True,
                 width=280,
-                help="Use P@k, RBP(p=0.8)@k, or mean judgment@k (DCG weights), which is DCG@k divided by the sum of"
+                help="Use P@k, RBP(p=0.8)@k, or mean judgment@k (DCG weights), which is DCG@k"
+                " divided by the sum of"
                 " its discounts. nDCG and AP cannot be audited: they are not sums over passages.",
             )
             highest = st.number_input(
@@ -73,14 +83,19 @@ def draw_form(project: Project, name: str) -> None:
             called = st.text_input("Name", name, key="audit-name", max_chars=60, width=190)
         with st.expander("Systems, source and batches"):
             chosen = st.multiselect(
-                "Systems", runs, key="audit-runs", placeholder=f"All {len(runs)}", help="Systems to compare."
+                "Systems",
+                runs,
+                key="audit-runs",
+                placeholder=f"All {len(runs)}",
+                help="Systems to compare.",
             )
             source = st.selectbox(
                 "Source of the judgments",
                 [OWN, *judgment_sources(project)],
                 key="audit-source",
                 accept_new_options=True,
-                help="Judgments are stored under this source. A new source is named after the audit. The judgments of"
+                help="Judgments are stored under this source. A new source is named after the"
+                " audit. The judgments of"
                 " an existing source are reused: their passages are not judged again.",
             )
             others = [one.spec.name for one in bank.label_graders(project) if one.grades]
@@ -94,7 +109,13 @@ def draw_form(project: Project, name: str) -> None:
                 asked = (st.session_state.get(key) for key in ("audit-size", "audit-looks"))
                 of_batch, batches = room.in_batches(goal or room.Goal("best"), *asked)
                 size = st.number_input(
-                    "Passages per batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
+                    "Passages per batch",
+                    1,
+                    None,
+                    None,
+                    key="audit-size",
+                    placeholder=str(of_batch),
+                    width=170,
                 )
                 looks = st.number_input(
                     "Batch limit",
@@ -104,8 +125,8 @@ def draw_form(project: Project, name: str) -> None:
                     key="audit-looks",
                     placeholder=str(batches),
                     width=150,
-                    help="You can check the results after every batch and stop early. The intervals allow for this:"
-                    " the error of 5% is spread over the batches.",
+                    help="You can check the results after every batch and stop early. The intervals"
+                    " allow for this: the error of 5% is spread over the batches.",
                 )
     with right:
         if goal is None or not _draw_forecast(
@@ -132,17 +153,30 @@ def draw_form(project: Project, name: str) -> None:
         st.session_state["planned audit"] = made.name
 
     presses.act_button(
-        "Plan audit", plan_audit, at=left, type="primary", icon=":material/how_to_reg:", key="plan audit"
+        "Plan audit",
+        plan_audit,
+        at=left,
+        type="primary",
+        icon=":material/how_to_reg:",
+        key="plan audit",
     )
 
 
 @ui.errors()
 def _draw_forecast(
-    project: Project, goal: room.Goal, measure: str, policy: labels.Policy, runs: list[str], highest: int, looks: int
+    project: Project,
+    goal: room.Goal,
+    measure: str,
+    policy: labels.Policy,
+    runs: list[str],
+    highest: int,
+    looks: int,
 ) -> bool:
     """Draw the estimated number of judgments; return whether such an audit is possible."""
     with st.spinner("Forecasting the number of judgments"):
-        forecast = room.forecast_plan(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
+        forecast = room.forecast_plan(
+            project, measure, goal, policy, runs=runs, highest=highest, looks=looks
+        )
     audit_state.draw_curve(forecast, goal)
     return True
 
@@ -166,16 +200,24 @@ def _choose_goal(runs: list[str]) -> room.Goal | None:
         if aim == "pair":
             first = st.selectbox("Is system", runs, index=0, key="audit-first", width=280)
             second = st.selectbox(
-                "better than system", runs, index=min(1, len(runs) - 1), key="audit-second", width=280
+                "better than system",
+                runs,
+                index=min(1, len(runs) - 1),
+                key="audit-second",
+                width=280,
             )
             if first == second:
                 st.caption("Choose two different systems.")
                 return None
             return room.Goal("pair", first=first, second=second)
         if aim == "width":
-            half = st.number_input("Within ±", 0.001, None, 0.02, step=0.01, format="%.3f", key="audit-half", width=150)
+            half = st.number_input(
+                "Within ±", 0.001, None, 0.02, step=0.01, format="%.3f", key="audit-half", width=150
+            )
             return room.Goal("width", half_width=float(half))
         if aim == "budget":
-            budget = st.number_input("Judgments", 1, None, 200, step=50, key="audit-budget", width=150)
+            budget = st.number_input(
+                "Judgments", 1, None, 200, step=50, key="audit-budget", width=150
+            )
             return room.Goal("budget", budget=int(budget))
     return room.Goal("best")

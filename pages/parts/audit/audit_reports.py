@@ -1,4 +1,6 @@
-"""Reports of an audit: the meaning of labels, graders, the roles of models, and exports for papers and assessors."""
+"""Reports of an audit: the meaning of labels, graders, the roles of models, and exports for papers
+and assessors.
+"""
 
 import streamlit as st
 
@@ -11,10 +13,11 @@ from pages.parts.shared import look, presses, ui
 
 STYLE = """
 .ew-shares { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.93rem; }
-.ew-shares :is(th, td) { padding: 0.2rem 0.7rem; text-align: right; font-weight: 400; white-space: nowrap;
-  border-bottom: 1px solid var(--ew-line); }
+.ew-shares :is(th, td) { padding: 0.2rem 0.7rem; text-align: right; font-weight: 400;
+  white-space: nowrap; border-bottom: 1px solid var(--ew-line); }
 .ew-shares thead th { color: var(--ew-dim); font-size: 0.83rem; vertical-align: bottom; }
-.ew-shares .share { position: relative; display: block; min-width: 6.5rem; height: 1.7rem; line-height: 1.35rem; }
+.ew-shares .share { position: relative; display: block; min-width: 6.5rem; height: 1.7rem;
+  line-height: 1.35rem; }
 .ew-shares .share i { position: absolute; bottom: 0; height: 4px; border-radius: 2px; }
 .ew-shares .share .all { left: 0; right: 0; background: var(--ew-line); }
 .ew-shares .share .range { background: color-mix(in srgb, #3b73b9 55%, transparent); }
@@ -31,14 +34,19 @@ STYLE = """
 
 
 def draw_labels(project: Project, audit: room.Audit) -> None:
-    """Draw the meaning of each label, the effect of each min rating, and proposals that can be applied."""
+    """Draw the meaning of each label, the effect of each min rating, and proposals that can be
+    applied.
+    """
     with ui.or_empty(code="empty"):
         calibration = room.calibrate_labels(project, audit)
     st.html(f"<style>{STYLE}</style>")
     st.subheader("Judgments by label", anchor=False)
     st.caption(
         "For each label: the estimated share of its passages with each judgment, and its interval.",
-        help="These shares are estimates for the whole pool. They may differ for the top passages of one system.",
+        help=(
+            "These shares are estimates for the whole pool. They may differ for the top"
+            " passages of one system."
+        ),
     )
     st.html(_meanings_html(calibration))
     st.subheader("Label quality by min rating", anchor=False)
@@ -54,7 +62,8 @@ def _share_html(share: Rate | None) -> str:
         return '<span class="none">–</span>'
     low, high = (min(max(100 * end, 0.0), 100.0) for end in (share.low, share.high))
     return (
-        f'<span class="share" title="{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]">{share.value:.0%}'
+        f'<span class="share" title="{share.value:.3f} [{share.low:.3f},'
+        f' {share.high:.3f}]">{share.value:.0%}'
         f' <small>{low:.0f}–{high:.0f}</small><i class="all"></i>'
         f'<i class="range" style="left:{low:.1f}%;width:{high - low:.1f}%"></i>'
         f'<i class="at" style="left:{100 * share.value:.1f}%"></i></span>'
@@ -65,11 +74,13 @@ def _table_html(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
     """Return an HTML table with row headings; rows that apply now are tinted."""
     names = "".join(f'<th scope="col">{one}</th>' for one in head)
     body = "".join(
-        f'<tr{" class=now" * now}><th scope="row">{first}</th>{"".join(f"<td>{one}</td>" for one in rest)}</tr>'
+        f"<tr{' class=now' * now}><th"
+        f' scope="row">{first}</th>{"".join(f"<td>{one}</td>" for one in rest)}</tr>'
         for now, (first, *rest) in rows
     )
     return (
-        '<div class="ew-scroll" tabindex="0" role="group" aria-label="Table"><table class="ew-shares">'
+        '<div class="ew-scroll" tabindex="0" role="group" aria-label="Table"><table'
+        ' class="ew-shares">'
         f"<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -105,13 +116,19 @@ def _min_ratings_html(calibration: room.Calibration) -> str:
         quality = tested.quality
         kappa = quality.kappa
         kappa_html = (
-            "–" if kappa.value is None else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
+            "–"
+            if kappa.value is None
+            else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
         )
         name = f"{tested.rating} <small>{' and '.join(marks)}</small>"
         rows.append(
             (
                 tested.rating == calibration.min_rating,
-                [name, *map(_share_html, (quality.precision, quality.recall, quality.accuracy)), kappa_html],
+                [
+                    name,
+                    *map(_share_html, (quality.precision, quality.recall, quality.accuracy)),
+                    kappa_html,
+                ],
             )
         )
     return _table_html(["Min rating", "Precision", "Recall", "Accuracy", "Kappa"], rows)
@@ -122,7 +139,8 @@ def _take_min_rating(calibration: room.Calibration) -> None:
         st.caption("Precision and recall are undefined at every min rating. Judge more passages.")
     elif calibration.balanced == calibration.min_rating:
         st.container(key="balanced").caption(
-            f"Precision and recall are closest at {calibration.balanced}, the min rating of this audit."
+            f"Precision and recall are closest at {calibration.balanced}, the min"
+            " rating of this audit."
         )
     else:
         closest, use = (
@@ -140,12 +158,16 @@ def _draw_cut_points(project: Project, audit: room.Audit, calibration: room.Cali
         return
     st.markdown(f"Fitted to the judgments: **{_list_cut_points(calibration.new_cuts)}**.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input("Name of the new grader", f"Embedding, {audit.name}", key="cuts-name", width=320)
+        name = st.text_input(
+            "Name of the new grader", f"Embedding, {audit.name}", key="cuts-name", width=320
+        )
         accepted = presses.button("Add grader", icon=":material/add:", key="accept cuts")
     if accepted:
         with ui.errors():
             room.accept_cut_points(project, audit, name, ui.author())
-            st.success(ui.plain(f"Added the grader {name}. To grade with it: {bank.grade_command(name)}"))
+            st.success(
+                ui.plain(f"Added the grader {name}. To grade with it: {bank.grade_command(name)}")
+            )
             ui.draw_link("grading", "Grade with this grader")
 
 
@@ -158,7 +180,7 @@ NONE = "no model"
 
 
 def draw_roles(project: Project, audit: room.Audit) -> None:
-    """Draw the roles, warnings if a model has two roles, and the audit's estimate of favouritism."""
+    """Draw the roles, warnings if a model has two, and the audit's estimate of favouritism."""
     circularity = room.find_circularity(project, audit.policy, audit.runs)
     warnings = st.container(key="double-roles")
     for warning in circularity.warnings:
@@ -189,7 +211,9 @@ def draw_roles(project: Project, audit: room.Audit) -> None:
         {
             "System": [role.name for role in circularity.runs],
             "Models": [_families_text(role) for role in circularity.runs],
-            "Two roles": ["yes" if role.name in circularity.kin else "" for role in circularity.runs],
+            "Two roles": [
+                "yes" if role.name in circularity.kin else "" for role in circularity.runs
+            ],
         },
         hide_index=True,
         disabled=["System", "Two roles"],
@@ -221,11 +245,19 @@ def _families_text(role: room.Role) -> str:
 def _explain_origin(role: room.Role) -> str:
     if role.stated:
         return "Entered in this project."
-    return f"Derived from the model name: {ui.plain(', '.join(role.models))}." if role.models else "Not stated yet."
+    return (
+        f"Derived from the model name: {ui.plain(', '.join(role.models))}."
+        if role.models
+        else "Not stated yet."
+    )
 
 
 def _read_families(entry: str) -> list[str]:
-    return [] if entry.strip() == NONE else [family.strip() for family in entry.split(",") if family.strip()]
+    return (
+        []
+        if entry.strip() == NONE
+        else [family.strip() for family in entry.split(",") if family.strip()]
+    )
 
 
 FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}
@@ -236,8 +268,8 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
     st.subheader("Methods", anchor=False)
     st.code(room.describe_methods(project, audit), language=None, wrap_lines=True)
     ui.draw_note(
-        "A bundle contains the design, seed, probabilities and judgments of the audit, so its results are"
-        " reproducible.",
+        "A bundle contains the design, seed, probabilities and judgments of the audit, so its"
+        " results are reproducible.",
         "export",
         "Export bundle",
     )
@@ -259,10 +291,17 @@ def _draw_sheet_download(project: Project, audit: room.Audit, waiting: room.Batc
             key="sheet-who",
             placeholder="Any assessor",
             width=220,
-            help="Reserves the queries of the sheet for this assessor until you upload it or release the queries.",
+            help=(
+                "Reserves the queries of the sheet for this assessor until you upload it or"
+                " release the queries."
+            ),
         )
-        most = st.number_input("Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190)
-        form = st.selectbox("Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
+        most = st.number_input(
+            "Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190
+        )
+        form = st.selectbox(
+            "Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220
+        )
         ui.download(
             "Download sheet",
             lambda: room.make_sheet(project, audit, form, who.strip() or None, most).text,
@@ -281,7 +320,9 @@ def _draw_sheet_upload(project: Project, audit: room.Audit) -> None:
         return
     if presses.button("Import judgments", type="primary", key="take in sheet"):
         with ui.errors():
-            done = room.import_sheet(project, audit, Source(given.name, data=given.getvalue()), ui.author())
+            done = room.import_sheet(
+                project, audit, Source(given.name, data=given.getvalue()), ui.author()
+            )
             st.success(room.import_sentence(done))
 
 
@@ -289,7 +330,8 @@ def _draw_end(project: Project, audit: room.Audit) -> None:
     st.subheader("End the audit", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            "You keep the leaderboard and judgments, but can draw and judge no more passages. You cannot undo this.",
+            "You keep the leaderboard and judgments, but can draw and judge no more passages. You"
+            " cannot undo this.",
             width="content",
         )
         presses.confirm_button(
@@ -315,25 +357,36 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
             "Labelled": [scored.labelled for scored in choice.graders],
             "Correlation": [scored.correlation for scored in choice.graders],
             "Behind the chosen": [
-                "–" if scored.low is None else f"{scored.behind:z.3f} [{scored.low:z.3f}, {scored.high:z.3f}]"
+                "–"
+                if scored.low is None
+                else f"{scored.behind:z.3f} [{scored.low:z.3f}, {scored.high:z.3f}]"
                 for scored in choice.graders
             ],
             "Not separated": [scored.kept for scored in choice.graders],
         },
         hide_index=True,
         column_config={
-            "Labelled": st.column_config.NumberColumn(format="percent", help="Share of the audit's passages"),
+            "Labelled": st.column_config.NumberColumn(
+                format="percent", help="Share of the audit's passages"
+            ),
             "Correlation": st.column_config.NumberColumn(
-                format="%.3f", help="Pearson's correlation of the grader's leaderboard with the audited leaderboard"
+                format="%.3f",
+                help=(
+                    "Pearson's correlation of the grader's leaderboard with the audited leaderboard"
+                ),
             ),
             "Behind the chosen": st.column_config.TextColumn(
                 help=f"Difference, with its {choice.confidence:.0%} interval"
             ),
-            "Not separated": st.column_config.CheckboxColumn(help="No other grader is significantly better."),
+            "Not separated": st.column_config.CheckboxColumn(
+                help="No other grader is significantly better."
+            ),
         },
     )
-    ui.draw_link("leaderboard", f"Show the leaderboard of {ui.plain(choice.chosen)}", grader=choice.chosen)
+    ui.draw_link(
+        "leaderboard", f"Show the leaderboard of {ui.plain(choice.chosen)}", grader=choice.chosen
+    )
     st.caption(
-        f"{choice.judged:,} judgments. Noise of the sample lowers all correlations by the same factor, so compare the"
-        " differences."
+        f"{choice.judged:,} judgments. Noise of the sample lowers all correlations by the same"
+        " factor, so compare the differences."
     )

@@ -1,4 +1,6 @@
-"""The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
+"""The leaderboard of an audit and its state: the statement, the present or next batch, and the
+assessors.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,11 +28,13 @@ def draw(project: Project, audit: room.Audit) -> None:
     st.subheader("Statistics", anchor=False)
     if reached.pairs:
         st.container(key="separated-pairs").caption(
-            f":material/info: Separated: {reached.separated:,} of {text.how_many(reached.pairs, 'pairs of systems')}"
-            f" (Holm, alpha {audit.alpha:g})."
+            f":material/info: Separated: {reached.separated:,} of"
+            f" {text.how_many(reached.pairs, 'pairs of systems')} (Holm, alpha {audit.alpha:g})."
         )
     if board.batches:
-        st.container(key="looks").caption(f":material/info: {ui.plain(describe_rule(audit, board))}")
+        st.container(key="looks").caption(
+            f":material/info: {ui.plain(describe_rule(audit, board))}"
+        )
     _draw_estimates(board)
     draw_curve(room.forecast_audit(project, audit), audit.goal)
 
@@ -50,12 +54,14 @@ def describe_rule(audit: room.Audit, board: room.AuditBoard) -> str:
     if note.looks == 1 or note.level is None:
         return board.says
     return (
-        f"{board.says} Look {note.look} of {note.looks}: this look may use {note.level:.2%} of the error rate of"
-        f" {audit.alpha:.0%}. You can stop when the target is reached."
+        f"{board.says} Look {note.look} of {note.looks}: this look may use {note.level:.2%} of the"
+        f" error rate of {audit.alpha:.0%}. You can stop when the target is reached."
     )
 
 
-def _draw_batch(project: Project, audit: room.Audit, drawn: list[room.Batch], board: room.AuditBoard) -> None:
+def _draw_batch(
+    project: Project, audit: room.Audit, drawn: list[room.Batch], board: room.AuditBoard
+) -> None:
     if audit.ended:
         return
     last = drawn[-1] if drawn else None
@@ -70,7 +76,10 @@ def _draw_batch(project: Project, audit: room.Audit, drawn: list[room.Batch], bo
             audit.batch_size,
             key=f"size of batch {audit.key} {len(drawn) + 1}",
             width=150,
-            help="The size of the batch varies slightly, because each passage is drawn independently.",
+            help=(
+                "The size of the batch varies slightly, because each passage is"
+                " drawn independently."
+            ),
         )
         twice = st.number_input(
             "Judged twice (%)",
@@ -101,14 +110,19 @@ def _draw_open_batch(project: Project, audit: room.Audit, last: room.Batch) -> N
                 handled / last.drawn,
                 f"Batch {last.number}: {handled:,} of {last.drawn:,} judged, {last.open:,} left"
                 + (f" ({last.skipped:,} skipped)" if last.skipped else "")
-                + (f"; {last.judged_twice:,} of {last.doubled:,} judged twice" if last.doubled else ""),
+                + (
+                    f"; {last.judged_twice:,} of {last.doubled:,} judged twice"
+                    if last.doubled
+                    else ""
+                ),
                 width=420,
             )
             view_choice.draw_view_button("Judge", "Judge")
             if last.judged:
                 presses.confirm_button(
                     "End batch",
-                    f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.",
+                    f"{text.how_many(last.open, 'passages')} would have no judgment. The"
+                    " intervals get wider.",
                     room.end_batch,
                     project,
                     audit,
@@ -133,19 +147,29 @@ def _draw_estimates(board: room.AuditBoard) -> None:
     """Draw further estimates from the sample."""
     about = st.container(key="about-labels")
     if board.labels is not None:
-        rates = ", ".join(_format_rate(name, getattr(board.labels, name)) for name in ("precision", "recall", "kappa"))
+        rates = ", ".join(
+            _format_rate(name, getattr(board.labels, name))
+            for name in ("precision", "recall", "kappa")
+        )
         about.caption(f":material/info: Label quality in the pool: {ui.plain(rates)}.")
-    if board.correlation is not None and board.correlation.value is not None and board.kendall is not None:
+    if (
+        board.correlation is not None
+        and board.correlation.value is not None
+        and board.kendall is not None
+    ):
         low, high = board.kendall
         pearson = ui.plain(_format_rate("Pearson", board.correlation))
         about.caption(
-            f":material/info: Estimated correlation of the grader's leaderboard with a fully judged one: {pearson},"
-            f" Kendall's tau between {low:z.2f} and {high:z.2f}."
+            ":material/info: Estimated correlation of the grader's leaderboard with a fully judged"
+            f" one: {pearson}, Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if board.favour is not None:
         about.caption(f":material/info: {ui.plain(board.favour.says)}")
     if board.people is not None and board.people.value is not None:
-        about.caption(f":material/info: Agreement of first and second judgments: kappa {board.people.value:z.2f}.")
+        about.caption(
+            ":material/info: Agreement of first and second judgments: kappa"
+            f" {board.people.value:z.2f}."
+        )
 
 
 def _format_rate(name: str, share: Rate) -> str:
@@ -166,7 +190,8 @@ def board_data(board: room.AuditBoard) -> dict[str, Any]:
         "missed": board.missed,
         "groups": board.groups,
         "systems": [
-            vars(system) | {"name": html.as_shown(names[system.run]), "short": html.as_shown(short[system.run])}
+            vars(system)
+            | {"name": html.as_shown(names[system.run]), "short": html.as_shown(short[system.run])}
             for system in board.systems
         ],
         "differences": [
@@ -187,24 +212,31 @@ def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
     by_name = {audit.name: audit for audit in reversed(known)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
         st.session_state["view"] = "Board"
-        # A single audit is shown without a choice. If the session stored it, it would later count as the person's own
-        # choice.
+        # A single audit is shown without a choice. If the session stored it, it would later count
+        # as the person's own choice.
         if len(known) > 1:
             st.session_state["audit"] = planned
         st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
     usual = next((audit for audit in by_name.values() if not audit.ended), known[-1])
     if len(known) == 1:
-        # Otherwise the next planned audit would not be opened: the address takes precedence over the session.
+        # Otherwise the next planned audit would not be opened: the address takes precedence over
+        # the session.
         st.query_params.pop("audit", None)
         return usual
     wanted = st.query_params.get("audit")
     if wanted is not None and wanted not in by_name:
         st.warning(
-            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.", icon=":material/info:"
+            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.",
+            icon=":material/info:",
         )
         del st.query_params["audit"]
     picked = st.selectbox(
-        "Audit", list(by_name), index=list(by_name).index(usual.name), key="audit", bind="query-params", width=260
+        "Audit",
+        list(by_name),
+        index=list(by_name).index(usual.name),
+        key="audit",
+        bind="query-params",
+        width=260,
     )
     return by_name[str(picked)]
 
@@ -212,7 +244,9 @@ def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
 def free_name(known: Sequence[room.Audit]) -> str:
     """Return an unused name for the next audit."""
     taken = {one.name for one in known}
-    return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
+    return next(
+        name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken
+    )
 
 
 def draw_about(project: Project, audit: room.Audit) -> None:
@@ -220,7 +254,11 @@ def draw_about(project: Project, audit: room.Audit) -> None:
     policy = audit.policy
     spec = bank.find_grader(project, policy.grader).spec
     version = policy.bank_version or 0
-    newer = f" (newest: {bank.latest_version(project)})" if version < bank.latest_version(project) else ""
+    newer = (
+        f" (newest: {bank.latest_version(project)})"
+        if version < bank.latest_version(project)
+        else ""
+    )
     caption = " · ".join(
         [
             f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
@@ -235,8 +273,11 @@ def draw_about(project: Project, audit: room.Audit) -> None:
     st.container(key="about-audit").caption(caption)
 
 
-def draw_audit_note(project: Project, policy: labels.Policy, measure: str, audit: room.Audit | None) -> None:
-    """Draw a note on a leaderboard of machine labels: not audited, or a link to the audited one; and model roles.
+def draw_audit_note(
+    project: Project, policy: labels.Policy, measure: str, audit: room.Audit | None
+) -> None:
+    """Draw a note on a leaderboard of machine labels: not audited, or a link to the audited one;
+    and model roles.
 
     Args:
         audit: the audit of these labels with a leaderboard, if any.
@@ -252,7 +293,10 @@ def draw_audit_note(project: Project, policy: labels.Policy, measure: str, audit
         state = "corrects" if audit.measure == measure else "of another measure"
     elif begun is not None:
         state = "begun"
-        note, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
+        note, link = (
+            f"The audit “{ui.plain(begun.name)}” is in progress: no results yet",
+            "Show audit",
+        )
     else:
         state = "none"
         note, link = "Not audited: the error of these scores is unknown", "Plan an audit"

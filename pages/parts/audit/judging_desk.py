@@ -1,7 +1,8 @@
 """The judging desk: an assessor's passages in order, in a component that has the next ones already.
 
-The browser sends each judgment as an action, and again until the server has received it. So a closed browser loses no
-sent action, and the assessor does not wait for the server between two passages.
+The browser sends each judgment as an action, and again until the server has received it. So a
+closed browser loses no sent action, and the assessor does not wait for the server between two
+passages.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +25,9 @@ def draw(project: Project, audit: room.Audit) -> None:
     if not room.list_batches(project, audit):
         ui.end_empty_screen("No passages to judge yet.", "Draw a batch in the Leaderboard view.")
     if audit.ended:
-        ui.end_empty_screen("This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended")
+        ui.end_empty_screen(
+            "This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended"
+        )
     draw_desk(project, audit)
 
 
@@ -33,22 +36,42 @@ def draw_desk(project: Project, audit: room.Audit) -> None:
     """Judge the assigned passages until the batch is finished."""
     person = ui.person()
     if not person:
-        ui.end_empty_screen("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
+        ui.end_empty_screen(
+            "Your name is missing.", "Enter your name above. Your judgments are stored under it."
+        )
     asked = actions.asked_of(KEY)
     with ui.errors():
         error = asked.do(lambda act: ACTS[act["do"]](project, audit, person, act))
         batch = room.list_batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
-        left = hands[0].left if hands else 0 if batch.ended else room.count_open_judgments(project, audit)
-        asked.draw("judging", _desk_data(project, audit, person, batch, hands, left) | {"left": left, "error": error})
+        left = (
+            hands[0].left
+            if hands
+            else 0
+            if batch.ended
+            else room.count_open_judgments(project, audit)
+        )
+        asked.draw(
+            "judging",
+            _desk_data(project, audit, person, batch, hands, left) | {"left": left, "error": error},
+        )
 
 
 def _desk_data(
-    project: Project, audit: room.Audit, person: str, batch: room.Batch, hands: list[room.Hand], left: int
+    project: Project,
+    audit: room.Audit,
+    person: str,
+    batch: room.Batch,
+    hands: list[room.Hand],
+    left: int,
 ) -> dict[str, Any]:
     people = room.list_audit_assessors(project, audit)
     me = next((assessor for assessor in people if assessor.name == person), None)
-    others = [assessor.name for assessor in people if assessor.name != person and assessor.query_id is not None]
+    others = [
+        assessor.name
+        for assessor in people
+        if assessor.name != person and assessor.query_id is not None
+    ]
     also = html.as_shown(f"also judging: {', '.join(others[:3])}") if others else ""
     cards = [_card_data(assessor, card) for assessor in hands for card in assessor.cards]
     return {
@@ -57,7 +80,9 @@ def _desk_data(
         "queries": {assessor.query.query_id: _query_data(assessor) for assessor in hands},
         "cards": cards,
         "open": [at for at, card in enumerate(cards) if not card["settled"]],
-        "scale": [{"value": value, "says": says} for value, says in room.judgment_scale(audit).items()],
+        "scale": [
+            {"value": value, "says": says} for value, says in room.judgment_scale(audit).items()
+        ],
         "labels": st.session_state.get(_seen_labels_key(audit), []),
         "tools": ["cannot say", "skip", "look"],
         "latest": next((card for card in reversed(cards) if card["settled"]), None),
@@ -73,13 +98,28 @@ def _desk_data(
 
 
 def _finished_text(batch: int, left: int, also: str) -> dict[str, str]:
-    """Return the text of the desk if the person has no passage to judge, and the action that it offers."""
+    """Return the text of the desk if the person has no passage to judge, and the action that it
+    offers.
+    """
     if not left:
         about = "The leaderboard shows the result."
-        return {"title": f"Batch {batch} is judged.", "about": about, "act": "board", "words": "Show leaderboard"}
-    about = f"Other assessors have the remaining judgments of the batch ({'; '.join(filter(None, (str(left), also)))})."
+        return {
+            "title": f"Batch {batch} is judged.",
+            "about": about,
+            "act": "board",
+            "words": "Show leaderboard",
+        }
+    about = (
+        "Other assessors have the remaining judgments of the batch"
+        f" ({'; '.join(filter(None, (str(left), also)))})."
+    )
     about += " You get the passages that they skip or release."
-    return {"title": "No passages for you at the moment.", "about": about, "act": "again", "words": "Check again"}
+    return {
+        "title": "No passages for you at the moment.",
+        "about": about,
+        "act": "again",
+        "words": "Check again",
+    }
 
 
 def _query_data(hand: room.Hand) -> dict[str, Any]:
@@ -122,7 +162,12 @@ def _seen_labels_key(audit: room.Audit) -> str:
 
 def _show_label(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     seen = room.reveal_label(project, audit, act["query"], act["passage"], person)
-    about = {"query": act["query"], "passage": act["passage"], "label": seen.label, "highest": seen.highest}
+    about = {
+        "query": act["query"],
+        "passage": act["passage"],
+        "label": seen.label,
+        "highest": seen.highest,
+    }
     about["more"] = "The audit records that you have seen the label."
     st.session_state.setdefault(_seen_labels_key(audit), []).append(about)
 

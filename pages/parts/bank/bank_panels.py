@@ -1,5 +1,5 @@
-"""Panels next to the questions: conflicts, history, versions, single questions, tests of wordings, and passages that
-suggest improvements.
+"""Panels next to the questions: conflicts, history, versions, single questions, tests of wordings,
+and passages that suggest improvements.
 """
 
 from dataclasses import replace
@@ -26,21 +26,29 @@ def diagnose_drafts(
 
 
 def judged_by(project: Project, against: str | None) -> str | None:
-    """Return the source of judgments to compare with: that of the official leaderboard, else the first; or None."""
-    return against if against in judgment_sources(project) else next(iter(judgment_sources(project)), None)
+    """Return the source of judgments to compare with: that of the official leaderboard, else the
+    first; or None.
+    """
+    return (
+        against
+        if against in judgment_sources(project)
+        else next(iter(judgment_sources(project)), None)
+    )
 
 
 def _draw_difference(before: str, after: str, key: str | None = None) -> None:
     """Draw the difference of two wordings."""
     shown = html.difference_html(before, after)
-    st.container(key=key).html(f'<div class="asked" dir="auto"><span class="words">{shown}</span></div>')
+    st.container(key=key).html(
+        f'<div class="asked" dir="auto"><span class="words">{shown}</span></div>'
+    )
 
 
 def draw_conflicts(project: Project, conflicts: list[bank.Conflict]) -> None:
     """Draw the versions of each conflict side by side, with buttons to settle it."""
     st.warning(
-        f"Questions that you and another person changed: {len(conflicts)}. Choose a wording for each. All other changes"
-        " merge automatically.",
+        f"Questions that you and another person changed: {len(conflicts)}. Choose a wording for"
+        " each. All other changes merge automatically.",
         icon=":material/call_merge:",
     )
     for conflict in conflicts:
@@ -55,27 +63,40 @@ def draw_conflicts(project: Project, conflicts: list[bank.Conflict]) -> None:
                 st.caption(ui.plain(title))
                 _draw_difference(conflict.base.shown if conflict.base else "", question.shown)
                 st.caption(_describe_settings(question))
-                if presses.button(f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"):
-                    bank_window.change_drafts(project, bank.settle_conflict, conflict.mine.question_id, whose)
+                if presses.button(
+                    f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"
+                ):
+                    bank_window.change_drafts(
+                        project, bank.settle_conflict, conflict.mine.question_id, whose
+                    )
                     st.rerun()
 
 
 def _describe_settings(question: types.Question) -> str:
-    return f"weight {question.weight:g} · {'active' if question.active else 'retired'} · {question.kind}"
+    return (
+        f"weight {question.weight:g} · {'active' if question.active else 'retired'} ·"
+        f" {question.kind}"
+    )
 
 
 def draw_saved(project: Project, version: int) -> None:
-    """Draw the panel after a save: the job that grades the new pairs, and the changes of the version."""
+    """Draw the panel after a save: the job that grades the new pairs, and the changes of the
+    version.
+    """
     grader = bank.find_grader(project, scoring_settings.chosen_policy(project).grader)
     plan = grading.make_plan(project, grader.spec, bank.latest_version(project))
     with st.container(border=True, key="just-saved"):
         if plan.to_grade:
             st.container(key="saved-to-grade").markdown(
-                f"**Saved bank version {version}.** Pairs to grade: {plan.to_grade:,}. Already graded: {plan.known:,}."
+                f"**Saved bank version {version}.** Pairs to grade: {plan.to_grade:,}. Already"
+                f" graded: {plan.known:,}."
             )
             if bank.grader_again(project, grader.spec) is None:
                 st.container(key="no-grader-here").caption(
-                    ui.plain(f"The grades of {grader.spec.name} were imported. Grade and import the new pairs.")
+                    ui.plain(
+                        f"The grades of {grader.spec.name} were imported. Grade and"
+                        " import the new pairs."
+                    )
                 )
         else:
             st.markdown(f"**Saved bank version {version}.** All pairs are already graded.")
@@ -90,7 +111,9 @@ def draw_saved(project: Project, version: int) -> None:
 
 @st.dialog("Question history", width="large")
 def draw_history(project: Project, question: types.Question) -> None:
-    """Draw every earlier wording and setting of a question, its changes, and buttons that restore it."""
+    """Draw every earlier wording and setting of a question, its changes, and buttons that restore
+    it.
+    """
     revisions = bank.question_history(project, question.question_id)
     for at, revision in enumerate(revisions):
         old = revision.question
@@ -101,12 +124,15 @@ def draw_history(project: Project, question: types.Question) -> None:
                 _draw_difference(earlier.shown, old.shown, f"difference {revision.version}")
             st.container(key=f"version {revision.version}").caption(
                 ui.plain(
-                    f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
+                    f"Version {revision.version} by {revision.author},"
+                    f" {revision.saved_at:%d %B %Y %H:%M}:"
                     f" {revision.note} · {_describe_settings(old)}"
                 )
             )
             if old != question and st.button("Restore", key=f"revision {revision.version}"):
-                bank_window.change_drafts(project, bank.put_draft, replace(old, position=question.position))
+                bank_window.change_drafts(
+                    project, bank.put_draft, replace(old, position=question.position)
+                )
                 st.rerun()
     st.caption("A restored wording keeps its grades. It needs no new grading.")
 
@@ -128,7 +154,9 @@ def draw_versions(project: Project) -> None:
             "Note": st.column_config.TextColumn(width=180),
             "Author": st.column_config.TextColumn(width=90),
             "Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
-            "Changed": st.column_config.NumberColumn(width=80, help="Questions that the version changed."),
+            "Changed": st.column_config.NumberColumn(
+                width=80, help="Questions that the version changed."
+            ),
         },
         hide_index=True,
     )
@@ -140,7 +168,10 @@ def draw_versions(project: Project) -> None:
     before = ends.selectbox("From", numbers, index=1, width=110)
     after = ends.selectbox("To", numbers, index=0, width=110)
     difference = bank.bank_difference(
-        *(bank.readable_questions(project, bank.list_questions(project, one)) for one in (before, after))
+        *(
+            bank.readable_questions(project, bank.list_questions(project, one))
+            for one in (before, after)
+        )
     )
     for sign, questions in (("added", difference.added), ("removed", difference.removed)):
         for question in questions:
@@ -149,7 +180,11 @@ def draw_versions(project: Project) -> None:
         _draw_difference(old.shown, new.shown)
         if _describe_settings(old) != _describe_settings(new):
             st.caption(f"{_describe_settings(old)} → {_describe_settings(new)}")
-    if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
+    if presses.button(
+        f"Restore version {before}",
+        ends,
+        help="Saves its questions as a new version. Nothing is lost.",
+    ):
         version = bank.restore_questions(project, before, f"Restored version {before}", ui.author())
         bank_window.current_window().saved = (project.name, version) if version else None
         st.rerun()
@@ -163,15 +198,21 @@ def draw_alone(project: Project, question: types.Question) -> None:
     others = bank.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(question.shown)
-    measure = st.segmented_control("Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
+    measure = st.segmented_control(
+        "Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True
+    )
     changes = review.changes(project, str(measure), policy, {question.query_id: alone})
     here = changes.after.per_query
     order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
     st.dataframe(
         {
             "Run": order,
-            f"{changes.after.measure}, this question only": [here[run].get(question.query_id) for run in order],
-            "All questions": [changes.before.per_query[run].get(question.query_id) for run in order],
+            f"{changes.after.measure}, this question only": [
+                here[run].get(question.query_id) for run in order
+            ],
+            "All questions": [
+                changes.before.per_query[run].get(question.query_id) for run in order
+            ],
         },
         hide_index=True,
     )
@@ -181,7 +222,10 @@ def draw_alone(project: Project, question: types.Question) -> None:
 
 @st.fragment
 def draw_more_tasks(
-    project: Project, query: bank.QueryOverview, report: study.QueryDiagnosis | None, policy: labels.Policy | None
+    project: Project,
+    query: bank.QueryOverview,
+    report: study.QueryDiagnosis | None,
+    policy: labels.Policy | None,
 ) -> None:
     """Draw further tasks of a query, one at a time; a click in them redraws nothing else.
 
@@ -201,9 +245,13 @@ def draw_more_tasks(
         titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
     titles["versions"] = f"Bank versions ({bank.latest_version(project)})"
     chosen = st.pills(
-        "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
+        "More about this query",
+        list(titles),
+        default="proposals",
+        format_func=titles.__getitem__,
+        key="more",
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     draws = {
         "proposals": partial(bank_proposals.draw_proposals, project, query),
         "strays": partial(_draw_strays, project, report),
@@ -223,7 +271,10 @@ def _draw_strays(project: Project, report: study.QueryDiagnosis) -> None:
     else:
         st.caption("No question is answered by a passage judged non-relevant.")
     for stray in report.strays:
-        title, key = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"), f"stray {stray.question.question_id}"
+        title, key = (
+            ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"),
+            f"stray {stray.question.question_id}",
+        )
         view_choice.stays_folded(key)
         with st.expander(title, key=key, on_change="rerun") as fold:
             # Drawn only when open: the passages of many closed expanders would be most of the page.
@@ -235,10 +286,15 @@ def _draw_strays(project: Project, report: study.QueryDiagnosis) -> None:
                 st.divider()
 
 
-def _draw_uncovered(project: Project, query: bank.QueryOverview, report: study.QueryDiagnosis) -> None:
+def _draw_uncovered(
+    project: Project, query: bank.QueryOverview, report: study.QueryDiagnosis
+) -> None:
     if report.relevant:
         covered = report.relevant - len(report.uncovered)
-        st.caption(f"The question bank covers {covered} of {report.relevant} passages judged relevant for this query.")
+        st.caption(
+            f"The question bank covers {covered} of {report.relevant} passages judged"
+            " relevant for this query."
+        )
     if not report.uncovered:
         st.caption("Every graded passage that is judged relevant answers a question.")
     for passage_id, text in passage_texts(project, report.uncovered[:PASSAGES_SHOWN]).items():
@@ -252,30 +308,51 @@ def _draw_uncovered(project: Project, query: bank.QueryOverview, report: study.Q
             for start, end in sentences.split_sentences(text):
                 sentence = text[start:end]
                 if presses.button(
-                    ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
+                    ui.plain(sentence),
+                    key=f"start {passage_id} {start}",
+                    type="tertiary",
+                    icon=":material/add:",
                 ):
                     _start_question(project, query.query_id, passage_id, sentence)
 
 
 def _draw_override_form(project: Project, question: types.Question, passage_id: str) -> None:
     key = f"{question.question_id} {passage_id}"
-    with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
-        rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
-        reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
+    with st.popover(
+        "Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"
+    ):
+        rating = st.segmented_control(
+            "Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True
+        )
+        reason = st.text_input(
+            "Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?"
+        )
         presses.act_button(
-            "Save override", labels.add_override, project, question.question_id, passage_id, int(rating), reason,
-            key=f"override {key}", type="primary",
-        )  # fmt: skip
+            "Save override",
+            labels.add_override,
+            project,
+            question.question_id,
+            passage_id,
+            int(rating),
+            reason,
+            key=f"override {key}",
+            type="primary",
+        )
 
 
 def _draw_overrides(project: Project, overrides: list[labels.Override]) -> None:
-    """Draw the overrides of a query: stale ones can be confirmed or withdrawn, current ones withdrawn."""
+    """Draw the overrides of a query: stale ones can be confirmed or withdrawn, current ones
+    withdrawn.
+    """
     overrides = sorted(overrides, key=lambda override: not override.stale)
     texts = passage_texts(project, [override.passage_id for override in overrides])
     for override in overrides:
         st.text(texts.get(override.passage_id, override.passage_id))
         st.caption(
-            ui.plain(f"rated {override.rating} by {override.author}: {override.reason} · {override.wording_now}")
+            ui.plain(
+                f"rated {override.rating} by {override.author}: {override.reason} ·"
+                f" {override.wording_now}"
+            )
         )
         if override.stale:
             st.caption(":orange[The question has been reworded:]")
@@ -300,7 +377,9 @@ def _draw_overrides(project: Project, overrides: list[labels.Override]) -> None:
 
 
 def _start_question(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
-    begun = replace(bank.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
+    begun = replace(
+        bank.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence
+    )
     bank_window.change_drafts(project, bank.put_draft, begun)
     bank_window.current_window().go_to(begun)
     st.session_state["beside"] = (query_id, passage_id)
@@ -308,16 +387,24 @@ def _start_question(project: Project, query_id: str, passage_id: str, sentence: 
 
 
 def passage_beside(project: Project, query_id: str) -> None:
-    """Draw the passage that a new question of this query was started from, until the person closes it."""
+    """Draw the passage that a new question of this query was started from, until the person closes
+    it.
+    """
     begun_for, passage_id = st.session_state.get("beside", (None, None))
     if begun_for != query_id or passage_id is None:
         return
     with st.container(border=True):
         st.caption("Source passage")
         if any(one.case.query_id == query_id for one in list_awaited()):
-            st.caption(":material/hourglass_top: Saving an edit of the question resolves its disagreement.")
-        st.container(key="passage-beside").text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
-        if presses.button("Close passage", icon=":material/close:", type="tertiary", key="close passage"):
+            st.caption(
+                ":material/hourglass_top: Saving an edit of the question resolves its disagreement."
+            )
+        st.container(key="passage-beside").text(
+            passage_texts(project, [passage_id]).get(passage_id, passage_id)
+        )
+        if presses.button(
+            "Close passage", icon=":material/close:", type="tertiary", key="close passage"
+        ):
             st.session_state.pop("beside")
             st.rerun()
 
@@ -329,9 +416,14 @@ OF: dict[study.Examinees, str] = {"systems": "Systems", "passages": "Passages"}
 def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
     """Draw the saved questions of a query as items, with systems or passages as examinees."""
     picked = st.segmented_control(
-        "Compare", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
+        "Compare",
+        list(OF),
+        default="systems",
+        format_func=OF.__getitem__,
+        key="told apart",
+        required=True,
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     with st.spinner("Fitting the item response model"):
         worth = study.bank_worth(project, policy, query_id, picked)
     rows = worth.questions
@@ -362,7 +454,8 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
     )
     best = ", ".join(list(worth.abilities)[: worth.top][:5]) if picked == "systems" else ""
     st.caption(
-        "Based on the saved questions. Verdicts show how well a question separates systems. “At the top” is the"
+        "Based on the saved questions. Verdicts show how well a question separates systems. “At"
+        " the top” is the"
         f" information about the best {worth.top} of {len(worth.abilities)} {worth.examinees}"
         f"{f' ({ui.plain(best)})' if best else ''}."
     )
@@ -385,19 +478,30 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
         return
     here = bank_window.current_window()
     # The question of the menu, of the link, or of the button that led here.
-    known_ids = (one for one in (here.repaired, st.query_params.get("question"), here.focus) if one in asked)
+    known_ids = (
+        one for one in (here.repaired, st.query_params.get("question"), here.focus) if one in asked
+    )
     wanted = next(known_ids, next(iter(asked)))
     with (
-        st.expander("Test new wordings of a question", key=f"repair {here.repaired}", expanded=here.repaired == wanted),
+        st.expander(
+            "Test new wordings of a question",
+            key=f"repair {here.repaired}",
+            expanded=here.repaired == wanted,
+        ),
         ui.errors(),
     ):
         st.caption(
-            "Half of the passages with an override or a judgment choose the best wording. The other half tests it once."
+            "Half of the passages with an override or a judgment choose the best wording. The"
+            " other half tests it once."
             " The grader rates the new wordings first, which may cost money."
         )
         chosen = str(
             st.selectbox(
-                "Question", list(asked), list(asked).index(wanted), lambda one: asked[one].shown, f"repaired {wanted}"
+                "Question",
+                list(asked),
+                list(asked).index(wanted),
+                lambda one: asked[one].shown,
+                f"repaired {wanted}",
             )
         )
         proposed = bank.proposed_wordings(project, chosen, ui.person())
@@ -413,10 +517,12 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
                 disabled=few or not project.allows("ask models"),
                 key="suggest wordings",
             )
-            pressed = presses.button("Test wordings", icon=":material/build:", key="test wordings", disabled=few)
+            pressed = presses.button(
+                "Test wordings", icon=":material/build:", key="test wordings", disabled=few
+            )
         st.container(key="held out").caption(
-            f"Held-out passages with a rating and a judgment or override: {pairs}. A test needs {measures.HELD_OUT}."
-            + " Judge or grade more passages first." * few
+            f"Held-out passages with a rating and a judgment or override: {pairs}. A test needs"
+            f" {measures.HELD_OUT}." + " Judge or grade more passages first." * few
         )
         if suggest and ui.author():
             bank_proposals.rewordings_dialog(project, asked[chosen], policy, source)
@@ -424,6 +530,8 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
             with st.spinner("Grading and testing the wordings"):
                 st.container(key="repair result").markdown(
                     ui.plain(
-                        review.repair_question(project, chosen, texts.splitlines(), policy, source, ui.author()).says
+                        review.repair_question(
+                            project, chosen, texts.splitlines(), policy, source, ui.author()
+                        ).says
                     )
                 )

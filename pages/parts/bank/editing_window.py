@@ -1,10 +1,12 @@
-"""One of perhaps several browser windows in which a person edits the bank; each action is done exactly once.
+"""One of perhaps several browser windows in which a person edits the bank; each action is done
+exactly once.
 
-Streamlit ends a run, including its callbacks, as soon as the next message arrives. Any access to the session state
-may be the last. So no important action relies on a callback, nor on a run that reaches its end. The browser numbers
-the actions and keeps each one until it hears that the server has done it (`channel.js`). Every run receives all
-pending actions as the state of a component. A run first does the new actions in the order of their numbers, and
-reports this with the data that it draws.
+Streamlit ends a run, including its callbacks, as soon as the next message arrives. Any access to
+the session state may be the last. So no important action relies on a callback, nor on a run that
+reaches its end. The browser numbers the actions and keeps each one until it hears that the server
+has done it (`channel.js`). Every run receives all pending actions as the state of a component. A
+run first does the new actions in the order of their numbers, and reports this with the data that it
+draws.
 """
 
 import threading
@@ -31,7 +33,8 @@ class Shown:
     Args:
         author: the person's name; empty for a reader without one.
         questions: by id.
-        drafts: the state of the person's drafts when this window last showed them; None before that.
+        drafts: the state of the person's drafts when this window last showed them; None before
+            that.
     """
 
     project: Project
@@ -50,12 +53,13 @@ class Window:
     """The state of a window: one object for all its runs, also for overlapping ones.
 
     Args:
-        token: names the window; after a restart of the server, actions of an older window are not done.
+        token: names the window; after a restart of the server, actions of an older window are not
+            done.
         lock: held while an action is done and noted.
         sent: the pending actions of the browser, by number.
         done: number of the last action that was done.
-        refused: the reason by number of each action that could not be stored; None if another window had changed the
-            same value.
+        refused: the reason by number of each action that could not be stored; None if another
+            window had changed the same value.
         shown: by project and author.
         stint: the visit of a field that was last typed in.
         query: the query to open next; empty for none in particular.
@@ -90,7 +94,7 @@ class Window:
     nameless: bool = False
 
     def take(self, act: Mapping[str, Any]) -> None:
-        """Do an action of the browser, unless it is done already; refused actions are tried again."""
+        """Do an action of the browser unless it is done already; try refused ones again."""
         number = act["n"]
         with self.lock:
             # If another window had changed the same value, a person has to choose first.
@@ -114,7 +118,8 @@ class Window:
                 self.done = max(self.done, number)
 
     def did(self, shown: Shown, what: Callable[..., Any], *arguments: Any) -> Any:
-        """Apply a change to a person's drafts and return its result; the window has then seen its own change.
+        """Apply a change to a person's drafts and return its result; the window has then seen its
+        own change.
 
         Args:
             what: a function of the project, the author and the arguments.
@@ -137,16 +142,21 @@ class Window:
         self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
 
     def unstored(self, shown: Shown) -> list[str]:
-        """Return ids of questions with a refused edit that the person has neither corrected nor given up."""
+        """Return ids of questions with a refused edit that the person has neither corrected nor
+        given up.
+        """
         place = shown.project.name, shown.author
         return [
             str(act.get("id"))
             for number, act in self.sent.items()
-            if (act.get("project"), act.get("author")) == place and self.refused.get(number) is not None
+            if (act.get("project"), act.get("author")) == place
+            and self.refused.get(number) is not None
         ]
 
     def outlived(self, project: Project, author: str) -> None:
-        """Forget the result of the last action if the drafts have changed since: the problem was settled elsewhere."""
+        """Forget the result of the last action if the drafts have changed since: the problem was
+        settled elsewhere.
+        """
         with self.lock:
             now = project.name, author, bank.draft_mark(project, author)
             if self.told is None:
@@ -176,14 +186,16 @@ def take_in() -> None:
     known = {
         act["n"]: act
         for act in (sent if isinstance(sent, list) else ())
-        if isinstance(act, Mapping) and isinstance(act.get("n"), int) and act.get("window") == here.token
+        if isinstance(act, Mapping)
+        and isinstance(act.get("n"), int)
+        and act.get("window") == here.token
     }
     here.sent = known
     for number in sorted(known):
         here.take(known[number])
     with here.lock:
-        # The browser has given up refused actions that it no longer sends. On screens without the bank it sends
-        # nothing.
+        # The browser has given up refused actions that it no longer sends. On screens without the
+        # bank it sends nothing.
         if sent is not None:
             here.refused = {number: why for number, why in here.refused.items() if number in known}
     if here.nameless:
@@ -192,7 +204,9 @@ def take_in() -> None:
 
 
 def open_for(project: Project) -> None:
-    """Register a project with the window before anything is drawn, since the browser may send actions early."""
+    """Register a project with the window before anything is drawn, since the browser may send
+    actions early.
+    """
     current_window().place(project, ui.person())
 
 
@@ -204,8 +218,8 @@ def note_shown(project: Project, questions: list[types.Question]) -> None:
 
 
 def change_drafts(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
-    """Apply a change that no component asked for, such as one from a dialog, to the person's drafts; return its
-    result.
+    """Apply a change that no component asked for, such as one from a dialog, to the person's
+    drafts; return its result.
 
     Args:
         what: a function of the project, the author and the arguments.
@@ -252,14 +266,26 @@ def do_action(here: Window, act: Act) -> None:
 
 
 def _edit_question(here: Window, shown: Shown, act: Act) -> None:
-    key, field, visit = str(act.get("id")), str(act.get("field")), (act.get("id"), act.get("field"), act.get("stint"))
+    key, field, visit = (
+        str(act.get("id")),
+        str(act.get("field")),
+        (act.get("id"), act.get("field"), act.get("stint")),
+    )
     question = _find_shown(shown, key)
     unknown = field == "text" and question.text is None
-    value, before = _read_field(field, act.get("value"), unknown), _read_field(field, act.get("base"), unknown)
+    value, before = (
+        _read_field(field, act.get("value"), unknown),
+        _read_field(field, act.get("base"), unknown),
+    )
     if typed_before := act.get("mine"):
-        # A reloaded tab may not have heard of its own earlier actions. It has seen the values that it sent itself.
+        # A reloaded tab may not have heard of its own earlier actions. It has seen the values that
+        # it sent itself.
         stored = getattr(_find_drafted(shown, key) or question, field)
-        before = stored if stored in [_read_field(field, typed, unknown) for typed in typed_before] else before
+        before = (
+            stored
+            if stored in [_read_field(field, typed, unknown) for typed in typed_before]
+            else before
+        )
     as_seen = bank.seen_version(shown.project, question, field, before)
     join = visit[2] is not None and here.stint == visit and shown.is_current
     here.did(shown, bank.change_draft, as_seen, field, value, before, join)
@@ -301,7 +327,9 @@ def _add_question(here: Window, shown: Shown, act: Act) -> None:
     query_id, name = str(act.get("query")), str(act.get("name"))
     here.did(shown, bank.begin_question, query_id, name)
     # Its first edit may arrive before the question has been shown.
-    shown.questions.setdefault(f"{query_id}/{name}", types.Question(f"{query_id}/{name}", query_id, ""))
+    shown.questions.setdefault(
+        f"{query_id}/{name}", types.Question(f"{query_id}/{name}", query_id, "")
+    )
 
 
 def _take_back_draft(here: Window, shown: Shown, act: Act) -> None:
@@ -317,7 +345,11 @@ def _duplicate_question(here: Window, shown: Shown, act: Act) -> None:
 def _move_question(here: Window, shown: Shown, act: Act) -> None:
     question = _present_question(shown, act)
     every = bank.drafted_bank(shown.project, shown.author, question.query_id)
-    here.did(shown, bank.put_drafts, bank.move_question(every, question.question_id, -1 if act.get("up") else 1))
+    here.did(
+        shown,
+        bank.put_drafts,
+        bank.move_question(every, question.question_id, -1 if act.get("up") else 1),
+    )
 
 
 def _change_several(here: Window, shown: Shown, act: Act) -> None:
@@ -325,7 +357,9 @@ def _change_several(here: Window, shown: Shown, act: Act) -> None:
     picked = [_present_question(shown, {"id": key}) for key in act.get("ids") or ()]
     what = act.get("what")
     if what == "merge":
-        changed = bank.editing.merge_questions(picked, " ".join(one.text for one in picked if one.text))
+        changed = bank.editing.merge_questions(
+            picked, " ".join(one.text for one in picked if one.text)
+        )
         here.go_to(changed[0])
     elif what == "weight":
         value = _read_field("weight", act.get("value"), False)
@@ -336,7 +370,7 @@ def _change_several(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _present_question(shown: Shown, act: Act) -> types.Question:
-    """Return the question of an action from the person's present drafts, otherwise as it was shown."""
+    """Return the question of an action from the person's present drafts, or else as shown."""
     key = str(act.get("id"))
     return _find_drafted(shown, key) or _find_shown(shown, key)
 
@@ -354,7 +388,9 @@ def _on_all(what: Callable[..., Any], message: str = "") -> Callable[[Window, Sh
     return do_it
 
 
-def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[Window, Shown, Act], None]:
+def _unless_unsettled(
+    what: Callable[[Window, Shown, Act], None],
+) -> Callable[[Window, Shown, Act], None]:
     """Wrap an action that is refused while conflicts with other people's saved changes are open."""
 
     def do_it(here: Window, shown: Shown, act: Act) -> None:
@@ -368,7 +404,9 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
 
 def _save_bank(here: Window, shown: Shown, act: Act) -> None:
     # A question that was removed in the meantime needs no correction.
-    if waits := next(filter(None, (_find_drafted(shown, key) for key in here.unstored(shown))), None):
+    if waits := next(
+        filter(None, (_find_drafted(shown, key) for key in here.unstored(shown))), None
+    ):
         here.said = UNSTORED.format(waits.shown)
         here.go_to(waits)
     elif not (drafts := bank.list_drafts(shown.project, shown.author)):
@@ -376,10 +414,15 @@ def _save_bank(here: Window, shown: Shown, act: Act) -> None:
     elif not shown.is_current:
         here.said = ANOTHER
     else:
-        # Saving refuses questions without text and gives the reason. The question may be out of sight or of another
-        # query.
+        # Saving refuses questions without text and gives the reason. The question may be out of
+        # sight or of another query.
         if wordless := next(
-            (edited_draft.question for edited_draft in drafts.values() if bank.is_wordless(edited_draft.question)), None
+            (
+                edited_draft.question
+                for edited_draft in drafts.values()
+                if bank.is_wordless(edited_draft.question)
+            ),
+            None,
         ):
             here.go_to(wordless)
         # Read before the save, since reading the session state may end the run.
@@ -390,12 +433,18 @@ def _save_bank(here: Window, shown: Shown, act: Act) -> None:
             _settle_cases(here, shown, waiting, [draft.question for draft in drafts.values()])
 
 
-def _settle_cases(here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[types.Question]) -> None:
+def _settle_cases(
+    here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[types.Question]
+) -> None:
     """Settle the disagreements that waited for one of these edits."""
-    fitting = [edit for edit in waiting if any(edit.fits(shown.project.name, each) for each in edited)]
+    fitting = [
+        edit for edit in waiting if any(edit.fits(shown.project.name, each) for each in edited)
+    ]
     for edit in fitting:
         waiting.remove(edit)
-        review.settle_by_edit(shown.project, edit.case, edit.question_id, edit.reason, shown.author, first=True)
+        review.settle_by_edit(
+            shown.project, edit.case, edit.question_id, edit.reason, shown.author, first=True
+        )
     if fitting:
         here.said = f"This edit resolved {text.how_many(len(fitting), 'disagreements')}."
 
@@ -430,7 +479,9 @@ CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
     "undo": _on_all(bank.undo_step),
     "redo": _on_all(bank.redo_step),
     "save": _unless_unsettled(_save_bank),
-    "discard": _unless_unsettled(_on_all(bank.take_back, "Changes discarded. Press Undo to restore them.")),
+    "discard": _unless_unsettled(
+        _on_all(bank.take_back, "Changes discarded. Press Undo to restore them.")
+    ),
 }
 """Actions that change a person's drafts, and need the person's name."""
 

@@ -1,4 +1,4 @@
-"""The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
+"""The impact panel of the question bank: the effect of unsaved changes, updated at every edit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,15 @@ from exam_workbench.records import SCALE, passage_texts, source_judgments
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
-from pages.parts.shared import html, job_progress, presses, scoring_settings, seen_labels, ui, view_choice
+from pages.parts.shared import (
+    html,
+    job_progress,
+    presses,
+    scoring_settings,
+    seen_labels,
+    ui,
+    view_choice,
+)
 
 FLIPS_SHOWN = 5
 QUERY = 40
@@ -20,13 +28,18 @@ BEGINNING = 60
 """Number of shown characters of the narrative when it is folded."""
 
 
-def draw_beside(project: Project, query: bank.QueryOverview, view: scoring_settings.View | None) -> None:
+def draw_beside(
+    project: Project, query: bank.QueryOverview, view: scoring_settings.View | None
+) -> None:
     """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
 
     Args:
-        view: settings, measure and official leaderboard of the impact; None before anything is graded.
+        view: settings, measure and official leaderboard of the impact; None before anything is
+            graded.
     """
-    _draw_query_details(project, query.query_id, folded=bool(bank.list_drafts(project, ui.person())))
+    _draw_query_details(
+        project, query.query_id, folded=bool(bank.list_drafts(project, ui.person()))
+    )
     here = bank_window.current_window()
     name, version = here.saved or ("", 0)
     if here.saved and st.session_state.get("saved before") != here.saved:
@@ -47,7 +60,9 @@ def draw_beside(project: Project, query: bank.QueryOverview, view: scoring_setti
             # Other jobs are paused and cancelled on Grading, next to their size.
             ui.draw_link("grading", "Open Grading")
     elif view is None:
-        st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
+        st.caption(
+            "No grades yet. After the first grading, the impact of your changes appears here."
+        )
         ui.draw_link("grading")
     if view is not None:
         draw_impact(project, query.query_id, view.policy, view.measure, view.against)
@@ -60,22 +75,32 @@ def _draw_query_details(project: Project, query_id: str, folded: bool) -> None:
         folded: whether the impact of unsaved changes needs the space.
     """
     query = bank.find_query(project, query_id)
-    parts = [f'<div class="asked-for" tabindex="0">{html.as_html(query.narrative)}</div>'] if query.narrative else []
+    parts = (
+        [f'<div class="asked-for" tabindex="0">{html.as_html(query.narrative)}</div>']
+        if query.narrative
+        else []
+    )
     if query.subtopics:
         facets = "".join(f"<li>{html.as_html(subtopic.text)}</li>" for subtopic in query.subtopics)
         parts.append(f'<ul class="asked-for" tabindex="0">{facets}</ul>')
     if parts:
         about = html.as_html(
-            ui.shorten_text(query.narrative or "; ".join(subtopic.text for subtopic in query.subtopics), BEGINNING)
+            ui.shorten_text(
+                query.narrative or "; ".join(subtopic.text for subtopic in query.subtopics),
+                BEGINNING,
+            )
         )
         st.html(
             f'<details class="what-is-asked"{"" if folded else " open"}>'
-            f"<summary><b>Query details</b> <span>{about}</span></summary>{''.join(parts)}</details>"
+            "<summary><b>Query details</b>"
+            f" <span>{about}</span></summary>{''.join(parts)}</details>"
         )
 
 
 @ui.errors()
-def draw_impact(project: Project, query_id: str, policy: labels.Policy, measure: str, against: str | None) -> None:
+def draw_impact(
+    project: Project, query_id: str, policy: labels.Policy, measure: str, against: str | None
+) -> None:
     """Draw the changes of this person's drafts against the newest bank version.
 
     Args:
@@ -94,7 +119,10 @@ def draw_impact(project: Project, query_id: str, policy: labels.Policy, measure:
         policy,
         query_id,
         [question for questions in edits.values() for question in questions],
-        {query.query_id: ui.shorten_text(query.text, QUERY) for query in bank.query_overviews(project)},
+        {
+            query.query_id: ui.shorten_text(query.text, QUERY)
+            for query in bank.query_overviews(project)
+        },
         source_judgments(project, judged_by) if judged_by else {},
     )
     known = changes.known_part
@@ -106,7 +134,9 @@ def draw_impact(project: Project, query_id: str, policy: labels.Policy, measure:
     _weights_hint(project, policy, changes, edits)
     _draw_pairs_to_grade(project, policy, changes, edits)
     if waiting := [change for change in changes.labels if changes.awaits_grades(change)]:
-        st.container(key="pending").caption(f"{how_many(len(waiting), 'labels')} may change after that:")
+        st.container(key="pending").caption(
+            f"{how_many(len(waiting), 'labels')} may change after that:"
+        )
     _draw_flips(shown, "pending", waiting)
     view_choice.stays_folded("impact details")
     with st.expander("Details", key="impact details", on_change="rerun") as details:
@@ -148,7 +178,11 @@ def _flips_headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: 
 
 
 def _draw_effects(
-    project: Project, policy: labels.Policy, measure: str, against: str | None, impact: review.Changes
+    project: Project,
+    policy: labels.Policy,
+    measure: str,
+    against: str | None,
+    impact: review.Changes,
 ) -> None:
     """Draw the effect on ranks, scores and the correlation with a leaderboard."""
     known, shift = impact.known_part, None
@@ -161,8 +195,8 @@ def _draw_effects(
     _draw_moves(known)
     if impact.to_grade:
         st.container(key="undecided").caption(
-            f"These numbers do not include the pairs to grade. {how_many(impact.undecided, 'passages')} undecided until"
-            " these are graded."
+            "These numbers do not include the pairs to grade."
+            f" {how_many(impact.undecided, 'passages')} undecided until these are graded."
         )
 
 
@@ -171,10 +205,14 @@ def _draw_bank_summary(project: Project, policy: labels.Policy, against: str | N
     with st.spinner("Analyzing all queries"):
         counts = study.bank_summary(project, policy, judged)
     for verdict, questions in counts.items():
-        st.metric(f"Questions: {verdict}", f"{questions:,}", help=study.MEANINGS[verdict].capitalize())
+        st.metric(
+            f"Questions: {verdict}", f"{questions:,}", help=study.MEANINGS[verdict].capitalize()
+        )
 
 
-def _draw_pairs_to_grade(project: Project, policy: labels.Policy, changes: review.Changes, edits: review.Edits) -> None:
+def _draw_pairs_to_grade(
+    project: Project, policy: labels.Policy, changes: review.Changes, edits: review.Edits
+) -> None:
     """Draw the pairs that the changes need to be graded, and the trial that grades them."""
     if not changes.to_grade:
         st.caption(f"Nothing to grade: all {changes.known:,} pairs are already graded.")
@@ -195,10 +233,16 @@ def _draw_pairs_to_grade(project: Project, policy: labels.Policy, changes: revie
         return
     drafted = tuple(question for questions in edits.values() for question in questions)
     presses.act_button(
-        "Run trial grading", grading.start_job, project, grader, grading.Request(trial=drafted),
-        icon=":material/play_arrow:", width="stretch", key="grade trial",
+        "Run trial grading",
+        grading.start_job,
+        project,
+        grader,
+        grading.Request(trial=drafted),
+        icon=":material/play_arrow:",
+        width="stretch",
+        key="grade trial",
         help="Grade these pairs and show the effect. The question bank stays unchanged.",
-    )  # fmt: skip
+    )
 
 
 def _name_queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
@@ -206,9 +250,19 @@ def _name_queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
 
 
 def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
-    """Draw the labels that flip, or may flip: those of the open query, then those of the others, folded by query."""
-    seen_labels.record_shown(shown.project, [(change.query_id, change.passage_id) for change in flips])
-    order = sorted(flips, key=lambda one: (one.query_id != shown.query_id, -abs((one.after or 0) - (one.before or 0))))
+    """Draw the labels that flip, or may flip: those of the open query, then those of the others,
+    folded by query.
+    """
+    seen_labels.record_shown(
+        shown.project, [(change.query_id, change.passage_id) for change in flips]
+    )
+    order = sorted(
+        flips,
+        key=lambda one: (
+            one.query_id != shown.query_id,
+            -abs((one.after or 0) - (one.before or 0)),
+        ),
+    )
     by_query = group_pairs((change.query_id, change) for change in order)
     first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
     texts = passage_texts(shown.project, [change.passage_id for change in first])
@@ -217,7 +271,9 @@ def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) 
             if query_id == shown.query_id:
                 _of_query(shown, part, texts)
                 continue
-            with st.expander(ui.plain(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")):
+            with st.expander(
+                ui.plain(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")
+            ):
                 _of_query(shown, part, texts)
 
 
@@ -226,7 +282,9 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
     wordings = {question.question_id: question for question in shown.drafted}
     for change in flips[:FLIPS_SHOWN]:
         text = ui.shorten_text(texts.get(change.passage_id, change.passage_id), 70)
-        causes = [ui.shorten_text(wordings[key].shown, 60) for key in change.questions if key in wordings]
+        causes = [
+            ui.shorten_text(wordings[key].shown, 60) for key in change.questions if key in wordings
+        ]
         judged = shown.judged.get(change.query_id, {}).get(change.passage_id)
         beside = "" if judged is None else f" :gray[judged {judged}]"
         if presses.button(
@@ -236,8 +294,15 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
             width="stretch",
             help=ui.plain("Cause: " + "; ".join(causes)),
         ):
-            # Pass the questions of all queries: the label may be that of a topic, whose questions belong to its query.
-            _draw_reasons(shown.project, shown.policy, change, list(shown.drafted), texts.get(change.passage_id, ""))
+            # Pass the questions of all queries: the label may be that of a topic, whose questions
+            # belong to its query.
+            _draw_reasons(
+                shown.project,
+                shown.policy,
+                change,
+                list(shown.drafted),
+                texts.get(change.passage_id, ""),
+            )
     every = f"Show all {len(flips):,} labels"
     if len(flips) > FLIPS_SHOWN and presses.button(
         every, type="tertiary", key=f"all {flips[0].query_id} {flips[0].passage_id}"
@@ -256,12 +321,21 @@ def _describe_flip(change: review.LabelChange, policy: labels.Policy) -> str:
 
 @st.dialog("Why the label changes", width="large")
 def _draw_reasons(
-    project: Project, policy: labels.Policy, change: review.LabelChange, after: list[types.Question], text: str
+    project: Project,
+    policy: labels.Policy,
+    change: review.LabelChange,
+    after: list[types.Question],
+    text: str,
 ) -> None:
     st.markdown(f":violet[**{_describe_flip(change, policy)}**]")
     st.text(text or change.passage_id)
     rows = review.explain_change(project, policy, change.query_id, after, change.passage_id)
-    rows.sort(key=lambda row: (row.question_id not in change.questions, -max(row.before or 0, row.after or 0)))
+    rows.sort(
+        key=lambda row: (
+            row.question_id not in change.questions,
+            -max(row.before or 0, row.after or 0),
+        )
+    )
     saved = {one.question_id: one for one in bank.list_questions(project, query_id=change.query_id)}
     done = {one.question_id: _list_edits(saved.get(one.question_id), one) for one in after}
     st.dataframe(
@@ -292,23 +366,30 @@ def _list_edits(before: types.Question | None, after: types.Question) -> list[st
 
 
 @st.dialog("Changed labels", width="large")
-def _all_flips(shown: _Shown, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]) -> None:
+def _all_flips(
+    shown: _Shown, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]
+) -> None:
     texts = passage_texts(shown.project, [change.passage_id for change in flips])
     st.dataframe(
         {
             "Label": [_describe_flip(change, shown.policy) for change in flips],
-            "Judgment": [shown.judged.get(change.query_id, {}).get(change.passage_id) for change in flips],
+            "Judgment": [
+                shown.judged.get(change.query_id, {}).get(change.passage_id) for change in flips
+            ],
             "Ungraded pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Cause": [
-                "; ".join(wordings[key].shown for key in change.questions if key in wordings) for change in flips
+                "; ".join(wordings[key].shown for key in change.questions if key in wordings)
+                for change in flips
             ],
         },
         hide_index=True,
     )
 
 
-def _weights_hint(project: Project, policy: labels.Policy, changes: review.Changes, edits: review.Edits) -> None:
+def _weights_hint(
+    project: Project, policy: labels.Policy, changes: review.Changes, edits: review.Edits
+) -> None:
     """Explain why a change of weights does not change labels."""
     # If a weight becomes 0 or changes its sign, the question leaves or enters every label.
     same_sign = [
@@ -324,26 +405,37 @@ def _weights_hint(project: Project, policy: labels.Policy, changes: review.Chang
         and policy.label != "mean"
         and measures.parse_measure(changes.before.measure).ranks_passages
     ):
-        st.caption("Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only.")
+        st.caption(
+            "Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only."
+        )
 
 
 def _draw_reach(changes: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
     """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
     moved = sum(system.rank_before != system.rank_after for system in changes.systems)
     facts: list[ui.Fact] = [
-        ("", "Rank changes", f"{moved:,} of {len(changes.systems):,}{' so far' if pending else ''}", None)
+        (
+            "",
+            "Rank changes",
+            f"{moved:,} of {len(changes.systems):,}{' so far' if pending else ''}",
+            None,
+        )
     ]
     if shift is not None:
         defined = shift.before is not None and shift.after is not None
         by = ui.as_change(shift.before, shift.after) if defined else None
-        facts.insert(0, ("", "Spearman", ui.as_number(shift.after) if defined else "undefined", None, by))
+        facts.insert(
+            0, ("", "Spearman", ui.as_number(shift.after) if defined else "undefined", None, by)
+        )
     ui.draw_metrics(*facts, key=f"reach{' partial' * pending}", width="content")
 
 
 def _draw_noise(shift: labels.Shift, against: str) -> None:
     """Draw how certain the change of the correlation is, and over which queries it is computed."""
     if shift.before is None or shift.after is None:
-        st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
+        st.caption(
+            f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}"
+        )
         return
     sure = f"Spearman with {ui.plain(against)}"
     if shift.low is not None and shift.high is not None:
@@ -353,15 +445,27 @@ def _draw_noise(shift: labels.Shift, against: str) -> None:
 
 def _draw_moves(changes: review.Changes) -> None:
     """Draw the systems whose score changes, first those with another rank; a long table scrolls."""
-    shifts = {system.run: (system.score_after or 0) - (system.score_before or 0) for system in changes.systems}
+    shifts = {
+        system.run: (system.score_after or 0) - (system.score_before or 0)
+        for system in changes.systems
+    }
     shifted = [system for system in changes.systems if shifts[system.run]]
     if not shifted:
         return
-    shifted.sort(key=lambda system: (system.rank_before == system.rank_after, -abs(shifts[system.run])))
+    shifted.sort(
+        key=lambda system: (system.rank_before == system.rank_after, -abs(shifts[system.run]))
+    )
     rows = "".join(
-        f"<tr{' class=moved' * (system.rank_before != system.rank_after)}><td>{html.as_html(system.run)}</td>"
-        f"<td>{shifts[system.run]:+z.3f}</td><td>{system.rank_before or '–'} → {system.rank_after or '–'}</td></tr>"
+        f"<tr{' class=moved' * (system.rank_before != system.rank_after)}>"
+        f"<td>{html.as_html(system.run)}</td><td>{shifts[system.run]:+z.3f}</td>"
+        f"<td>{system.rank_before or '–'} → {system.rank_after or '–'}</td></tr>"
         for system in shifted
     )
-    head = f'<tr><th>Run</th><th title="In {html.as_html(changes.after.measure)}">Change</th><th>Rank</th></tr>'
-    st.html(f'<div class="moves" tabindex="0"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>')
+    head = (
+        f'<tr><th>Run</th><th title="In {html.as_html(changes.after.measure)}">Change</th>'
+        "<th>Rank</th></tr>"
+    )
+    st.html(
+        '<div class="moves"'
+        f' tabindex="0"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+    )

@@ -63,18 +63,27 @@ def draw_proposals(project: Project, query: bank.QueryOverview) -> None:
 
 
 def _assessors_first(project: Project, query_id: str) -> bool:
-    """Draw the switch for organizers; return whether suggestions are hidden from this person for now."""
+    """Draw the switch for organizers; return whether suggestions are hidden from this person for
+    now.
+    """
     on = bank.assessors_first(project)
     if project.allows("organize"):
         wanted = st.toggle(
-            "Assessors first", on, key=f"assessors first {on}",
-            help="Shows suggestions only to people who have written a question of their own for the query.",
-        )  # fmt: skip
+            "Assessors first",
+            on,
+            key=f"assessors first {on}",
+            help=(
+                "Shows suggestions only to people who have written a question of"
+                " their own for the query."
+            ),
+        )
         if wanted != on:
             presses.run_act(bank.set_assessors_first, project, wanted)
     hidden = query_id in bank.queries_awaiting_own(project, ui.person())
     if hidden:
-        st.container(key="own-first").caption("Write a question of your own first. Then the suggestions appear here.")
+        st.container(key="own-first").caption(
+            "Write a question of your own first. Then the suggestions appear here."
+        )
     return hidden
 
 
@@ -82,11 +91,16 @@ def _assessors_first(project: Project, query_id: str) -> bool:
 def _draw_open_proposals(project: Project, query_id: str) -> None:
     """Draw the open proposals; a click in them redraws nothing else."""
     # The latest proposals are on top.
-    proposals = sorted(bank.list_proposals(project, query_id), key=lambda proposal: proposal.asked_at, reverse=True)
+    proposals = sorted(
+        bank.list_proposals(project, query_id), key=lambda proposal: proposal.asked_at, reverse=True
+    )
     near = st.toggle(
         "Mark near-duplicates",
         key="near proposals",
-        help="Marks wordings that the embedding model finds similar. Identical wordings are always marked.",
+        help=(
+            "Marks wordings that the embedding model finds similar. Identical"
+            " wordings are always marked."
+        ),
     )
     repeats: dict[int, bank.Repeat] = {}
     with ui.errors():
@@ -96,16 +110,30 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, keys in (
             ("Select all", {proposal.key for proposal in proposals}),
-            ("Select unmarked", {proposal.key for proposal in proposals if proposal.key not in repeats}),
+            (
+                "Select unmarked",
+                {proposal.key for proposal in proposals if proposal.key not in repeats},
+            ),
             ("Select none", set()),
         ):
             st.button(
-                label, key=label.lower(), type="tertiary", on_click=_choose_proposals, args=(keys,), help=CHOOSE[label]
+                label,
+                key=label.lower(),
+                type="tertiary",
+                on_click=_choose_proposals,
+                args=(keys,),
+                help=CHOOSE[label],
             )
-        accept = presses.button(f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals")
-        reject = presses.button(f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals")
+        accept = presses.button(
+            f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals"
+        )
+        reject = presses.button(
+            f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals"
+        )
     if accept or reject:
-        _decide_proposals(project, [proposal.key for proposal in proposals if proposal.key in chosen], accept)
+        _decide_proposals(
+            project, [proposal.key for proposal in proposals if proposal.key in chosen], accept
+        )
     pages = -(-len(proposals) // PROPOSALS_A_PAGE)
     page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
     shown = proposals[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
@@ -113,14 +141,24 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
         q.question_id: q.text or ""
         for q in bank.readable_questions(project, bank.drafted_bank(project, ui.person(), query_id))
     }
-    passages = passage_texts(project, [proposal.passage_id for proposal in shown if proposal.passage_id])
+    passages = passage_texts(
+        project, [proposal.passage_id for proposal in shown if proposal.passage_id]
+    )
     for proposal in shown:
         about = ""
         if proposal.kind == "answer key":
-            passage = ui.shorten_text(passages.get(proposal.passage_id or "", proposal.passage_id or ""), SHOWN_PASSAGE)
-            about = f"Answer key of: {questions.get(proposal.question_id or '', 'a removed question')}\nFrom: {passage}"
+            passage = ui.shorten_text(
+                passages.get(proposal.passage_id or "", proposal.passage_id or ""), SHOWN_PASSAGE
+            )
+            about = (
+                "Answer key of:"
+                f" {questions.get(proposal.question_id or '', 'a removed question')}\nFrom:"
+                f" {passage}"
+            )
         if proposal.kind == "rewording":
-            about = f"New wording of: {questions.get(proposal.question_id or '', 'a removed question')}"
+            about = (
+                f"New wording of: {questions.get(proposal.question_id or '', 'a removed question')}"
+            )
         _draw_proposal(project, proposal, repeats.get(proposal.key), proposal.key in chosen, about)
 
 
@@ -151,7 +189,8 @@ def _draw_proposal(
     def toggle_choice() -> None:
         st.session_state["chosen proposals"] ^= {proposal.key}
 
-    # The widgets show the stored values, even if a person has typed or ticked something before they changed.
+    # The widgets show the stored values, even if a person has typed or ticked something before they
+    # changed.
     box, area = f"choose proposal {proposal.key}", f"proposal text {proposal.key}"
     for key, value in ((box, chosen), (area, proposal.text)):
         if st.session_state.get(key) != value:
@@ -171,7 +210,9 @@ def _draw_proposal(
             disabled=not ui.person(),
         )
         if proposal.item is not None:
-            st.container(key=f"choices {proposal.key}").markdown(f":small[{_describe_choices(proposal.item)}]")
+            st.container(key=f"choices {proposal.key}").markdown(
+                f":small[{_describe_choices(proposal.item)}]"
+            )
         if refused := st.session_state.pop(f"not reworded {proposal.key}", None):
             st.container(key=f"not-reworded {proposal.key}").caption(f":red[{ui.plain(refused)}]")
         st.markdown(f":small[{_describe_origin(proposal, mark)}]")
@@ -191,7 +232,8 @@ def _describe_origin(proposal: bank.Proposal, mark: bank.Repeat | None) -> str:
     """Return the origin of a proposal and the question that it repeats, in one line."""
     repeats = []
     if mark is not None:
-        repeats = [f":orange[{ui.plain(f'same as {mark.of}' if mark.text == proposal.text else str(mark))}]"]
+        repeated = f"same as {mark.of}" if mark.text == proposal.text else str(mark)
+        repeats = [f":orange[{ui.plain(repeated)}]"]
     came = [ui.plain(proposal.came_from)]
     came += [ui.plain(f"subtopic {proposal.subtopic_id}")] if proposal.subtopic_id else []
     came += ["nugget"] if proposal.kind == "nugget" else []
@@ -214,7 +256,9 @@ def _draw_outcome(query_id: str) -> None:
             st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
         for failure in report.failed:
             st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
-        if presses.button("", icon=":material/close:", type="tertiary", key="close suggested", help="Close"):
+        if presses.button(
+            "", icon=":material/close:", type="tertiary", key="close suggested", help="Close"
+        ):
             st.session_state.pop("suggested")
             st.rerun()
 
@@ -226,7 +270,12 @@ def _draw_empty_requests(project: Project, query_id: str) -> None:
     with st.expander(f"Requests without usable results ({len(generations)})"):
         for row in generations[:SHOWN_EMPTY]:
             where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
-            st.caption(ui.plain(f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} · {row.prompt}{where}: {row.reason}"))
+            st.caption(
+                ui.plain(
+                    f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
+                    f" {row.prompt}{where}: {row.reason}"
+                )
+            )
             if row.raw.strip():
                 st.text(ui.shorten_text(row.raw, SHOWN_RAW))
 
@@ -242,17 +291,26 @@ def _draw_decided(project: Project, query_id: str) -> None:
                 with st.container():
                     st.text(row.text)
                     st.caption(
-                        ui.plain(f"{row.state} by {row.decided_by}, {row.decided_at:%Y-%m-%d %H:%M} · {row.came_from}")
+                        ui.plain(
+                            f"{row.state} by {row.decided_by}, {row.decided_at:%Y-%m-%d %H:%M} ·"
+                            f" {row.came_from}"
+                        )
                     )
                 presses.act_button(
-                    "Reopen", bank.put_back, project, [row.key], key=f"put back {row.key}", type="tertiary",
+                    "Reopen",
+                    bank.put_back,
+                    project,
+                    [row.key],
+                    key=f"put back {row.key}",
+                    type="tertiary",
                     icon=":material/undo:",
-                )  # fmt: skip
+                )
 
 
 WHAT = {"question": "Questions", "nugget": "Nuggets"}
 ASKED = (
-    "Asking the model. Completed answers are kept. If the endpoint is down, start again later for the missing answers."
+    "Asking the model. Completed answers are kept. If the endpoint is down, start again later for"
+    " the missing answers."
 )
 USUAL = ""
 """The default choice: no particular prompt."""
@@ -266,10 +324,17 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     what = kind.segmented_control(
         "Kind", grading.KINDS, default=grading.KINDS[0], format_func=WHAT.__getitem__, required=True
     )
-    n = number.number_input("Number per subtopic, or per query", 1, grading.MOST, 10, key="drafts wanted")
+    n = number.number_input(
+        "Number per subtopic, or per query", 1, grading.MOST, 10, key="drafts wanted"
+    )
     titles = {USUAL: "Default: by subtopic if the query has subtopics"}
-    titles |= {prompt.name: f"{prompt.name}: {prompt.title}" for prompt in grading.fitting_prompts(project, str(what))}
-    prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
+    titles |= {
+        prompt.name: f"{prompt.name}: {prompt.title}"
+        for prompt in grading.fitting_prompts(project, str(what))
+    }
+    prompt = st.selectbox(
+        "Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}"
+    )
     settings = model_place.choose_settings(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
         _ask_model(
@@ -286,57 +351,87 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
                 watch=watch,
             ),
         )
-    st.caption("Suggestions become proposals. To add a proposal to the question bank, accept it and save.")
+    st.caption(
+        "Suggestions become proposals. To add a proposal to the question bank, accept it and save."
+    )
 
 
 @st.dialog("Draft answer key", width="large")
 def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
-    """Draw a dialog in which a model drafts the answer key of a question from one of its passages."""
+    """Draw a dialog in which a model drafts a question's answer key from one of its passages."""
     questions = [
         q
         for q in bank.drafted_bank(project, ui.person(), query.query_id)
         if (q.active and q.kind == "question" and bool((q.text or "").strip()))
     ]
     if not questions:
-        st.text("This query has no active question that can have an answer key. Add a question first.")
+        st.text(
+            "This query has no active question that can have an answer key. Add a question first."
+        )
         return
     texts = ui.told_apart({q.question_id: q.text or "" for q in questions})
-    question = st.selectbox("Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question")
+    question = st.selectbox(
+        "Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question"
+    )
     if question.answer_key:
         st.caption(ui.plain(f"Current answer key: {question.answer_key}"))
     passages: list[grading.KeyPassage] = []
     with ui.errors():
-        passages = grading.passages_for_key(project, scoring_settings.chosen_policy(project), question)
+        passages = grading.passages_for_key(
+            project, scoring_settings.chosen_policy(project), question
+        )
     if not passages:
-        st.text("No passage answers this question or is judged relevant. Grade the pool or import judgments first.")
+        st.text(
+            "No passage answers this question or is judged relevant. Grade the pool or import"
+            " judgments first."
+        )
         return
     passage = st.selectbox("Passage", passages, format_func=_name_passage, key="passage for key")
     st.container(border=True, height=180).text(passage.text)
     names = [prompt.name for prompt in grading.fitting_prompts(project, "answer key")]
-    prompt = st.selectbox("Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key")
+    prompt = st.selectbox(
+        "Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key"
+    )
     settings = model_place.choose_settings(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
         _ask_model(
             query.query_id,
             settings,
             lambda watch: grading.draft_answer_key(
-                project, grading.make_drafter(settings), question.question_id, passage.passage_id, ui.author(), prompt
+                project,
+                grading.make_drafter(settings),
+                question.question_id,
+                passage.passage_id,
+                ui.author(),
+                prompt,
             ),
         )
 
 
 @st.dialog("Suggest new wordings", width="large")
-def rewordings_dialog(project: Project, question: types.Question, policy: labels.Policy, source: str) -> None:
-    """Draw a dialog in which a model drafts new wordings of a question from passages with wrong ratings."""
+def rewordings_dialog(
+    project: Project, question: types.Question, policy: labels.Policy, source: str
+) -> None:
+    """Draw a dialog in which a model drafts new wordings of a question from passages with wrong
+    ratings.
+    """
     st.text(question.text or "")
-    n = st.number_input("Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted")
+    n = st.number_input(
+        "Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted"
+    )
     settings = model_place.choose_settings(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for wordings"):
         _ask_model(
             question.query_id,
             settings,
             lambda watch: review.suggest_rewordings(
-                project, grading.make_drafter(settings), question.question_id, policy, source, ui.author(), int(n)
+                project,
+                grading.make_drafter(settings),
+                question.question_id,
+                policy,
+                source,
+                ui.author(),
+                int(n),
             ),
         )
     st.caption("The model reads passages whose ratings contradict a judgment or override.")
@@ -348,7 +443,9 @@ def _name_passage(passage: grading.KeyPassage) -> str:
     return f"{', '.join(facts)}: {ui.shorten_text(passage.text, 100)}"
 
 
-def _ask_model(query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]) -> None:
+def _ask_model(
+    query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]
+) -> None:
     """Ask the model and show the progress; the dialog closes after the answers."""
     model_place.remember_settings(settings)
     bar = st.progress(0.0, text=ASKED)

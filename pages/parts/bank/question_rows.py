@@ -35,7 +35,9 @@ def draw_editor(
     questions = bank.readable_questions(project, bank.drafted_bank(project, person, query.query_id))
     saved = {
         q.question_id: q
-        for q in bank.readable_questions(project, bank.list_questions(project, query_id=query.query_id))
+        for q in bank.readable_questions(
+            project, bank.list_questions(project, query_id=query.query_id)
+        )
     }
     bank_window.note_shown(project, questions)
     hidden = hidden_questions(project)
@@ -68,7 +70,12 @@ def draw_editor(
         if whole is None
         else f"{whole} grades passages for the whole query and uses none of these questions.",
         "rows": [
-            _row_data(question, saved.get(question.question_id), diagnosis, twins.get(question.question_id))
+            _row_data(
+                question,
+                saved.get(question.question_id),
+                diagnosis,
+                twins.get(question.question_id),
+            )
             | (SEALED if question.question_id in hidden else {})
             for question in questions
         ],
@@ -96,8 +103,12 @@ def _row_data(
     diagnosis: study.QueryDiagnosis | None,
     twin: str | None,
 ) -> dict[str, Any]:
-    changed = saved != question or (saved is not None and question.position not in (None, saved.position))
-    figures = diagnosis.questions.get(question.question_id) if diagnosis and question.active else None
+    changed = saved != question or (
+        saved is not None and question.position not in (None, saved.position)
+    )
+    figures = (
+        diagnosis.questions.get(question.question_id) if diagnosis and question.active else None
+    )
     return {
         "id": question.question_id,
         "text": question.text,
@@ -108,7 +119,9 @@ def _row_data(
         "answer_key": question.answer_key,
         "note": question.note,
         "isNew": saved is None,
-        "done": ", ".join("new" if saved is None else one for one in bank.kinds_of_change(saved, question))
+        "done": ", ".join(
+            "new" if saved is None else one for one in bank.kinds_of_change(saved, question)
+        )
         if changed
         else "",
         "lost": saved is not None and saved.text is None,
@@ -130,9 +143,17 @@ NUMBERS = {
 def _figures_data(findings: study.QuestionDiagnosis) -> dict[str, Any]:
     """Return the chip of a question, and the numbers behind it."""
     if not findings.graded:
-        return {"kind": "ungraded", "words": "ungraded", "numbers": ["No grades yet. Ungraded does not count as 0."]}
+        return {
+            "kind": "ungraded",
+            "words": "ungraded",
+            "numbers": ["No grades yet. Ungraded does not count as 0."],
+        }
     shares = {name: getattr(findings, name) for name in NUMBERS}
-    numbers = [f"{ui.as_percent(shares[name])} {words}" for name, words in NUMBERS.items() if shares[name] is not None]
+    numbers = [
+        f"{ui.as_percent(shares[name])} {words}"
+        for name, words in NUMBERS.items()
+        if shares[name] is not None
+    ]
     if findings.verdict:
         numbers.append(f"{findings.verdict}: {study.MEANINGS[findings.verdict]}")
     kind, words = ("none", "No passage") if findings.answered == 0 else ("some", "Some")
@@ -160,20 +181,26 @@ def _draw_split(project: Project, question: types.Question) -> None:
     st.caption(f"The weight {question.weight:g} is divided equally. You can change it later.")
     if st.button("Split question", type="primary", key="split"):
         with ui.errors(rerun=True):
-            bank_window.change_drafts(project, bank.put_drafts, bank.split_question(question, parts.splitlines()))
+            bank_window.change_drafts(
+                project, bank.put_drafts, bank.split_question(question, parts.splitlines())
+            )
 
 
 @st.dialog("Paste questions", width="large")
 def _draw_paste(project: Project, query_id: str, questions: list[types.Question]) -> None:
     text = st.text_area("One question per line. Bullets and numbers are removed.", height=220)
     pasted, again = bank.paste_questions(query_id, text, known=questions)
-    st.caption(how_many(len(pasted), "questions") + (f", {how_many(again, 'duplicates')} left out" if again else ""))
-    # The text of the field is known after it loses focus. A disabled button would lose the click that takes the
-    # focus.
+    st.caption(
+        how_many(len(pasted), "questions")
+        + (f", {how_many(again, 'duplicates')} left out" if again else "")
+    )
+    # The text of the field is known after it loses focus. A disabled button would lose the click
+    # that takes the focus.
     if st.button("Add questions", type="primary", key="add pasted"):
         if not pasted:
             st.container(key="error no-new-question 0").error(
-                "No new questions in the list. Enter one question per line.", icon=":material/error:"
+                "No new questions in the list. Enter one question per line.",
+                icon=":material/error:",
             )
             return
         bank_window.change_drafts(project, bank.put_drafts, pasted)
@@ -194,7 +221,8 @@ DIALOGS = {
 
 
 WHOSE = (
-    "Only these people can save or discard them. If you made them under another name, enter that name in the sidebar."
+    "Only these people can save or discard them. If you made them under another name, enter that"
+    " name in the sidebar."
 )
 
 
@@ -230,8 +258,8 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
     }
     # `take_in` reads the state of the component under this key.
     components.draw("bar", bank_window.KEY, data, on_acts_change=lambda: None)
-    # This container is there even when empty. If the elements below moved up, the browser would recreate them and the
-    # caret would be lost.
+    # This container is there even when empty. If the elements below moved up, the browser would
+    # recreate them and the caret would be lost.
     with st.container():
         if here.error is not None:
             ui.show_error(here.error)
@@ -240,10 +268,11 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
 
 
 def _name_others(project: Project, person: str, query: bank.QueryOverview) -> str:
-    """Return the names of people who have unsaved changes; the person's actions do not touch those."""
+    """Return the names of people with unsaved changes, which the person's actions do not touch."""
     every = bank.count_others_drafts(project, person)
     here = bank.count_others_drafts(project, person, query.query_id) if every else {}
     names = [
-        f"{name} {count}" + (f" ({here[name]} in this query)" if name in here else "") for name, count in every.items()
+        f"{name} {count}" + (f" ({here[name]} in this query)" if name in here else "")
+        for name, count in every.items()
     ]
     return f"Other people's unsaved changes: {', '.join(names)}." if names else ""

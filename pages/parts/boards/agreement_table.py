@@ -1,4 +1,6 @@
-"""The table of the Meta-evaluation screen: correlations as numbers or colours, and the two leaderboards of a cell."""
+"""The table of the Meta-evaluation screen: correlations as numbers or colours, and the two
+leaderboards of a cell.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +18,9 @@ SIGNS = {"spearman": "ρ", "kendall": "τ", "tau_ap": "τ_AP"}
 MIN_RATING = "Min rating"
 FIXED = {
     MIN_RATING: "Binary measures count a passage as relevant from this rating.",
-    "Queries": "“4 of 5 / 93”: 4 common queries, of 5 of the row and 93 of the official leaderboard.",
+    "Queries": (
+        "“4 of 5 / 93”: 4 common queries, of 5 of the row and 93 of the official leaderboard."
+    ),
     "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
 
@@ -52,7 +56,9 @@ def draw(
                     {
                         "title": column.title,
                         "help": f"Correlation with {column.against_measure} of {column.against}",
-                        "signs": [{"sign": SIGNS[name], "name": study.TITLES[name]} for name in shown],
+                        "signs": [
+                            {"sign": SIGNS[name], "name": study.TITLES[name]} for name in shown
+                        ],
                     }
                     for column in table.columns
                 ],
@@ -60,7 +66,9 @@ def draw(
                     {
                         "name": row.name,
                         "fixed": values,
-                        "cells": [[_cell_data(cell, name, so_far) for name in shown] for cell in row.cells],
+                        "cells": [
+                            [_cell_data(cell, name, so_far) for name in shown] for cell in row.cells
+                        ],
                     }
                     for row, values in zip(table.rows, fixed, strict=True)
                 ],
@@ -88,7 +96,9 @@ def _cell_data(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:
         "said": study.UNDEFINED if value is None else f"{value:z.3f}",
         "mark": "plain" if so_far else cell.marks[name],
         "why": cell.correlation.undefined or "",
-        "interval": f"{interval[0]:z.2f} to {interval[1]:z.2f}" if value is not None and interval else None,
+        "interval": f"{interval[0]:z.2f} to {interval[1]:z.2f}"
+        if value is not None and interval
+        else None,
     }
 
 
@@ -110,7 +120,10 @@ def keep_picked_cell() -> None:
 
 
 def cell_data(
-    table: study.MetaTable, at: tuple[int, int], compared: labels.Comparison | None, href: str | None
+    table: study.MetaTable,
+    at: tuple[int, int],
+    compared: labels.Comparison | None,
+    href: str | None,
 ) -> dict[str, Any]:
     """Return the two leaderboards of a cell, and their agreement.
 
@@ -132,9 +145,19 @@ def cell_data(
     ]
     return {
         "place": at,
-        "title": f"{cell.measure} of {study.full_name(row)} compared with {column.against_measure} of {column.against}",
+        "title": (
+            f"{cell.measure} of {study.full_name(row)} compared with {column.against_measure} of"
+            f" {column.against}"
+        ),
         "undefined": cell.correlation.undefined,
-        "facts": [*facts, {"name": "Systems on both leaderboards", "value": str(cell.correlation.systems), "more": ""}],
+        "facts": [
+            *facts,
+            {
+                "name": "Systems on both leaderboards",
+                "value": str(cell.correlation.systems),
+                "more": "",
+            },
+        ],
         "says": cell.queries.says if cell.queries else "",
         "href": href,
         "board": compared

@@ -1,4 +1,4 @@
-"""Coverage by passages read, judged shares, samples of queries and questions, and sealed questions."""
+"""Coverage by passages read, judged shares, samples of queries and questions, sealed questions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,10 +23,15 @@ COUNTS = {
 
 
 def draw_judged(project: Project, policy: labels.Policy) -> None:
-    """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button that grades them."""
+    """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button
+    that grades them.
+    """
     coverage = study.unjudged_shares(project, policy, listed=0)
     st.header(f"Judged@{coverage.top_k}", anchor=False)
-    st.caption("Share of each system's top passages with a label or a judgment, and the pairs that still need a grade.")
+    st.caption(
+        "Share of each system's top passages with a label or a judgment, and the pairs that"
+        " still need a grade."
+    )
     run = _draw_judged_table(coverage)
     if coverage.to_grade and not any(row.ungraded or row.failed for row in coverage.to_grade):
         st.container(key="all-graded").caption(
@@ -35,30 +40,44 @@ def draw_judged(project: Project, policy: labels.Policy) -> None:
     elif run is None and coverage.to_grade:
         st.container(key="choose-system").caption("Select a system to see its ungraded pairs.")
     elif run is not None:
-        _draw_next_pairs(project, policy, study.to_grade(project, policy, run, coverage.top_k, LISTED))
+        _draw_next_pairs(
+            project, policy, study.to_grade(project, policy, run, coverage.top_k, LISTED)
+        )
 
 
 def _draw_judged_table(coverage: study.Unjudged) -> str | None:
-    """Draw Judged@k of every system by source, and the missing pairs of its top k; return the selected system."""
+    """Draw Judged@k of every system by source, and the missing pairs of its top k; return the
+    selected system.
+    """
     runs = list(dict.fromkeys(share.run for share in coverage.shares))
     shares = {(share.run, share.source): share.judged for share in coverage.shares}
     # Before anything is graded, nothing can be counted.
     fields = COUNTS if coverage.to_grade else {}
-    counts = {name: [getattr(row, field) for row in coverage.to_grade] for name, field in fields.items()}
+    counts = {
+        name: [getattr(row, field) for row in coverage.to_grade] for name, field in fields.items()
+    }
     columns: dict[str, list[Any]] = {
         "Run": runs,
         # Columns with only zeros would take space from the sources.
-        **{name: values for name, values in counts.items() if name == "Ungraded pairs" or any(values)},
+        **{
+            name: values
+            for name, values in counts.items()
+            if name == "Ungraded pairs" or any(values)
+        },
     }
     judged = {
         "Exam labels" if source == "exam" else source: [shares[run, source] for run in runs]
         for source in dict.fromkeys(share.source for share in coverage.shares)
     }
     chosen = st.dataframe(
-        columns | judged, hide_index=True, height="content" if len(runs) <= 30 else 600, key="judged systems",
-        on_select="rerun", selection_mode="single-row",
+        columns | judged,
+        hide_index=True,
+        height="content" if len(runs) <= 30 else 600,
+        key="judged systems",
+        on_select="rerun",
+        selection_mode="single-row",
         column_config={name: st.column_config.NumberColumn(format="percent") for name in judged},
-    )  # fmt: skip
+    )
     selected = chosen.selection.rows
     return runs[selected[0]] if selected else None
 
@@ -80,9 +99,15 @@ def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.ToGra
             "Ungraded pairs": [row.ungraded for row in lacks.next],
             "Failed pairs": [row.failed for row in lacks.next],
         },
-        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"next of {lacks.run}",
-        column_config={"Rank": st.column_config.NumberColumn(width=60), "Passage": st.column_config.Column(width=700)},
-    )  # fmt: skip
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"next of {lacks.run}",
+        column_config={
+            "Rank": st.column_config.NumberColumn(width=60),
+            "Passage": st.column_config.Column(width=700),
+        },
+    )
     if lacks.more:
         st.caption(f"and {text.how_many(lacks.more, 'more passages')}")
     if selected := chosen.selection.rows:
@@ -91,7 +116,9 @@ def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.ToGra
 
 
 def _draw_grade_button(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
-    """Draw a button that grades the ungraded pairs of the top passages. Failed pairs are retried on Grading."""
+    """Draw a button that grades the ungraded pairs of the top passages. Failed pairs are retried on
+    Grading.
+    """
     if not project.allows("grade") or job_progress.draw_grading_job(project):
         return
     if not lacks.ungraded:
@@ -100,15 +127,22 @@ def _draw_grade_button(project: Project, policy: labels.Policy, lacks: study.ToG
     grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
     if grader is None:
         st.container(key="no-grader-here").caption(
-            ":material/info: The grades of this grader were imported, so it cannot run here. See Grading."
+            ":material/info: The grades of this grader were imported, so it cannot"
+            " run here. See Grading."
         )
         return
     request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.draw_tag(project, grader, request, lacks.ungraded)
     presses.act_button(
-        f"Grade {text.how_many(lacks.ungraded, 'pairs')}", grading.start_job, project, grader, request,
-        type="primary", icon=":material/play_arrow:", key="grade unjudged",
-    )  # fmt: skip
+        f"Grade {text.how_many(lacks.ungraded, 'pairs')}",
+        grading.start_job,
+        project,
+        grader,
+        request,
+        type="primary",
+        icon=":material/play_arrow:",
+        key="grade unjudged",
+    )
 
 
 DRAWN, MOST_DRAWN = 5, len(charts.COLOURS)
@@ -123,12 +157,19 @@ def assign_colours(chosen: list[str], before: Mapping[str, str]) -> dict[str, st
 
 
 def draw_by_budget(screen: Screen) -> None:
-    """Draw the lines of the chosen systems, then the labelled and judged shares of each system's top."""
+    """Draw the lines of the chosen systems, then the labelled and judged shares of each system's
+    top.
+    """
     deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
     curves = labels.complete_curves(screen.project, screen.policy, deepest)
     order = curves.order(screen.policy.cutoff)
     chosen = st.multiselect(
-        "Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN, bind="query-params"
+        "Systems",
+        order,
+        order[:DRAWN],
+        key="curves of",
+        max_selections=MOST_DRAWN,
+        bind="query-params",
     )
     # If colours followed the order, lines would change colours with every min rating.
     colours = st.session_state["colours of curves"] = assign_colours(
@@ -136,20 +177,24 @@ def draw_by_budget(screen: Screen) -> None:
     )
     if curves.board.few_complete:
         st.container(key="few-complete").info(
-            f"No curves yet. {curves.says_queries} Curves need {labels.FEWEST_COMPLETE} complete queries. Grade the"
-            " passages at the top of the systems first.",
+            f"No curves yet. {curves.says_queries} Curves need {labels.FEWEST_COMPLETE} complete"
+            " queries. Grade the passages at the top of the systems first.",
             icon=":material/info:",
         )
         ui.draw_link("grading", "Grade the ungraded pairs")
     elif chosen:
         drawn = [run for run in order if run in chosen]
-        ends = f" Below rank {curves.max_k}, too few queries are complete." if curves.max_k < deepest else ""
+        ends = (
+            f" Below rank {curves.max_k}, too few queries are complete."
+            if curves.max_k < deepest
+            else ""
+        )
         st.container(key="curve-queries").caption(f"{curves.says_queries}{ends}")
         draw_chart(charts.coverage_chart(curves, drawn, [colours[run] for run in drawn]))
     if curves.pool_depth < curves.max_k:
         st.container(key="pool-ends").caption(
-            f":material/info: The pool ends at rank {curves.pool_depth}. Curves may be too flat after this rank,"
-            " because many deeper passages are not graded."
+            f":material/info: The pool ends at rank {curves.pool_depth}. Curves may be too flat"
+            " after this rank, because many deeper passages are not graded."
         )
     if screen.project.allows("read the bank"):
         draw_judged(screen.project, screen.policy)
@@ -161,9 +206,11 @@ def sample_sizes(screen: Screen) -> None:
     queries = study.sample_queries(screen.project, board)
     bar = st.empty()
     questions = study.sample_questions(
-        screen.project, screen.measure, screen.policy,
+        screen.project,
+        screen.measure,
+        screen.policy,
         lambda share: bar.progress(share, "Scoring samples of the questions…"),
-    )  # fmt: skip
+    )
     bar.empty()
     st.header("How many queries and questions?", anchor=False)
     left, right = st.container(key="beside-samples").columns(2, gap="large")
@@ -175,14 +222,16 @@ def sample_sizes(screen: Screen) -> None:
             draw_chart(charts.sample_chart(queries, "separable", "Queries"))
     with right, st.container(key="sampled-questions"):
         if not questions:
-            st.caption("Scores of this measure or grader do not come from several questions of a query.")
+            st.caption(
+                "Scores of this measure or grader do not come from several questions of a query."
+            )
         else:
             st.markdown(f"**{study.says_questions(questions)}**")
             draw_chart(charts.sample_chart(questions, "kendall", "Questions per query"))
     st.caption(
-        f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The smallest separated"
-        " difference is the median over pairs of systems (paired t test, Holm's method). Four times as many queries"
-        " halve it."
+        f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The smallest"
+        " separated difference is the median over pairs of systems (paired t test, Holm's method)."
+        " Four times as many queries halve it."
     )
 
 
@@ -191,8 +240,10 @@ def draw_sealed(screen: Screen) -> None:
     project = screen.project
     known = sealed_questions(project)
     st.caption(
-        "Sealed questions are hidden from everyone but their authors. A system that answers public questions better"
-        " than sealed ones may have seen the questions. The grader's endpoint reads sealed questions, too."
+        "Sealed questions are hidden from everyone but their authors. A system that answers public"
+        " questions better"
+        " than sealed ones may have seen the questions. The grader's endpoint reads sealed"
+        " questions, too."
     )
     if known:
         _draw_sealed_scores(screen)
@@ -202,22 +253,35 @@ def draw_sealed(screen: Screen) -> None:
         if known:
             presses.confirm_button(
                 f"Open {text.how_many(len(known), 'questions')}",
-                "All people who can read the question bank can then read these questions, and exports contain them. The"
-                " comparison on this screen ends. You cannot undo this.",
-                bank.open_sealed, project,
-                now="Open now", now_key="open seals", icon=":material/lock_open:", key="opening seals",
-            )  # fmt: skip
+                "All people who can read the question bank can then read these questions, and"
+                " exports contain them. The comparison on this screen ends. You cannot undo this.",
+                bank.open_sealed,
+                project,
+                now="Open now",
+                now_key="open seals",
+                icon=":material/lock_open:",
+                key="opening seals",
+            )
             return
-        each = int(st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170))
+        each = int(
+            st.number_input(
+                "Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170
+            )
+        )
         presses.confirm_button(
             "Seal questions",
-            f"Draws {each} random questions of each query that has at least {2 * each}. Only their authors can then"
-            " read and edit them. Other people, organizers included, get no text of them on screens or in files."
-            " Bundles leave them out, and the whole project cannot be exported. Labels and scores stay the same."
-            " You can open the questions later.",
-            partial(bank.seal_questions, per_query=each), project,
-            now="Seal now", now_key="seal", type="primary", icon=":material/lock:", key="sealing",
-        )  # fmt: skip
+            f"Draws {each} random questions of each query that has at least {2 * each}. Only their"
+            " authors can then read and edit them. Other people, organizers included, get no text"
+            " of them on screens or in files. Bundles leave them out, and the whole project cannot"
+            " be exported. Labels and scores stay the same. You can open the questions later.",
+            partial(bank.seal_questions, per_query=each),
+            project,
+            now="Seal now",
+            now_key="seal",
+            type="primary",
+            icon=":material/lock:",
+            key="sealing",
+        )
 
 
 @ui.errors()
@@ -240,8 +304,14 @@ def _draw_sealed_scores(screen: Screen) -> None:
                 (public, "Mean over queries, on the public questions only"),
                 (sealed, "Mean over queries, on the sealed questions only"),
                 ("Surplus", "Public minus sealed value, minus that of the median system"),
-                ("p", "Chance of such a surplus without knowing the questions, corrected by Holm's method"),
+                (
+                    "p",
+                    "Chance of such a surplus without knowing the questions,"
+                    " corrected by Holm's method",
+                ),
             )
         },
     )
-    st.caption(f"{coverage.explains} {text.how_many(coverage.queries, 'queries')} with sealed questions.")
+    st.caption(
+        f"{coverage.explains} {text.how_many(coverage.queries, 'queries')} with sealed questions."
+    )

@@ -1,4 +1,6 @@
-"""The leaderboard: every system with its score on a scale, groups that are not separated, and an open system."""
+"""The leaderboard: every system with its score on a scale, groups that are not separated, and an
+open system.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ LINKED_TEXT = 110
 """Characters of a passage in a link to it."""
 KEY = "systems"
 RUN, QUERY, SORTED = "followed", "asked", "sorted"
-"""Address parameters of the open system and query, and of the order: a column, after a minus if it is reversed."""
+"""Address parameters of the open system and query, and of the order: a column, after a minus if it
+is reversed.
+"""
 ROOM = 0.04
 """Share of a scale that is left free at either end."""
 
@@ -95,7 +99,10 @@ def board_data(
     """
     board = primary.board
     other = {system.run: system for system in official.board.systems} if official else {}
-    own, official_scale = _score_scale(board), _score_scale(official.board) if official else (0.0, 1.0)
+    own, official_scale = (
+        _score_scale(board),
+        _score_scale(official.board) if official else (0.0, 1.0),
+    )
     if official and official.board.measure == board.measure:
         own = official_scale = (min(own[0], official_scale[0]), max(own[1], official_scale[1]))
     runs = [system.run for system in board.systems]
@@ -147,12 +154,20 @@ def write_followed(name: str, value: object) -> None:
 
 
 def _system_data(system: labels.System) -> dict[str, Any]:
-    return {"run": system.run, "score": system.score, "error": system.std_error, "rank": system.rank}
+    return {
+        "run": system.run,
+        "score": system.score,
+        "error": system.std_error,
+        "rank": system.rank,
+    }
 
 
 def _score_scale(board: labels.Leaderboard) -> tuple[float, float]:
     """Return the lowest and highest end of all error bars, with a margin."""
-    ends = [s.score + side * (s.std_error or 0.0) for s in board.systems for side in (-1, 1)] or [0.0, 1.0]
+    ends = [s.score + side * (s.std_error or 0.0) for s in board.systems for side in (-1, 1)] or [
+        0.0,
+        1.0,
+    ]
     low, high = min(ends), max(ends)
     room = ROOM * (high - low) or 0.5
     return low - room, high + room
@@ -167,7 +182,8 @@ def system_details(
     asked: str | None = None,
     alike: study.Alike | None = None,
 ) -> dict[str, Any]:
-    """Return the details of a system: its queries, and the passages that it returned for the open one.
+    """Return the details of a system: its queries, and the passages that it returned for the open
+    one.
 
     Args:
         board: the scores by query.
@@ -196,9 +212,15 @@ def system_details(
         "asked": None,
         "passages": None,
     }
-    if asked is None or asked not in {row.query_id for row in scores} or not project.allows("read the bank"):
+    if (
+        asked is None
+        or asked not in {row.query_id for row in scores}
+        or not project.allows("read the bank")
+    ):
         return details
-    judged_by = official.source if official and official.source in judgment_sources(project) else None
+    judged_by = (
+        official.source if official and official.source in judgment_sources(project) else None
+    )
     return details | _returned_data(project, board.policy, run, asked, judged_by)
 
 
@@ -229,7 +251,9 @@ def _returned_data(
         "passages": [
             {
                 "rank": row.rank,
-                "text": ui.shorten_text(row.text or f"Passage {row.passage_id} has no text.", SHOWN_TEXT),
+                "text": ui.shorten_text(
+                    row.text or f"Passage {row.passage_id} has no text.", SHOWN_TEXT
+                ),
                 "label": row.label,
                 "judgment": row.judgment,
                 "question": row.question,
@@ -241,7 +265,7 @@ def _returned_data(
 
 
 def screen_link(screen: str, **query: str) -> str:
-    """Return a link to another screen, with the project and the choices that hold on all screens."""
+    """Return a link to another screen, with the project and the choices for all screens."""
     where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
     return f"{screen}?{urlencode(where)}"
 
@@ -267,9 +291,11 @@ def draw_system(
     name = beside or (f"{official.source} {official.measure}" if official else "")
     _, asked = find_followed()
     components.draw(
-        "queries", QUERIES_KEY, system_details(project, board, official, run, name, asked),
+        "queries",
+        QUERIES_KEY,
+        system_details(project, board, official, run, name, asked),
         on_ask_change=lambda: write_followed(QUERY, st.session_state[QUERIES_KEY].get("ask")),
-    )  # fmt: skip
+    )
 
 
 def query_links(query_id: str) -> None:
@@ -279,7 +305,9 @@ def query_links(query_id: str) -> None:
         ui.draw_link("disagreements", "Disagreements of this query", query=query_id)
 
 
-def draw_returned(project: Project, run: str, query_id: str, policy: labels.Policy, source: str | None) -> None:
+def draw_returned(
+    project: Project, run: str, query_id: str, policy: labels.Policy, source: str | None
+) -> None:
     """Draw the passages that a system returned for a query, as links.
 
     Args:
@@ -291,8 +319,13 @@ def draw_returned(project: Project, run: str, query_id: str, policy: labels.Poli
         st.caption("The system returned no passages for this query.")
     for row in rows:
         label = "no label" if row.label is None else f"label {row.label}"
-        judged = "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"
+        judged = (
+            "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"
+        )
         text = ui.shorten_text(row.text, LINKED_TEXT) if row.text else row.passage_id
         ui.draw_link(
-            "passages", ui.plain(f"{row.rank} · {label}{judged} · {text}"), query=query_id, passage=row.passage_id
+            "passages",
+            ui.plain(f"{row.rank} · {label}{judged} · {text}"),
+            query=query_id,
+            passage=row.passage_id,
         )

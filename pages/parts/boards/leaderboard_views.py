@@ -7,7 +7,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import charts, labels, measures, text
-from exam_workbench.records import IMPORTED, gold_name, gold_texts, imported_leaderboards, mark_gold, run_names
+from exam_workbench.records import (
+    IMPORTED,
+    gold_name,
+    gold_texts,
+    imported_leaderboards,
+    mark_gold,
+    run_names,
+)
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.study import (
@@ -39,7 +46,8 @@ class Screen:
     """The settings at the head of the screen.
 
     Args:
-        official: source and measure of the official leaderboard; None if there is no such leaderboard.
+        official: source and measure of the official leaderboard; None if there is no such
+            leaderboard.
         queries: queries over which two leaderboards are compared.
         test: the paired test that decides which systems differ.
     """
@@ -56,7 +64,11 @@ class Screen:
         """Return all leaderboards to choose from, including those of the head."""
         named = [
             self.measure,
-            *([self.official[1]] if self.official and self.official[0] not in self.imported else []),
+            *(
+                [self.official[1]]
+                if self.official and self.official[0] not in self.imported
+                else []
+            ),
         ]
         return offered_boards(self.project, list(dict.fromkeys([*MEASURES, *named])))
 
@@ -72,8 +84,8 @@ class Screen:
         return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
 
     def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
-        """Return the names of the official leaderboard and of the studied one; the latter twice without an official
-        one.
+        """Return the names of the official leaderboard and of the studied one; the latter twice
+        without an official one.
         """
         study = board_name(offered, self.mine) or next(iter(offered))
         if self.official is None:
@@ -81,12 +93,15 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: labels.Comparison, with_what: str = "the official leaderboard") -> None:
+def correlation_strip(
+    compared: labels.Comparison, with_what: str = "the official leaderboard"
+) -> None:
     """Draw the coefficients or the reason why they are undefined, and the compared queries."""
     result = compared.correlation
     if result.undefined:
         st.container(key="undefined").info(
-            ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:"
+            ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"),
+            icon=":material/help:",
         )
         st.caption(ui.plain(compared.queries.says))
         return
@@ -103,14 +118,22 @@ def correlation_strip(compared: labels.Comparison, with_what: str = "the officia
     interval = labels.kendall_interval(compared)
     if interval is not None:
         low, high = (ui.as_number(bound) for bound in interval)
-        st.container(key="kendall-interval").caption(f"95% interval of Kendall over resampled queries: {low} to {high}")
+        st.container(key="kendall-interval").caption(
+            f"95% interval of Kendall over resampled queries: {low} to {high}"
+        )
     st.caption(ui.plain(compared.queries.says))
 
 
-def board_choice(at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
-    """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names another default."""
+def board_choice(
+    at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str
+) -> str:
+    """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names
+    another default.
+    """
     options = list(offered)
-    return at.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
+    return at.selectbox(
+        label, options, index=options.index(default), key=f"{key} {default}", bind="query-params"
+    )
 
 
 def all_boards(screen: Screen) -> None:
@@ -119,10 +142,14 @@ def all_boards(screen: Screen) -> None:
     reference, study = screen.names(offered)
     default = [study] if study != reference else []
     others = st.multiselect(
-        "Leaderboards", [name for name in offered if name != reference], default=default, max_selections=OTHERS,
-        key=f"boards beside {reference} {study}", bind="query-params",
+        "Leaderboards",
+        [name for name in offered if name != reference],
+        default=default,
+        max_selections=OTHERS,
+        key=f"boards beside {reference} {study}",
+        bind="query-params",
         help="Leaderboards to draw next to the official one.",
-    )  # fmt: skip
+    )
     drawn_boards: dict[str, labels.Leaderboard] = {}
     for name in [reference, *others]:
         with ui.errors():
@@ -130,7 +157,9 @@ def all_boards(screen: Screen) -> None:
     if reference not in drawn_boards:
         return
     drawn = make_board_panel(
-        drawn_boards[reference], {name: drawn_boards[name] for name in drawn_boards if name != reference}, reference
+        drawn_boards[reference],
+        {name: drawn_boards[name] for name in drawn_boards if name != reference},
+        reference,
     )
     for name, reason in drawn.left_out.items():
         st.caption(ui.plain(f"{name}: {reason}"))
@@ -138,17 +167,31 @@ def all_boards(screen: Screen) -> None:
         return
     options = [system.run for system in drawn_boards[reference].systems]
     run = st.session_state.get("system")
-    draw_chart(charts.panel_chart(drawn, run), "panel of boards", {"system": "run", "system's board": "board"})
+    draw_chart(
+        charts.panel_chart(drawn, run),
+        "panel of boards",
+        {"system": "run", "system's board": "board"},
+    )
     st.caption(
-        f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a name in the legend to"
-        " highlight a leaderboard.",
-        help="Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one standard error.",
+        f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a"
+        " name in the legend to highlight a leaderboard.",
+        help=(
+            "Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one"
+            " standard error."
+        ),
     )
     left, right = st.columns(2)
     run = left.selectbox(
-        "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
+        "System",
+        options,
+        index=None,
+        key="system",
+        bind="query-params",
+        placeholder="Choose a system",
     )
-    name = right.selectbox("Leaderboard", list(drawn_boards), key="system's board", bind="query-params")
+    name = right.selectbox(
+        "Leaderboard", list(drawn_boards), key="system's board", bind="query-params"
+    )
     if run:
         draw_followed(screen, drawn_boards[name], run)
 
@@ -163,7 +206,7 @@ def draw_followed(screen: Screen, board: labels.Leaderboard, run: str) -> None:
 
 
 def two_boards(screen: Screen) -> None:
-    """Draw any two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
+    """Draw two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
     offered = screen.offered()
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
@@ -173,9 +216,13 @@ def two_boards(screen: Screen) -> None:
     y = x if first == second else make_board(screen.project, offered[second], screen.policy)
     points, compared = system_points(x, y, screen.ties, screen.queries)
     run = right.selectbox(
-        "System", [point.run for point in points], index=None, key="system", bind="query-params",
+        "System",
+        [point.run for point in points],
+        index=None,
+        key="system",
+        bind="query-params",
         placeholder="Choose a system",
-    )  # fmt: skip
+    )
     if first == second:
         st.caption("Choose two different leaderboards.")
         return
@@ -186,9 +233,14 @@ def two_boards(screen: Screen) -> None:
     with slope:
         draw_chart(charts.slope_chart(compared.official, compared.board, run, (first, second)))
     with scatter:
-        draw_chart(charts.system_scatter(points, first, second, run), "scatter of systems", {"system": "run"})
+        draw_chart(
+            charts.system_scatter(points, first, second, run),
+            "scatter of systems",
+            {"system": "run"},
+        )
         st.caption(
-            "Bars are one standard error. Names that would overlap are left out. Click a system to see its queries."
+            "Bars are one standard error. Names that would overlap are left out. Click a system to"
+            " see its queries."
         )
     if run:
         draw_system(screen.project, y, x, run, beside=first)
@@ -196,13 +248,21 @@ def two_boards(screen: Screen) -> None:
 
 def two_systems(screen: Screen) -> None:
     """Draw the queries of two systems against each other, or of one system on two leaderboards."""
-    offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
+    offered = {
+        name: choice
+        for name, choice in screen.offered().items()
+        if choice.source not in screen.imported
+    }
     default = board_name(offered, screen.mine) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
     first_board = board_choice(columns[0], "First leaderboard", offered, default, "x board")
     second_board = board_choice(columns[1], "Second leaderboard", offered, default, "y board")
     x = make_board(screen.project, offered[first_board], screen.policy)
-    y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
+    y = (
+        x
+        if first_board == second_board
+        else make_board(screen.project, offered[second_board], screen.policy)
+    )
     runs = [system.run for system in x.systems]
     first = columns[2].selectbox("First system", runs, key="first system", bind="query-params")
     second = columns[3].selectbox(
@@ -214,8 +274,12 @@ def two_systems(screen: Screen) -> None:
     system_pair(screen, x, first, y, second)
 
 
-def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str) -> None:
-    """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
+def system_pair(
+    screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str
+) -> None:
+    """Draw the queries of two systems as a scatter plot, and the passages that both returned for a
+    query.
+    """
     comparison = query_points(screen.project, x, first, y, second)
     if not comparison.points or comparison.means is None:
         st.info("The two systems have no common query.", icon=":material/help:")
@@ -227,8 +291,18 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         for board, run in ((x, first), (y, second))
     ]
     facts: list[ui.Fact] = [
-        ("", "First better", f"{comparison.count('first')}", f"Queries on which {ui.plain(names[0])} scores higher"),
-        ("", "Second better", f"{comparison.count('second')}", f"Queries on which {ui.plain(names[1])} scores higher"),
+        (
+            "",
+            "First better",
+            f"{comparison.count('first')}",
+            f"Queries on which {ui.plain(names[0])} scores higher",
+        ),
+        (
+            "",
+            "Second better",
+            f"{comparison.count('second')}",
+            f"Queries on which {ui.plain(names[1])} scores higher",
+        ),
         ("", "Equal", f"{comparison.count('equal')}", "Queries on which both score the same"),
     ]
     separated = None
@@ -238,11 +312,19 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         difference = f"{comparison.means[0] - comparison.means[1]:+z.4f}"
         p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.as_number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
-        facts.append(("", "Difference", difference, "Mean score of the first system minus that of the second"))
+        facts.append(
+            (
+                "",
+                "Difference",
+                difference,
+                "Mean score of the first system minus that of the second",
+            )
+        )
         facts.append(("", "p", p, why))
     ui.draw_metrics(*facts, width="content")
     if not same:
-        what = "are from different leaderboards" if x.measure == y.measure else "have different measures"
+        alike = x.measure == y.measure
+        what = "are from different leaderboards" if alike else "have different measures"
         st.container(key="different-boards").warning(
             ui.plain(f"{names[0]} and {names[1]} {what}. Their scores cannot be compared."),
             icon=":material/warning:",
@@ -250,17 +332,21 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
     if separated is not None:
         st.markdown(
             f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
-            f" {text.how_many(len(comparison.points), 'queries')}). This p is not corrected, because it tests only the"
-            " pair that you chose. The leaderboard tests all pairs and corrects p by Holm's method, so it separates"
-            " fewer systems."
+            f" {text.how_many(len(comparison.points), 'queries')}). This p is not corrected,"
+            " because it tests only the pair that you chose. The leaderboard tests all pairs and"
+            " corrects p by Holm's method, so it separates fewer systems."
         )
     if comparison.left_out:
-        st.caption(f"Excluded: {text.how_many(comparison.left_out, 'queries')} with only one score.")
+        st.caption(
+            f"Excluded: {text.how_many(comparison.left_out, 'queries')} with only one score."
+        )
     texts = {point.query_id: point.text for point in comparison.points}
     query = st.session_state.get("compared")
     left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
-        scatter = charts.query_scatter(comparison, names[0], names[1], x.measure == y.measure, query)
+        scatter = charts.query_scatter(
+            comparison, names[0], names[1], x.measure == y.measure, query
+        )
         draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
         if any(point.skipped for point in comparison.points):
             st.caption("Hollow points: one system skipped the query and scores 0.")
@@ -273,24 +359,38 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
                 "Second": [point.y for point in widest],
                 "Difference": [point.x - point.y for point in widest],
             },
-            hide_index=True, height=400,
+            hide_index=True,
+            height=400,
             column_config={"Query": st.column_config.TextColumn(width=192)}
-            | {label: st.column_config.NumberColumn(help=tip, format="%.3f", width=width)
-               for label, tip, width in (("First", names[0], 62), ("Second", names[1], 62),
-                                         ("Difference", "First minus second", 85))},
-        )  # fmt: skip
+            | {
+                label: st.column_config.NumberColumn(help=tip, format="%.3f", width=width)
+                for label, tip, width in (
+                    ("First", names[0], 62),
+                    ("Second", names[1], 62),
+                    ("Difference", "First minus second", 85),
+                )
+            },
+        )
     query = st.selectbox(
-        "Query", list(texts), index=None, key="compared",
-        format_func=lambda key: ui.shorten_text(texts[key], ui.LISTED), bind="query-params",
+        "Query",
+        list(texts),
+        index=None,
+        key="compared",
+        format_func=lambda key: ui.shorten_text(texts[key], ui.LISTED),
+        bind="query-params",
         placeholder="Choose a query to read the passages of both systems",
-    )  # fmt: skip
+    )
     if query is None:
         return
     if not screen.project.allows("read the bank"):
         st.caption(":material/lock: Only assessors can see passages and labels.")
         return
     query_links(query)
-    source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None
+    source = (
+        screen.official[0]
+        if screen.official and screen.official[0] not in screen.imported
+        else None
+    )
     sides = ((x, first), (y, second)) if first != second else ((y, second),)
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column, ui.errors():
@@ -307,10 +407,13 @@ def choose_gold_run(project: Project) -> None:
     now = gold_name(project)
     runs = run_names(project)
     chosen = st.selectbox(
-        "Gold passages", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run",
-        help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold passages, or the"
-        " pooled passages of one run (also below the cutoff).",
-    )  # fmt: skip
+        "Gold passages",
+        [NOTHING, *runs],
+        index=runs.index(now) + 1 if now in runs else 0,
+        key="gold run",
+        help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold"
+        " passages, or the pooled passages of one run (also below the cutoff).",
+    )
     if now is not None:
         what = "imported" if now == IMPORTED else f"run {now}"
         st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
@@ -318,7 +421,11 @@ def choose_gold_run(project: Project) -> None:
     if wanted == (now if now in runs else None):
         return
     presses.act_button(
-        "Use as gold passages" if wanted else "Clear gold passages", mark_gold, project, wanted, key="set gold"
+        "Use as gold passages" if wanted else "Clear gold passages",
+        mark_gold,
+        project,
+        wanted,
+        key="set gold",
     )
 
 
@@ -328,20 +435,36 @@ BEST, ABOVE = "the best", "the one above"
 
 
 def choose_test() -> tuple[Test, str | None]:
-    """Draw the choices of the paired test and of the system that further columns compare with; return both."""
+    """Draw the choices of the paired test and of the system that further columns compare with;
+    return both.
+    """
     address.drop_foreign_value("test", TEST_NAMES)
     test = st.segmented_control(
-        "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
-        format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
-    )  # fmt: skip
+        "Paired test",
+        list(TEST_NAMES),
+        default="t",
+        key="test",
+        required=True,
+        bind="query-params",
+        format_func=TEST_NAMES.__getitem__,
+        help="Two-sided test over queries, corrected by Holm's method.",
+    )
     against = st.segmented_control(
-        "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
-        help="p values are corrected only for the comparisons in the column, so more differences can be significant.",
-    )  # fmt: skip
+        "Add columns: differs from",
+        [BEST, ABOVE],
+        key="differs-from",
+        bind="query-params",
+        help=(
+            "p values are corrected only for the comparisons in the column, so more differences"
+            " can be significant."
+        ),
+    )
     return test, against
 
 
-def significance_columns(board: labels.Leaderboard, against: str | None, test: Test) -> list[Column]:
+def significance_columns(
+    board: labels.Leaderboard, against: str | None, test: Test
+) -> list[Column]:
     """Return the chosen further columns for the table of systems.
 
     Args:
@@ -349,7 +472,9 @@ def significance_columns(board: labels.Leaderboard, against: str | None, test: T
     """
     if against is None:
         return []
-    rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+    rows = (
+        compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+    )
     # The system that all others are compared with has no comparison of its own.
     by_run = {row.run: row for row in rows}
     tested = [by_run.get(system.run) for system in board.systems]
@@ -364,7 +489,9 @@ def significance_columns(board: labels.Leaderboard, against: str | None, test: T
 
 
 def draw_matrix(screen: Screen) -> None:
-    """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
+    """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error
+    bars overlap?
+    """
     offered = screen.offered()
     name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")
     board = make_board(screen.project, offered[name], screen.policy)
@@ -372,9 +499,13 @@ def draw_matrix(screen: Screen) -> None:
     if not rows:
         st.info("A comparison needs at least two systems.", icon=":material/help:")
         return
-    differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
+    differ, tied = (
+        sum(bool(row.differs) for row in rows),
+        sum(bool(row.error_bars_overlap) for row in rows),
+    )
     st.caption(
-        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%} (blue). The error"
+        f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%}"
+        " (blue). The error"
         f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
         help="p values are corrected for all pairs. Columns and rows are systems by rank. Choose"
         " the test or fewer comparisons under *More*.",
@@ -385,8 +516,12 @@ def draw_matrix(screen: Screen) -> None:
     sets = {"better system": "run", "worse system": "against"}
     draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
     left, right = st.columns(2)
-    first = left.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
-    second = right.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
+    first = left.selectbox(
+        "Better system", runs, index=None, key="better system", bind="query-params"
+    )
+    second = right.selectbox(
+        "Worse system", runs, index=None, key="worse system", bind="query-params"
+    )
     if first and second and first != second:
         with ui.errors():
             system_pair(screen, board, first, board, second)

@@ -34,7 +34,9 @@ def draw_items(project: Project, items: Sequence[exams.Item]) -> None:
             "Item": [item.text for item in items],
             "Topic": [item.topic for item in items],
             "Key": [
-                "none" if item.key_position is None else f"{ascii_uppercase[item.key_position]}) {item.key}"
+                "none"
+                if item.key_position is None
+                else f"{ascii_uppercase[item.key_position]}) {item.key}"
                 for item in items
             ],
             "Source": [item.source_passage_id for item in items],
@@ -69,11 +71,14 @@ def draw_details(known: exams.ExamStatistics) -> None:
 
 
 STYLE = """
-.item { max-width: 60rem; } .item .asks { font-size: 1.1rem; font-weight: 600; margin: 0.2rem 0 0.5rem; }
-.item ol { list-style: none; margin: 0; padding: 0; } .item li { padding: 0.15rem 0.4rem; border-radius: 4px; }
-.item li.key { background: var(--ew-line); font-weight: 600; } .item .letter { color: var(--ew-dim); }
-.item .source { margin-top: 0.7rem; padding-left: 0.8rem; border-left: 3px solid var(--ew-line); line-height: 1.5;
-  white-space: pre-wrap; }
+.item { max-width: 60rem; }
+.item .asks { font-size: 1.1rem; font-weight: 600; margin: 0.2rem 0 0.5rem; }
+.item ol { list-style: none; margin: 0; padding: 0; }
+.item li { padding: 0.15rem 0.4rem; border-radius: 4px; }
+.item li.key { background: var(--ew-line); font-weight: 600; }
+.item .letter { color: var(--ew-dim); }
+.item .source { margin-top: 0.7rem; padding-left: 0.8rem; border-left: 3px solid var(--ew-line);
+  line-height: 1.5; white-space: pre-wrap; }
 .item .dim { color: var(--ew-dim); font-size: 0.87rem; }
 """
 
@@ -93,7 +98,8 @@ def draw_item(project: Project, item: exams.Item) -> None:
         else '<div class="dim">The source passage of this item is unknown.</div>'
     )
     st.html(
-        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.as_html(item.text)}</div>'
+        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks"'
+        f' dir="auto">{html.as_html(item.text)}</div>'
         f"<ol>{choices}</ol>{source}</div>"
     )
     with st.container(horizontal=True):
@@ -103,8 +109,8 @@ def draw_item(project: Project, item: exams.Item) -> None:
 
 
 HOW = (
-    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
-    " items from passages on the Exam screen."
+    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A"
+    " model can write items from passages on the Exam screen."
 )
 
 
@@ -122,13 +128,25 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
     if len(items_by_exam) == 1:
         return next(iter(items_by_exam.items()))
     names = ui.told_apart(
-        {query.query_id: query.text for query in bank.query_overviews(project) if query.query_id in items_by_exam}
+        {
+            query.query_id: query.text
+            for query in bank.query_overviews(project)
+            if query.query_id in items_by_exam
+        }
     )
     wanted = st.query_params.get("exam")
     if wanted is not None and wanted not in items_by_exam:
-        st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")
+        st.warning(
+            f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.",
+            icon=":material/info:",
+        )
         del st.query_params["exam"]
     picked = st.selectbox(
-        "Exam", list(items_by_exam), format_func=names.__getitem__, key="exam", bind="query-params", width=420
+        "Exam",
+        list(items_by_exam),
+        format_func=names.__getitem__,
+        key="exam",
+        bind="query-params",
+        width=420,
     )
     return str(picked), items_by_exam[str(picked)]

@@ -22,7 +22,10 @@ def offer_writing(project: Project) -> None:
     if running is not None and not running.over:
         return
     with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
-        st.caption("The model proposes one item per passage. Accept proposals and save the question bank to use them.")
+        st.caption(
+            "The model proposes one item per passage. Accept proposals and save the"
+            " question bank to use them."
+        )
         settings = model_place.choose_settings(project, "writer")
         if settings is None:
             return
@@ -39,17 +42,30 @@ def offer_writing(project: Project) -> None:
 def _choose_wanted(project: Project) -> exams.Wanted:
     left, right = st.columns(2)
     domain = left.text_input(
-        "Subject of the passages", placeholder=exams.Wanted.domain, key="writer domain", help="Named in the prompt."
+        "Subject of the passages",
+        placeholder=exams.Wanted.domain,
+        key="writer domain",
+        help="Named in the prompt.",
     ).strip()
     number = right.number_input(
-        "Passage limit", 1, None, USUAL_NUMBER, key="writer number", help="Passages are drawn at random.",
+        "Passage limit",
+        1,
+        None,
+        USUAL_NUMBER,
+        key="writer number",
+        help="Passages are drawn at random.",
         placeholder="All",
-    )  # fmt: skip
+    )
     run = left.selectbox(
-        "Passages from", [EVERY_PASSAGE, *run_names(project)], format_func=lambda name: name or "All passages",
-        key="writer run", help="Only passages that this run ranks. Their query becomes the topic of the item.",
-    )  # fmt: skip
-    exam = right.text_input("Exam", exams.EXAM, key="writer exam", help="Query that the items belong to.").strip()
+        "Passages from",
+        [EVERY_PASSAGE, *run_names(project)],
+        format_func=lambda name: name or "All passages",
+        key="writer run",
+        help="Only passages that this run ranks. Their query becomes the topic of the item.",
+    )
+    exam = right.text_input(
+        "Exam", exams.EXAM, key="writer exam", help="Query that the items belong to."
+    ).strip()
     return exams.Wanted(
         exam or exams.EXAM,
         domain or exams.Wanted.domain,
@@ -58,7 +74,9 @@ def _choose_wanted(project: Project) -> exams.Wanted:
     )
 
 
-def _price_items(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> grading.PriceTag:
+def _price_items(
+    project: Project, settings: dict[str, str], wanted: exams.Wanted
+) -> grading.PriceTag:
     drafter = grading.make_drafter(settings)
     counting = drafter.back_end.count_tokens("") is not None
     key = ("price of items", drafter.model, drafter.fence, wanted, counting)
@@ -66,7 +84,9 @@ def _price_items(project: Project, settings: dict[str, str], wanted: exams.Wante
 
 
 def _draw_begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
-    caps = job_plan.draw_limits(project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai")
+    caps = job_plan.draw_limits(
+        project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai"
+    )
 
     def begin_writing(author: str) -> None:
         model_place.remember_settings(settings)
@@ -85,7 +105,9 @@ def draw_written(job: jobs.BackgroundJob) -> None:
     if report.stopped:
         message += f" Passages left: {report.stopped:,}. Start again to continue."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.container(key="items-written").markdown(message if report.keys else f":material/warning: {message}")
+        st.container(key="items-written").markdown(
+            message if report.keys else f":material/warning: {message}"
+        )
         if report.keys:
             ui.draw_link("question_bank", "Review the proposals", query=job.request.query_id)
     if report.failed:
@@ -109,7 +131,9 @@ LARGEST_K, MOST_WORKED = 20, 5
 
 
 def offer_adding(project: Project, exam: str) -> None:
-    """Draw popovers that add an examinee, and that rank passages for examinees that read retrieved ones."""
+    """Draw popovers that add an examinee, and that rank passages for examinees that read retrieved
+    ones.
+    """
     with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
         _draw_student_form(project)
     with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
@@ -117,7 +141,9 @@ def offer_adding(project: Project, exam: str) -> None:
 
 
 def _draw_student_form(project: Project) -> None:
-    kind = str(st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
+    kind = str(
+        st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind")
+    )
     contexts = [CLOSED_BOOK]
     if kind not in exams.RULES or kind in exams.READING_RULES:
         contexts += [ORACLE, *(retrieval.name for retrieval in exams.list_retrievals(project))]
@@ -126,24 +152,37 @@ def _draw_student_form(project: Project) -> None:
     with ui.errors():
         if kind not in exams.RULES:
             settings = _choose_model(kind)
-            icl = int(st.number_input("Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl"))
+            icl = int(
+                st.number_input(
+                    "Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl"
+                )
+            )
         context = str(
             st.selectbox(
-                "Context", contexts, key="student context",
-                help="Closed book: only the question. Oracle: the source passage of the item. All others: passages"
-                " retrieved for the item.",
+                "Context",
+                contexts,
+                key="student context",
+                help="Closed book: only the question. Oracle: the source passage of the item. All"
+                " others: passages retrieved for the item.",
             )
-        )  # fmt: skip
+        )
         k = 1
         if context not in (CLOSED_BOOK, ORACLE):
             k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
-        name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
+        name = st.text_input(
+            "Name", key="student name", placeholder="Generated from the settings"
+        ).strip()
         by = kind if kind in exams.RULES else None
         plan = exams.Plan(by, settings, context, k, icl, name=name or None)
         presses.act_button(
-            "Add examinee", exams.add_student, project, plan, type="primary", key="student add",
+            "Add examinee",
+            exams.add_student,
+            project,
+            plan,
+            type="primary",
+            key="student add",
             said="Examinee added. Run the exam to collect its answers.",
-        )  # fmt: skip
+        )
 
 
 def _choose_model(kind: str) -> dict[str, Any]:
@@ -160,13 +199,22 @@ def _choose_model(kind: str) -> dict[str, Any]:
 
 
 def _draw_retrieval_form(project: Project, exam: str) -> None:
-    st.caption("Ranks the project's passages for the question of each item. A saved retrieval cannot be changed.")
-    how = st.selectbox("Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
+    st.caption(
+        "Ranks the project's passages for the question of each item. A saved"
+        " retrieval cannot be changed."
+    )
+    how = st.selectbox(
+        "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
+    )
     name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
     if presses.button("Retrieve passages", type="primary", key="retrieve"):
         with st.spinner("Ranking passages"):
             presses.run_act(
-                partial(exams.make_retrieval, query_id=exam), project, name, how, said="Passages are ranked."
+                partial(exams.make_retrieval, query_id=exam),
+                project,
+                name,
+                how,
+                said="Passages are ranked.",
             )
 
 
@@ -177,16 +225,32 @@ def offer_sitting(project: Project, exam: str) -> None:
         return
     students = [student for student in find_students(project, None) if not student.sat_elsewhere]
     known = [exams.examinee_standing(project, student, exam) for student in students]
-    missing, failed = sum(student.missing for student in known), sum(student.failed for student in known)
+    missing, failed = (
+        sum(student.missing for student in known),
+        sum(student.failed for student in known),
+    )
     if not missing and not failed:
         return
     with st.popover(
-        "Run the exam", icon=":material/edit_square:", type="primary" if missing else "secondary", key="sitting"
+        "Run the exam",
+        icon=":material/edit_square:",
+        type="primary" if missing else "secondary",
+        key="sitting",
     ):
         st.markdown(f"**{missing:,}** to answer, **{failed:,}** failed")
-        again = st.checkbox("Retry failed answers", value=not missing, disabled=not failed, key="sit again")
+        again = st.checkbox(
+            "Retry failed answers", value=not missing, disabled=not failed, key="sit again"
+        )
         # An examinee of an earlier version may have a back end that was removed.
-        given = [student.parameters for student in students if student.parameters.get("back_end") != "vllm"]
+        given = [
+            student.parameters
+            for student in students
+            if student.parameters.get("back_end") != "vllm"
+        ]
         remote = any(graders.back_end_name(parameters) == "openai" for parameters in given)
-        request = job_plan.draw_limits(project, exams.Sit(query_id=exam, retry_failed=again), "sit", remote=remote)
-        presses.act_button("Start", exams.start_sitting, project, request, type="primary", key="sit begin")
+        request = job_plan.draw_limits(
+            project, exams.Sit(query_id=exam, retry_failed=again), "sit", remote=remote
+        )
+        presses.act_button(
+            "Start", exams.start_sitting, project, request, type="primary", key="sit begin"
+        )

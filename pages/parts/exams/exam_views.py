@@ -56,8 +56,8 @@ def draw_board(sat: Sat) -> None:
     draw_chart(charts.accuracy_chart(sat.rows, sat.known.baselines))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in sat.known.baselines.items())
     st.container(key="baselines").caption(
-        f"Accuracy is the share of right answers, with Wilson's 95% interval. Dashed lines show {said}."
-        " Strict accuracy counts failed answers as wrong. Accuracy leaves them out."
+        "Accuracy is the share of right answers, with Wilson's 95% interval. Dashed lines show"
+        f" {said}. Strict accuracy counts failed answers as wrong. Accuracy leaves them out."
     )
     st.dataframe(
         {
@@ -71,24 +71,30 @@ def draw_board(sat: Sat) -> None:
             "Strict accuracy": [row.score.strict_accuracy for row in sat.rows],
         },
         hide_index=True,
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Strict accuracy")},
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Accuracy", "Strict accuracy")
+        },
     )
 
 
 def draw_models(sat: Sat) -> None:
-    """Draw accuracy by model and context; of several numbers of worked examples, the best one counts."""
+    """Draw accuracy by model and context; of several numbers of worked examples, the best one
+    counts.
+    """
     accuracies = leaderboard_grid(sat.rows)
     table = {"Model": accuracies.models} | {
         name: [
-            f"{ui.as_number(accuracies.accuracy(model, name))}{' (best)' * (name in accuracies.best[model])}"
+            ui.as_number(accuracies.accuracy(model, name))
+            + " (best)" * (name in accuracies.best[model])
             for model in accuracies.models
         ]
         for name in accuracies.retrievals
     }
     st.dataframe(table, hide_index=True)
     st.caption(
-        "Each cell shows the accuracy with the best number of worked examples, and marks the best retrieval of each"
-        " model. Closed book and oracle are not ranked."
+        "Each cell shows the accuracy with the best number of worked examples, and marks the best"
+        " retrieval of each model. Closed book and oracle are not ranked."
     )
 
 
@@ -98,15 +104,20 @@ def draw_topics(sat: Sat) -> None:
     if not rows:
         ui.end_empty_screen(
             "No topic has enough answers",
-            f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come with generated or"
-            " imported items.",
+            f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come"
+            " with generated or imported items.",
         )
     draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
-    st.caption(f"Share of right answers and number of answers. Cells with fewer than {LEAST} answers are left out.")
+    st.caption(
+        f"Share of right answers and number of answers. Cells with fewer than {LEAST}"
+        " answers are left out."
+    )
 
 
 def draw_two(sat: Sat) -> None:
-    """Draw two examinees on the items that both answered, and the items that they answer differently."""
+    """Draw two examinees on the items that both answered, and the items that they answer
+    differently.
+    """
     names = [row.student.name for row in sat.rows]
     if len(names) < 2:
         ui.end_empty_screen("Only one examinee", "Add another examinee to compare with.")
@@ -115,12 +126,18 @@ def draw_two(sat: Sat) -> None:
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
     address.drop_foreign_value("test", TESTS)
-    test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
+    test = how.selectbox(
+        "Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params"
+    )
     wanted = {first, second}
-    one = next(each for each in compare_examinees(sat.found, test) if {each.first, each.second} == wanted)
+    one = next(
+        each for each in compare_examinees(sat.found, test) if {each.first, each.second} == wanted
+    )
     st.container(key="verdict").markdown(_describe_comparison(one))
     texts = {item.question_id: item.text for item in sat.items}
-    for column, name, items in zip(st.columns(2), (first, second), only_right(sat.found, first, second), strict=True):
+    for column, name, items in zip(
+        st.columns(2), (first, second), only_right(sat.found, first, second), strict=True
+    ):
         item_texts = [texts[item] for item in items]
         with column, st.container(key=f"only {name}"):
             st.markdown(f"**Only {ui.plain(name)} is right: {len(item_texts):,}**")
@@ -134,15 +151,21 @@ def _describe_comparison(comparison: Comparison) -> str:
     if comparison.p is None or comparison.adjusted is None or comparison.difference is None:
         return "**Not separated**: both got the same items right."
     better, worse = (
-        (comparison.first, comparison.second) if comparison.difference > 0 else (comparison.second, comparison.first)
+        (comparison.first, comparison.second)
+        if comparison.difference > 0
+        else (comparison.second, comparison.first)
     )
     significance = (
-        f"p = {comparison.p:.3f}, {comparison.adjusted:.3f} after Holm correction over all pairs of examinees"
+        f"p = {comparison.p:.3f}, {comparison.adjusted:.3f} after Holm correction over"
+        " all pairs of examinees"
     )
     on = f"on {how_many(comparison.items, 'items')} that both answered"
     if comparison.differ:
         by = abs(comparison.difference)
-        return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({significance})."
+        return (
+            f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on}"
+            f" ({significance})."
+        )
     ahead = (
         f"{ui.plain(better)} is ahead by {abs(comparison.difference):.1%}"
         if comparison.difference
@@ -176,10 +199,16 @@ def draw_ability(sat: Sat) -> None:
             "Difference from first level": [
                 row.difference.value if row.difference else None for row in estimates.components
             ],
-            "Interval of difference": [_format_interval(row.difference) for row in estimates.components],
+            "Interval of difference": [
+                _format_interval(row.difference) for row in estimates.components
+            ],
         }
         st.dataframe(
-            {name: values for name, values in parts.items() if intervals or "interval" not in name.lower()},
+            {
+                name: values
+                for name, values in parts.items()
+                if intervals or "interval" not in name.lower()
+            },
             hide_index=True,
             placeholder="–",
             column_config=_decimal_columns("Accuracy", "Effect", "Difference from first level"),
@@ -198,13 +227,21 @@ def draw_ability(sat: Sat) -> None:
         hide_index=True,
         column_config=_decimal_columns("Ability", "Accuracy"),
     )
-    st.caption("Abilities are relative to the mean of all examinees. Effects are relative to the mean of their factor.")
+    st.caption(
+        "Abilities are relative to the mean of all examinees. Effects are relative to the"
+        " mean of their factor."
+    )
     st.markdown("**Fit**")
     names, means, spreads = zip(*estimates.statistics.table, strict=True)
     st.dataframe(
-        {"Quantity": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimal_columns("Mean", "SD")
+        {"Quantity": names, "Mean": means, "SD": spreads},
+        hide_index=True,
+        column_config=_decimal_columns("Mean", "SD"),
     )
-    st.caption("Accuracy and ability are averaged over examinees. RMSE, d, b and g are averaged over items.")
+    st.caption(
+        "Accuracy and ability are averaged over examinees. RMSE, d, b and g are"
+        " averaged over items."
+    )
 
 
 def _format_interval(bounded: Bounded | None) -> str:

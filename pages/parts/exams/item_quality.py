@@ -1,4 +1,6 @@
-"""Quality of the items by item response theory: a table, the exam's information, and the failures of one item."""
+"""Quality of the items by item response theory: a table, the exam's information, and the failures
+of one item.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,11 @@ from pages.parts.shared import presses, ui
 from pages.parts.shared.chart_display import draw_chart
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
-MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
+MODEL_NAMES = {
+    "3pl": "With guessing (3PL)",
+    "2pl": "Without guessing (2PL)",
+    "1pl": "Difficulty alone (1PL)",
+}
 ESTIMATOR_NAMES = {"map": "Most probable", "paper": "Bounds of the paper"}
 RETIRING = "The items stay in the exam until you save the question bank."
 """Help text of buttons that retire items."""
@@ -39,13 +45,27 @@ RETIRING = "The items stay in the exam until you save the question bank."
 def choose_settings() -> tuple[Model, EstimatorName]:
     """Draw the choices of model and estimator and return them."""
     with st.popover(
-        "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
+        "Model",
+        icon=":material/tune:",
+        help="Item response model and its estimator",
+        key="choosing model",
     ):
-        model = st.selectbox("Model", MODELS, index=MODELS.index("3pl"), format_func=MODEL_NAMES.__getitem__,
-                             key="model", bind="query-params")  # fmt: skip
-        estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
-                                 key="estimator", bind="query-params",
-                                 help="Most probable uses priors. The paper uses bounds instead.")  # fmt: skip
+        model = st.selectbox(
+            "Model",
+            MODELS,
+            index=MODELS.index("3pl"),
+            format_func=MODEL_NAMES.__getitem__,
+            key="model",
+            bind="query-params",
+        )
+        estimator = st.selectbox(
+            "Estimator",
+            list(ESTIMATORS),
+            format_func=ESTIMATOR_NAMES.__getitem__,
+            key="estimator",
+            bind="query-params",
+            help="Most probable uses priors. The paper uses bounds instead.",
+        )
     return model, estimator
 
 
@@ -84,16 +104,20 @@ def draw_quality(
         key="worth of items",
         column_config={
             "Item": st.column_config.TextColumn(width="large"),
-            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Information")},
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in ("Accuracy", "Information")
+            },
             "Item-rest": st.column_config.NumberColumn(
                 format="%.3f",
-                help="Correlation of this item with the examinee's other answers. If it is low, the answers hardly"
-                " depend on ability, even if d is high.",
+                help="Correlation of this item with the examinee's other answers. If it is low, the"
+                " answers hardly depend on ability, even if d is high.",
             ),
         },
-    )  # fmt: skip
+    )
     st.caption(
-        "Sorted by information at these examinees' abilities, lowest first. d is discrimination, b is difficulty and g"
+        "Sorted by information at these examinees' abilities, lowest first. d is discrimination, b"
+        " is difficulty and g"
         " is the guessing probability. An asterisk marks a bound of the estimator."
     )
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
@@ -116,28 +140,39 @@ def _draw_retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) ->
     if not active:
         st.caption("Select items to see their text and curves or to retire them.")
     else:
-        _retire_button(project, [item.question_id for item in active], key="retire worthless", help=RETIRING)
+        _retire_button(
+            project, [item.question_id for item in active], key="retire worthless", help=RETIRING
+        )
 
 
 def find_retiring(project: Project, exam: str) -> set[str]:
-    """Return the ids of items that the person's drafts retire; draw a note that these items count until the save."""
+    """Return the ids of items that the person's drafts retire; draw a note that these items count
+    until the save.
+    """
     gone = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if gone:
         ui.draw_note(
-            f":material/edit_note: Your unsaved changes retire {text.how_many(len(gone), 'items')}. They count until"
-            " you save.",
-            "question_bank", "Save or discard in the question bank", "retired-drafts", query=exam,
-        )  # fmt: skip
+            f":material/edit_note: Your unsaved changes retire {text.how_many(len(gone), 'items')}."
+            " They count until you save.",
+            "question_bank",
+            "Save or discard in the question bank",
+            "retired-drafts",
+            query=exam,
+        )
     return gone
 
 
 def _retire_button(project: Project, question_ids: Sequence[str], **options: Any) -> None:
     """Draw a button that retires items in the person's drafts."""
     presses.act_button(
-        f"Retire {text.how_many(len(question_ids), 'items')}", exams.retire_exam_items, project, question_ids,
-        said="Retired in your unsaved changes. Save them in the question bank.", icon=":material/remove_circle:",
+        f"Retire {text.how_many(len(question_ids), 'items')}",
+        exams.retire_exam_items,
+        project,
+        question_ids,
+        said="Retired in your unsaved changes. Save them in the question bank.",
+        icon=":material/remove_circle:",
         **options,
-    )  # fmt: skip
+    )
 
 
 def _draw_examinees(responses: exams.Responses, item: str) -> None:
@@ -154,8 +189,9 @@ def _curves_of_items(analysis: Analysis, chosen: Sequence[ItemWorth]) -> None:
         return
     few = analysis.fit.items.some([analysis.items.index(row) for row in chosen])
     for title, values in (
-        ("Probability of a right answer", answer_probability(GRID, few)), ("Information", answer_information(GRID, few))
-    ):  # fmt: skip
+        ("Probability of a right answer", answer_probability(GRID, few)),
+        ("Information", answer_information(GRID, few)),
+    ):
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
         draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist(), title))
 
@@ -163,25 +199,38 @@ def _curves_of_items(analysis: Analysis, chosen: Sequence[ItemWorth]) -> None:
 def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
     st.markdown("**Information by ability**")
     scheme = st.segmented_control(
-        "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
-        required=True, bind="query-params", label_visibility="collapsed",
-    )  # fmt: skip
+        "By",
+        ["all", *SCHEMES],
+        default="all",
+        format_func=lambda name: SCHEMES.get(name, "All items"),
+        key="by",
+        required=True,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
     curves, few = charts.information_curves(analysis, kinds.get(str(scheme), {}))
     draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
-            f" Too few items for a curve of {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
+            " Too few items for a curve of"
+            f" {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
             if few
             else ""
         )
     )
 
 
-CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
+CRITERION_NAMES = {
+    "information": "Information",
+    "d": "Discrimination (d)",
+    "item-rest": "Item-rest correlation",
+}
 
 
-def draw_shortening(project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement) -> None:
+def draw_shortening(
+    project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement
+) -> None:
     """Draw the steps, their curves, and the list of items to confirm."""
     curves = {f"{step.items} items": step.curve.tolist() for step in improvement.steps}
     draw_chart(charts.ability_curves(curves))
@@ -208,8 +257,8 @@ def _draw_held_out(improvement: Improvement) -> None:
     test = improvement.held_out
     if test is None:
         st.caption(
-            "Too few examinees for a held-out check. The same examinees chose the items and measure the gain in"
-            " information, so the gain may be too optimistic."
+            "Too few examinees for a held-out check. The same examinees chose the items and measure"
+            " the gain in information, so the gain may be too optimistic."
         )
         return
     ranking = (
@@ -218,13 +267,17 @@ def _draw_held_out(improvement: Improvement) -> None:
         else f" The rank correlation of their abilities before and after is {test.ranking:z.3f}."
     )
     st.markdown(
-        f"**Held-out check**: one half of the examinees selects {text.how_many(test.dropped, 'items')} to drop. All"
-        f" examinees together would drop {test.shared} of these. For the other half ({test.students}), mean information"
+        "**Held-out check**: one half of the examinees selects"
+        f" {text.how_many(test.dropped, 'items')} to drop. All"
+        f" examinees together would drop {test.shared} of these. For the other half"
+        f" ({test.students}), mean information"
         f" changes from {test.before:.3f} to {test.after:.3f}.{ranking}"
     )
 
 
-def _draw_items_to_drop(project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement) -> None:
+def _draw_items_to_drop(
+    project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement
+) -> None:
     texts = {item.question_id: item.text for item in items}
     gone = find_retiring(project, exam)
     active = {item.question_id for item in items if item.active} - gone
@@ -233,7 +286,9 @@ def _draw_items_to_drop(project: Project, exam: str, items: Sequence[exams.Item]
         more = " more" if gone else ""
         st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
         return
-    st.container(key="would-drop").markdown(f"**{text.how_many(len(rows), 'items')} to retire.** {RETIRING}")
+    st.container(key="would-drop").markdown(
+        f"**{text.how_many(len(rows), 'items')} to retire.** {RETIRING}"
+    )
     chosen = st.data_editor(
         {
             "Retire": [True] * len(rows),
@@ -277,8 +332,8 @@ def offer_planting(project: Project, exam: str) -> None:
         st.session_state[SHOWN] = here
     if st.session_state.get(SHOWN) != here:
         st.container(key="not-planted").caption(
-            "Spoils some items in a copy of the answers, then counts how many each criterion ranks last."
-            " The project does not change."
+            "Spoils some items in a copy of the answers, then counts how many each criterion ranks"
+            " last. The project does not change."
         )
         return
     with ui.errors():
@@ -294,14 +349,17 @@ def _draw_planting(plantings: list[Planting]) -> None:
         | {CRITERION_NAMES[by]: [row.found[by] for row in plantings] for by in CRITERIA},
         hide_index=True,
         column_config={
-            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=head.planted)
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(
+                format="%.1f", min_value=0.0, max_value=head.planted
+            )
             for by in CRITERIA
         },
     )
     st.container(key="planted").caption(
-        f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The table shows how"
-        f" many are among the {head.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
-        f" would be {head.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
+        f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The table"
+        f" shows how many are among the {head.last} items that a criterion ranks last (mean of"
+        f" {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other bad items of the"
+        " exam may take some of these ranks."
     )
 
 
@@ -310,9 +368,18 @@ BOUNDS = {
         "Extra-candidate, n-grams (t1)",
         "A wrong choice shares more word sequences with the source than the right one.",
     ),
-    "extra_embedding": ("Extra-candidate, meaning (t2)", "A wrong choice is closer to the source than the right one."),
-    "intra_jaccard": ("Intra-candidate, words (t3)", "A wrong choice has nearly the same words as the right one."),
-    "intra_embedding": ("Intra-candidate, meaning (t4)", "A wrong choice means nearly the same as the right one."),
+    "extra_embedding": (
+        "Extra-candidate, meaning (t2)",
+        "A wrong choice is closer to the source than the right one.",
+    ),
+    "intra_jaccard": (
+        "Intra-candidate, words (t3)",
+        "A wrong choice has nearly the same words as the right one.",
+    ),
+    "intra_embedding": (
+        "Intra-candidate, meaning (t4)",
+        "A wrong choice means nearly the same as the right one.",
+    ),
     "intra_rouge": (
         "Intra-candidate, ROUGE-L",
         "Two choices share a long word sequence. This filter is not in the paper.",
@@ -335,14 +402,19 @@ TITLES: dict[str, str] = {
 
 @ui.errors()
 def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> None:
-    """Draw the thresholds and the failing items; an item leaves the exam only if a person retires it."""
+    """Draw the thresholds and the failing items; an item leaves the exam only if a person retires
+    it.
+    """
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam)
     if not values:
-        ui.end_empty_screen("No active items", "Restore an item in the question bank.", "question_bank")
+        ui.end_empty_screen(
+            "No active items", "Restore an item in the question bank.", "question_bank"
+        )
     accepted = exams.last_acceptance(project, exam)
     checked = exams.apply_thresholds(
-        values, _choose_thresholds(accepted.thresholds if accepted else exams.usual_thresholds(values))
+        values,
+        _choose_thresholds(accepted.thresholds if accepted else exams.usual_thresholds(values)),
     )
     falling = [item for item in checked if item.hits]
     counts = Counter(rule for item in falling for rule in {hit.rule for hit in item.hits})
@@ -357,27 +429,41 @@ def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> No
 
 @ui.errors()
 def draw_proposed(project: Project, exam: str) -> None:
-    """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
+    """Draw the proposed items with their filter values and sources, and a button that accepts the
+    passing ones.
+    """
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam, "all")
     if all(item.item.proposal_key is None for item in values):
         ui.end_empty_screen("No open proposals", "Write items with a model above.")
     thresholds = _choose_thresholds(exams.usual_thresholds(values), "proposed ")
     checked = exams.apply_thresholds(values, thresholds)
-    proposed = sorted((item for item in checked if item.item.proposal_key is not None), key=lambda item: len(item.hits))
+    proposed = sorted(
+        (item for item in checked if item.item.proposal_key is not None),
+        key=lambda item: len(item.hits),
+    )
     passing = sum(not item.hits for item in proposed)
-    st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
+    st.markdown(
+        f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**"
+    )
     presses.act_button(
-        f"Accept {text.how_many(passing, 'passing items')}", exams.accept_passing, project, checked, thresholds,
-        type="primary", disabled=not passing, key="accept passing",
+        f"Accept {text.how_many(passing, 'passing items')}",
+        exams.accept_passing,
+        project,
+        checked,
+        thresholds,
+        type="primary",
+        disabled=not passing,
+        key="accept passing",
         said="Accepted as unsaved changes. Save them in the question bank.",
-    )  # fmt: skip
+    )
     columns = zip(*(exams.value_row(item.values) for item in proposed), strict=True)
     picked = st.dataframe(
         {
             "Item": [item.item.text for item in proposed],
             "Failed filters": [
-                ", ".join(dict.fromkeys(_title_rule(hit.rule) for hit in item.hits)) for item in proposed
+                ", ".join(dict.fromkeys(_title_rule(hit.rule) for hit in item.hits))
+                for item in proposed
             ],
             **dict(zip(exams.VALUE_COLUMNS, columns, strict=True)),
         },
@@ -402,17 +488,24 @@ def _choose_thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thres
         columns = st.columns(3)
         for at, (name, (title, about)) in enumerate(BOUNDS.items()):
             given[name] = columns[at % 3].number_input(
-                title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"{prefix}threshold {name}",
-                placeholder="Off", help=f"{about} Empty: the filter is off.",
-            )  # fmt: skip
+                title,
+                -1.0,
+                1.0,
+                getattr(usual, name),
+                0.01,
+                "%.3f",
+                key=f"{prefix}threshold {name}",
+                placeholder="Off",
+                help=f"{about} Empty: the filter is off.",
+            )
         alone = st.checkbox(
             "Fail questions that name a paper, a study or documentation",
             usual.self_contained,
             key=f"{prefix}self-contained",
         )
         st.caption(
-            "Defaults: the thresholds at the last acceptance of proposals. Without one, each default removes at most"
-            " 5% of the items."
+            "Defaults: the thresholds at the last acceptance of proposals. Without one, each"
+            " default removes at most 5% of the items."
         )
     return replace(usual, self_contained=alone, **given)
 
@@ -443,10 +536,16 @@ def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
         },
     )
     chosen = list(
-        {rows[at][0].item.question_id: rows[at][0].item for at in picked.selection.rows if at < len(rows)}.values()
+        {
+            rows[at][0].item.question_id: rows[at][0].item
+            for at in picked.selection.rows
+            if at < len(rows)
+        }.values()
     )
     if not chosen:
         st.caption("Select items to see them or to retire them.")
         return
-    _retire_button(project, [item.question_id for item in chosen], key="retire falling", help=RETIRING)
+    _retire_button(
+        project, [item.question_id for item in chosen], key="retire falling", help=RETIRING
+    )
     exam_facts.draw_item(project, chosen[0])

@@ -54,7 +54,9 @@ def draw_other_files(project: Project) -> None:
     st.header("Other files", anchor=False)
     author, name = ui.person(), project.name
     for terms in terms_of(project):
-        st.caption(ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}"))
+        st.caption(
+            ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}")
+        )
     runs, given, counts = (
         len(ranking_scores(project)),
         len(labels.find_overrides(project)),
@@ -67,8 +69,20 @@ def draw_other_files(project: Project) -> None:
         with _frame_kind("Question bank"):
             about = "All questions of the newest version, including inactive questions."
             jsonl: File = ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project))
-            _draw_files(project, author, about, jsonl, ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)))
-            _in_form(project, "bank", list(formats.FORMS), lambda form: exchange.bank_in_form(project, form), author)
+            _draw_files(
+                project,
+                author,
+                about,
+                jsonl,
+                ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)),
+            )
+            _in_form(
+                project,
+                "bank",
+                list(formats.FORMS),
+                lambda form: exchange.bank_in_form(project, form),
+                author,
+            )
         with _frame_kind("Graded file"):
             about = "Pool, grades, judgments and runs in the Autograder/RUBRIC format."
             graded = partial(exchange.graded_file, project)
@@ -77,22 +91,46 @@ def draw_other_files(project: Project) -> None:
             _draw_board(project, author)
         with _frame_kind("Runs"):
             about = f"{text.how_many(runs, 'runs')} in the TREC format." if runs else ""
-            _draw_files(project, author, about, ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)))
+            _draw_files(
+                project,
+                author,
+                about,
+                ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)),
+            )
         with _frame_kind("Overrides"):
-            about = f"{text.how_many(given, 'overrides')} with author, reason and state." if given else ""
+            about = (
+                f"{text.how_many(given, 'overrides')} with author, reason and state."
+                if given
+                else ""
+            )
             csv = partial(exchange.overrides_csv, project)
             _draw_files(project, author, about, ("CSV", "overrides", "overrides.csv", csv))
         with _frame_kind("Exam"):
-            about = f"{text.how_many(items, 'items')} with their sources, and the answers of examinees."
+            about = (
+                f"{text.how_many(items, 'items')} with their sources, and the answers of examinees."
+            )
             exam: File = ("JSON", "exam", "exam.json", partial(exams.exam_json, project))
-            matrix: File = ("CSV", "responses-matrix", "answers.csv", partial(exams.answers_csv, project))
-            _draw_files(project, author, about if items else "", exam, *([matrix] if answered else []))
+            matrix: File = (
+                "CSV",
+                "responses-matrix",
+                "answers.csv",
+                partial(exams.answers_csv, project),
+            )
+            _draw_files(
+                project, author, about if items else "", exam, *([matrix] if answered else [])
+            )
         if not project.allows("take everything out"):
             return
         with _frame_kind("Whole project"):
-            st.caption("All tables as Parquet files with a manifest. Import the file with `exam import project`.")
+            st.caption(
+                "All tables as Parquet files with a manifest. Import the file with"
+                " `exam import project`."
+            )
             if sealed_questions(project):
-                st.caption("Questions are sealed. Open them on the Leaderboard, view *Sealed questions*, first.")
+                st.caption(
+                    "Questions are sealed. Open them on the Leaderboard, view"
+                    " *Sealed questions*, first."
+                )
                 return
             ui.download(
                 "ZIP",
@@ -105,7 +143,9 @@ def draw_other_files(project: Project) -> None:
 
 
 File = tuple[str, str, str, Callable[[], str | bytes]]
-"""A file to download: label of the button, name for the activity log, end of the file name, and its content."""
+"""A file to download: label of the button, name for the activity log, end of the file name, and its
+content.
+"""
 
 
 def _draw_files(project: Project, author: str, about: str, *files: File) -> None:
@@ -120,8 +160,8 @@ def _draw_report(project: Project, author: str) -> None:
     view = scoring_settings.require_view()
     against = f"compared with {view.against}" if view.against else "without an official leaderboard"
     st.caption(
-        f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and figures in one file that"
-        " opens offline."
+        f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and"
+        " figures in one file that opens offline."
     )
     if not ranking_scores(project):
         st.caption("No runs yet.")
@@ -129,7 +169,12 @@ def _draw_report(project: Project, author: str) -> None:
     questions = st.checkbox("With the questions", key="report with questions")
     wanted = ReportRequest(view.measure, view.policy, view.against, questions)
     draw_download(
-        project, "HTML", "report", f"{project.name}-report.html", lambda: make_report(project, wanted), author
+        project,
+        "HTML",
+        "report",
+        f"{project.name}-report.html",
+        lambda: make_report(project, wanted),
+        author,
     )
 
 
@@ -137,7 +182,9 @@ def _draw_board(project: Project, author: str) -> None:
     if not ranking_scores(project):
         st.caption("No runs yet.")
         return
-    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source", bind="query-params")
+    source = st.selectbox(
+        "Source", ["exam", *official_sources(project)], key="board source", bind="query-params"
+    )
     measure = scoring_settings.choose_measure(
         "Measure", cover=source == "exam", key="board measure", shares=source == "exam"
     )
@@ -149,35 +196,59 @@ def _draw_board(project: Project, author: str) -> None:
             ("tex", "LaTeX", exchange.board_latex),
         ):
             draw_download(
-                project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
-                lambda write=write: write(labels.leaderboard(project, measure, source, policy)), author,
-            )  # fmt: skip
+                project,
+                label,
+                "leaderboard",
+                f"{project.name}-{source}-{measure}.{ending}",
+                lambda write=write: write(labels.leaderboard(project, measure, source, policy)),
+                author,
+            )
     _in_form(
-        project, "leaderboard", list(formats.BOARD_FORMS),
-        lambda form: exchange.board_in_form(labels.leaderboard(project, measure, source, policy), form)[0], author,
-    )  # fmt: skip
+        project,
+        "leaderboard",
+        list(formats.BOARD_FORMS),
+        lambda form: exchange.board_in_form(
+            labels.leaderboard(project, measure, source, policy), form
+        )[0],
+        author,
+    )
 
 
-def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str], str | bytes], author: str) -> None:
+def _in_form(
+    project: Project, what: str, forms: list[str], make: Callable[[str], str | bytes], author: str
+) -> None:
     """Draw a choice among the forms of other tools, and a download in the chosen one."""
-    form = st.selectbox("Form of AutoJudge", forms, index=None, key=f"{what} form", placeholder="Choose a form")
+    form = st.selectbox(
+        "Form of AutoJudge", forms, index=None, key=f"{what} form", placeholder="Choose a form"
+    )
     if form:
-        ending = {"trec_eval": "zip", "jsonl": "jsonl"}.get(form, "jsonl" if what == "bank" else "txt")
+        ending = {"trec_eval": "zip", "jsonl": "jsonl"}.get(
+            form, "jsonl" if what == "bank" else "txt"
+        )
         draw_download(
-            project, f"Download {form}", what, f"{project.name}-{what}-{form}.{ending}", lambda: make(form), author
+            project,
+            f"Download {form}",
+            what,
+            f"{project.name}-{what}-{form}.{ending}",
+            lambda: make(form),
+            author,
         )
 
 
 PUBLICATIONS_A_PAGE = 6
 
 
-def draw_publishing(project: Project, policy: labels.Policy, binary: bool, ready: Readiness) -> None:
-    """Draw the checklist, the form that publishes the qrels, alone or in a bundle, and the earlier publications."""
+def draw_publishing(
+    project: Project, policy: labels.Policy, binary: bool, ready: Readiness
+) -> None:
+    """Draw the checklist, the form that publishes the qrels, alone or in a bundle, and the earlier
+    publications.
+    """
     st.header("Publish", anchor=False)
     values = "as binary values" if binary else "with graded values"
     st.caption(
-        f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
-        " the same file again later, even after edits."
+        f"Publishes the labels above {values}, with a manifest of the questions, grades and"
+        " settings. You can download the same file again later, even after edits."
     )
     readiness.draw_checklist(project, policy, ready)
     past = exchange.list_publications(project)
@@ -187,19 +258,34 @@ def draw_publishing(project: Project, policy: labels.Policy, binary: bool, ready
         note = st.text_input("Note", key=key, placeholder="Purpose and audience")
         presses.act_button(
             "Publish qrels",
-            partial(exchange.publish_qrels, binary=binary, note=note, readiness=vars(ready)), project, policy,
-            type="primary", icon=":material/publish:", key="publish", said="Qrels published.",
-        )  # fmt: skip
+            partial(exchange.publish_qrels, binary=binary, note=note, readiness=vars(ready)),
+            project,
+            policy,
+            type="primary",
+            icon=":material/publish:",
+            key="publish",
+            said="Qrels published.",
+        )
         presses.act_button(
             "Publish as a bundle",
             partial(
-                exchange.bundle_publication, binary=binary, note=note, beside=audit.audit_files, readiness=vars(ready)
+                exchange.bundle_publication,
+                binary=binary,
+                note=note,
+                beside=audit.audit_files,
+                readiness=vars(ready),
             ),
-            project, policy,
-            icon=":material/folder_zip:", disabled=project.read_only, key="publish bundle",
-            help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
+            project,
+            policy,
+            icon=":material/folder_zip:",
+            disabled=project.read_only,
+            key="publish bundle",
+            help=(
+                "Publishes the qrels in a zip with the manifest, question bank, leaderboards,"
+                " overrides and audits."
+            ),
             said="Published. Download the bundle below.",
-        )  # fmt: skip
+        )
     if not past:
         st.caption("No publications yet.")
         return
@@ -224,14 +310,18 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
             rule = scoring_settings.LABEL_RULES.get(policy["label"], policy["label"]).lower()
             st.container(key=f"publication {number}").caption(
                 ui.plain(
-                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
-                    f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"
-                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs: {open_pairs:,} ungraded"
-                    f" or failed, {counts['overridden']:,} overridden"
+                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']}"
+                    f" · bank version {manifest['bank']['version']} ·"
+                    f" {manifest['grader']['name']} · {rule}, min rating"
+                    f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs:"
+                    f" {open_pairs:,} ungraded or failed, {counts['overridden']:,} overridden"
                 )
             )
             if files := exchange.bundle_sizes(project).get(number):
-                sizes = [f"{file} ({text.file_size(size)})" if size else file for file, size in files.items()]
+                sizes = [
+                    f"{file} ({text.file_size(size)})" if size else file
+                    for file, size in files.items()
+                ]
                 st.caption(f":material/folder_zip: Bundle: {ui.plain(', '.join(sizes))}")
         author = ui.person()
         if files:

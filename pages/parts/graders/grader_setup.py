@@ -33,11 +33,14 @@ class Form:
         return value
 
     def options(self, name: str, about: str | None = None) -> dict[str, Any]:
-        """Return the options of every widget: its own key, its help, and persistence across screens."""
+        """Return the options of every widget: its own key, its help, and persistence across
+        screens.
+        """
         return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
 
     def beside(self, choice: str, fits: bool) -> Self:
-        """Return the form for parameters that depend on a choice; each choice has its own values and defaults.
+        """Return the form for parameters that depend on a choice; each choice has its own values
+        and defaults.
 
         Args:
             fits: whether the stored parameters belong to this choice.
@@ -55,44 +58,71 @@ class Form:
     def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
         """Draw a line of text and return it; an empty one means the default."""
         given = self.place.text_input(
-            label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
+            label,
+            str(self.stored.get(name, "")),
+            placeholder=default or None,
+            **self.options(name, about),
         )
         return str(self.keep(name, given.strip()) or default)
 
-    def number(self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None) -> None:
+    def number(
+        self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None
+    ) -> None:
         """Draw a number; it may be empty if the default is None."""
-        given = self.place.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
+        given = self.place.number_input(
+            label, low, high, self.stored.get(name, default), **self.options(name, about)
+        )
         self.keep(name, given, default)
 
     def select(
-        self, name: str, label: str, values: Sequence[str], default: str, names: Mapping[str, str] | None = None,
+        self,
+        name: str,
+        label: str,
+        values: Sequence[str],
+        default: str,
+        names: Mapping[str, str] | None = None,
         about: str | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Draw a choice of a value and return it."""
         start = self.stored.get(name, default)
         index = list(values).index(start) if start in values else 0
         picked = self.place.selectbox(
-            label, values, index, lambda value: (names or {}).get(value, value), **self.options(name, about)
+            label,
+            values,
+            index,
+            lambda value: (names or {}).get(value, value),
+            **self.options(name, about),
         )
         return str(self.keep(name, picked, default))
 
     def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
         """Draw a checkbox."""
         self.keep(
-            name, self.place.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default
+            name,
+            self.place.checkbox(
+                label, bool(self.stored.get(name, default)), **self.options(name, about)
+            ),
+            default,
         )
 
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
-CHECK_NAMES = {"words": "Compare words", "edit-distance": "Compare words, edit distance only", "model": "Ask a model"}
+CHECK_NAMES = {
+    "words": "Compare words",
+    "edit-distance": "Compare words, edit distance only",
+    "model": "Ask a model",
+}
 BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter written by the model"}
 API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
 NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 
-def choose_grader(project: Project, key: str, prompt: graders.Prompt | None = None) -> job_plan.Chosen | None:
-    """Draw the choice and the settings of a grader; return None and show why while they are invalid.
+def choose_grader(
+    project: Project, key: str, prompt: graders.Prompt | None = None
+) -> job_plan.Chosen | None:
+    """Draw the choice and the settings of a grader; return None and show why while they are
+    invalid.
 
     Args:
         key: name of the choice, also in the URL.
@@ -103,7 +133,9 @@ def choose_grader(project: Project, key: str, prompt: graders.Prompt | None = No
     kept = {f"saved:{named.name}": named for named in bank.named_graders(project)}
     kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
     fitting = [option for option, named in kept.items() if named.kind in kinds]
-    names = {option: kept[option].name for option in fitting} | {kind: graders.GRADERS[kind].title for kind in kinds}
+    names = {option: kept[option].name for option in fitting} | {
+        kind: graders.GRADERS[kind].title for kind in kinds
+    }
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
     # The default is the grader of the scoring settings.
     spec = scoring_settings.current_grader(project)
@@ -116,9 +148,13 @@ def choose_grader(project: Project, key: str, prompt: graders.Prompt | None = No
         _choose_place(key)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     option = left.selectbox(
-        "Grader", options, index=options.index(usual) if usual in options else 0, key=key, bind="query-params",
+        "Grader",
+        options,
+        index=options.index(usual) if usual in options else 0,
+        key=key,
+        bind="query-params",
         format_func=lambda option: _name_option(option, names),
-    )  # fmt: skip
+    )
     named = kept.get(option)
     kind = named.kind if named else option
     st.caption(ui.plain(graders.GRADERS[kind].about))
@@ -127,15 +163,22 @@ def choose_grader(project: Project, key: str, prompt: graders.Prompt | None = No
     stored = named.parameters if named else again.parameters if again and usual == option else {}
     form = Form(f"{key}/{option}/{stamp}", stored)
     with ui.errors():
-        parameters = dict(form.stored) if kind == "embedding" else _draw_settings(form, kind, library, prompt)
+        parameters = (
+            dict(form.stored)
+            if kind == "embedding"
+            else _draw_settings(form, kind, library, prompt)
+        )
         chosen = (
-            None if parameters is None else job_plan.Chosen(_make_grader(kind, parameters, library), kind, parameters)
+            None
+            if parameters is None
+            else job_plan.Chosen(_make_grader(kind, parameters, library), kind, parameters)
         )
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
-                    f":material/info: Labels come from the grades of {ui.plain(spec.name)}. To use this grader's grades"
-                    " instead, select it with Change at the top of Passages, Leaderboard and other screens."
+                    f":material/info: Labels come from the grades of {ui.plain(spec.name)}. To use"
+                    " this grader's grades instead, select it with Change at the top of Passages,"
+                    " Leaderboard and other screens."
                 )
             with right:
                 _save_or_remove(project, key, chosen, named)
@@ -149,10 +192,16 @@ LANGUAGE_MODEL = "self-rating"
 
 
 def _choose_place(key: str) -> None:
-    """Draw the first choice of a new grader: similarity, or a language model here or at an endpoint."""
+    """Draw the first choice of a new grader: similarity, or a language model here or at an
+    endpoint.
+    """
     option = st.session_state.get(key)
     back_end = f"{key}/{option}/ back_end"
-    now = "embedding" if option in (None, "embedding") else st.session_state.get(back_end, "transformers")
+    now = (
+        "embedding"
+        if option in (None, "embedding")
+        else st.session_state.get(back_end, "transformers")
+    )
     place = f"{key} place"
     st.session_state[place] = now if now in PLACES else "transformers"
 
@@ -163,9 +212,17 @@ def _choose_place(key: str) -> None:
             st.session_state[f"{key}/{LANGUAGE_MODEL}/ back_end"] = picked
 
     st.segmented_control(
-        "Kind of model", list(PLACES), format_func=PLACES.__getitem__, key=place, required=True, on_change=set_kind,
-        help="The embedding measures similarity, without a key or GPU. Language models read the passages.",
-    )  # fmt: skip
+        "Kind of model",
+        list(PLACES),
+        format_func=PLACES.__getitem__,
+        key=place,
+        required=True,
+        on_change=set_kind,
+        help=(
+            "The embedding measures similarity, without a key or GPU. Language"
+            " models read the passages."
+        ),
+    )
 
 
 def _name_option(option: str, names: Mapping[str, str]) -> str:
@@ -173,8 +230,12 @@ def _name_option(option: str, names: Mapping[str, str]) -> str:
     return f"{name} (saved)" if option.startswith("saved:") else name
 
 
-def _make_grader(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]) -> graders.Grader:
-    """Return the same grader object while the settings are equal, so that its model is not loaded again."""
+def _make_grader(
+    kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]
+) -> graders.Grader:
+    """Return the same grader object while the settings are equal, so that its model is not loaded
+    again.
+    """
     grader = graders.make_grader(kind, parameters, library)
     known = st.session_state.get("grader at hand")
     # After a change of an API key, the grader is made again.
@@ -184,14 +245,20 @@ def _make_grader(kind: str, parameters: dict[str, Any], library: Mapping[str, gr
     return known[1]
 
 
-def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: bank.NamedGrader | None) -> None:
+def _save_or_remove(
+    project: Project, key: str, chosen: job_plan.Chosen, named: bank.NamedGrader | None
+) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         with st.popover("Save grader", icon=":material/save:", key=f"{key} saving"):
-            name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
+            name = st.text_input(
+                "Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}"
+            )
             st.caption("Saved in the project for all its people. Keys are never saved.")
             if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors(rerun=True):
-                    bank.save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
+                    bank.save_named_grader(
+                        project, name, chosen.kind, chosen.parameters, ui.author()
+                    )
                     st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
         if named is not None:
             with st.popover("Remove grader", icon=":material/delete:", key=f"{key} removing"):
@@ -205,12 +272,18 @@ def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: 
 def _draw_settings(
     form: Form, kind: str, library: Mapping[str, graders.Prompt], prompt: graders.Prompt | None
 ) -> dict[str, Any] | None:
-    """Draw the settings of a grader that uses a language model; return None while a required value is missing."""
+    """Draw the settings of a grader that uses a language model; return None while a required value
+    is missing.
+    """
     if kind == "extractive":
         return _draw_extractive(form, library)
     first, second, third = st.columns(3)
     where = form.at(first).select(
-        "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
+        "back_end",
+        "Model location",
+        graders.BACK_ENDS,
+        graders.back_end_name(form.stored),
+        BACK_END_NAMES,
     )
     form = form.beside(where, where == graders.back_end_name(form.stored))
     form.values["back_end"] = where
@@ -223,31 +296,44 @@ def _draw_settings(
         form = form.beside(by, by == form.stored.get("by", by))
         if by == "likelihood":
             form.at(second).select(
-                "normalise", "Divide likelihood by", graders.NORMALISATIONS, "tokens", NORMALISATION_NAMES,
-                "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
-            )  # fmt: skip
+                "normalise",
+                "Divide likelihood by",
+                graders.NORMALISATIONS,
+                "tokens",
+                NORMALISATION_NAMES,
+                "Without it, long choices have lower likelihoods. The papers divide by"
+                " the number of tokens.",
+            )
     with third:
         _choose_prompt(form, kind, where, by, library, prompt)
     if kind == "answer":
         with checks:
             _choose_check(form, library)
     form.check(
-        "fence", "Mark the passage as data", where == "openai",
-        "Puts the passage between two marks that it cannot forge. The prompt says that the text between them is "
-        "not an instruction. The papers' prompts have no such marks.",
-    )  # fmt: skip
+        "fence",
+        "Mark the passage as data",
+        where == "openai",
+        "Puts the passage between two marks that it cannot forge. The prompt says that the text"
+        " between them is not an instruction. The papers' prompts have no such marks.",
+    )
     with st.expander("More settings"):
         if where == "openai":
             _endpoint_details(form)
         else:
             _local_details(form, writes=by != "likelihood")
         form.text(
-            "cue", "Last line of the prompt", "auto",
-            "A model that only continues a text needs a prompt that ends where the answer begins. Automatic adds such "
-            "a line for plain completions and for causal models without a chat template, if the prompt has none.",
-        )  # fmt: skip
+            "cue",
+            "Last line of the prompt",
+            "auto",
+            "A model that only continues a text needs a prompt that ends where the answer begins."
+            " Automatic adds such "
+            "a line for plain completions and for causal models without a chat template, if the"
+            " prompt has none.",
+        )
     if not model:
-        st.container(key="name-model").info("Choose a model of the endpoint.", icon=":material/edit:")
+        st.container(key="name-model").info(
+            "Choose a model of the endpoint.", icon=":material/edit:"
+        )
         return None
     return form.values
 
@@ -262,7 +348,8 @@ def _choose_model(
     label: str = "Model",
     about: str | None = None,
 ) -> str:
-    """Draw the choice of a model, and the address of its endpoint; return an empty text while it is missing.
+    """Draw the choice of a model, and the address of its endpoint; return an empty text while it is
+    missing.
 
     Args:
         name: the parameter for the model.
@@ -295,22 +382,37 @@ def _choose_prompt(
 ) -> None:
     if prompt is not None:
         form.values["prompt"] = prompt.name
-        st.text_input("Prompt", prompt.name, disabled=True, key=f"{form.prefix} fixed prompt {prompt.name}")
+        st.text_input(
+            "Prompt", prompt.name, disabled=True, key=f"{form.prefix} fixed prompt {prompt.name}"
+        )
         return
     forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
-    fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
+    fitting = [
+        p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)
+    ]
     default = graders.usual_prompt(kind, {"back_end": where, "by": by})
-    name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
+    name = form.select(
+        "prompt",
+        "Prompt",
+        fitting,
+        form.stored.get("prompt", default),
+        about="See the Prompts screen.",
+    )
     form.keep("prompt", name, default)
 
 
 def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     left, right = st.columns(2)
     check = form.at(left).select(
-        "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
-        "Compares the answer with the answer key by words, or asks a model if both mean the same. By words, a "
-        "short answer that contains the key also matches, unless only the edit distance counts.",
-    )  # fmt: skip
+        "check",
+        "Answer check",
+        graders.CHECKS,
+        graders.CHECKS[0],
+        CHECK_NAMES,
+        "Compares the answer with the answer key by words, or asks a model if both mean the"
+        " same. By words, a short answer that contains the key also matches, unless only the"
+        " edit distance counts.",
+    )
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
         form.at(right).select("verify_prompt", "Answer check prompt", verifying, "verify")
@@ -319,17 +421,34 @@ def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
 
 def _draw_extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, Any] | None:
     _choose_model(
-        form, "transformers", "model", graders.EXTRACTIVE_MODEL, st.container(), st.container(),
-        about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
-    )  # fmt: skip
+        form,
+        "transformers",
+        "model",
+        graders.EXTRACTIVE_MODEL,
+        st.container(),
+        st.container(),
+        about=(
+            "A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer."
+        ),
+    )
     model = graders.LOCAL_MODEL
     if _choose_check(form, library) == "model":
         first, second = st.columns([2, 3])
         where = form.at(first).select(
-            "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
-        )  # fmt: skip
+            "verify_back_end",
+            "Check model location",
+            graders.BACK_ENDS,
+            "transformers",
+            BACK_END_NAMES,
+        )
         model = _choose_model(
-            form, where, "verify_model", graders.LOCAL_MODEL, second, st.container(), "Model that checks answers"
+            form,
+            where,
+            "verify_model",
+            graders.LOCAL_MODEL,
+            second,
+            st.container(),
+            "Model that checks answers",
         )
     with st.expander("More settings"):
         _local_details(form, writes=False)
@@ -342,51 +461,89 @@ def _draw_extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[
 def _local_details(form: Form, writes: bool) -> None:
     # Five columns in one row would be cut in a narrow window.
     columns = [*st.columns(3), *st.columns(3)]
-    form.at(columns[0]).text("revision", "Revision", about="Branch, tag or commit on the model hub.")
-    form.at(columns[1]).text("device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0.")
+    form.at(columns[0]).text(
+        "revision", "Revision", about="Branch, tag or commit on the model hub."
+    )
+    form.at(columns[1]).text(
+        "device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0."
+    )
     form.at(columns[2]).select(
-        "dtype", "Number format", graders.DTYPES, "auto",
-        about="Automatic: bfloat16 if the GPU or processor supports it, else float32. They are different graders.",
-    )  # fmt: skip
+        "dtype",
+        "Number format",
+        graders.DTYPES,
+        "auto",
+        about=(
+            "Automatic: bfloat16 if the GPU or processor supports it, else float32. They are"
+            " different graders."
+        ),
+    )
     _tokens_in(form.at(columns[3]))
     if writes:
         form.at(columns[4]).number(
-            "num_beams", "Beams", 1, 1, graders.MOST_BEAMS,
-            "Texts that beam search keeps at each step. 1 is greedy search and shows the rating probabilities.",
-        )  # fmt: skip
+            "num_beams",
+            "Beams",
+            1,
+            1,
+            graders.MOST_BEAMS,
+            "Texts that beam search keeps at each step. 1 is greedy search and shows the"
+            " rating probabilities.",
+        )
 
 
 def _endpoint_details(form: Form) -> None:
     columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
     form.at(columns[6]).number(
-        "thinking_tokens", "Thinking token limit", 0, 0, graders.MOST_THINKING,
-        "For reasoning models: tokens for thinking before the answer, charged as tokens written. If the limit is "
-        "too low, the model is cut off before it answers.",
-    )  # fmt: skip
+        "thinking_tokens",
+        "Thinking token limit",
+        0,
+        0,
+        graders.MOST_THINKING,
+        "For reasoning models: tokens for thinking before the answer, charged as tokens written. If"
+        " the limit is too low, the model is cut off before it answers.",
+    )
     form.at(columns[5]).select(
-        "api", "API", graders.APIS, "chat", API_NAMES,
-        "Plain completions are for models that only continue a text. They have no structured output.",
-    )  # fmt: skip
+        "api",
+        "API",
+        graders.APIS,
+        "chat",
+        API_NAMES,
+        "Plain completions are for models that only continue a text. They have"
+        " no structured output.",
+    )
     form.at(columns[0]).select(
-        "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
-        "Requests JSON with a schema if the answer is one of a few options. Automatic stops requesting it if the "
-        "endpoint rejects it.",
-    )  # fmt: skip
-    form.at(columns[1]).number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
+        "structured",
+        "Structured output",
+        list(STRUCTURED),
+        "auto",
+        STRUCTURED,
+        "Requests JSON with a schema if the answer is one of a few options. Automatic stops"
+        " requesting it if the endpoint rejects it.",
+    )
+    form.at(columns[1]).number(
+        "temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer."
+    )
     form.at(columns[2]).number(
-        "timeout_s", "Timeout (s)", None, 1, 3600,
+        "timeout_s",
+        "Timeout (s)",
+        None,
+        1,
+        3600,
         "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
-    )  # fmt: skip
-    form.at(columns[3]).number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
+    )
+    form.at(columns[3]).number(
+        "attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails."
+    )
     _tokens_in(form.at(columns[4]))
     extra = form.stored.get("extra")
     graders.check_further_fields(extra, graders.current_access())
     if not graders.current_access().any_address:
         return
     given = st.text_input(
-        "Additional request fields (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
+        "Additional request fields (JSON)",
+        json.dumps(extra) if extra else "",
+        placeholder='{"seed": 1}',
         **form.options("extra"),
-    )  # fmt: skip
+    )
     if given.strip():
         try:
             fields = json.loads(given)
@@ -407,9 +564,14 @@ def _endpoint_details(form: Form) -> None:
 
 def _tokens_in(form: Form) -> None:
     form.number(
-        "max_tokens_in", "Prompt token limit", None, 1, 1_000_000,
-        "Longer prompts get a shortened passage and a note in the grade. Empty: the model's own limit.",
-    )  # fmt: skip
+        "max_tokens_in",
+        "Prompt token limit",
+        None,
+        1,
+        1_000_000,
+        "Longer prompts get a shortened passage and a note in the grade. Empty:"
+        " the model's own limit.",
+    )
 
 
 def new_name(name: str, taken: Container[str]) -> str:
@@ -423,4 +585,6 @@ def new_name(name: str, taken: Container[str]) -> str:
 def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
     """Return a copy with a new name; its source states the original."""
     name = new_name(prompt.name, taken)
-    return replace(prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}")
+    return replace(
+        prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}"
+    )

@@ -26,7 +26,8 @@ def draw_past_jobs(project: Project) -> None:
         return
     st.header("Jobs", anchor=False)
     estimates = dict.fromkeys((job.key for job in past), None) | {
-        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in grading.list_bills(project)
+        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"]
+        for bill in grading.list_bills(project)
     }
     _draw_table(
         {
@@ -52,12 +53,19 @@ def draw_past_jobs(project: Project) -> None:
 
 def _draw_table(columns: dict[str, list[Any]]) -> None:
     """Draw a table without columns that are empty in every row, so that the others are in sight."""
-    filled = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    filled = {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None for value in values)
+    }
     st.dataframe(
         filled,
         column_config={
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
-            **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Cost", "Estimated cost")},
+            **{
+                name: st.column_config.NumberColumn(format="%.4f")
+                for name in ("Cost", "Estimated cost")
+            },
             **{name: st.column_config.NumberColumn(format="localized") for name in COUNTS},
         },
         hide_index=True,
@@ -95,8 +103,8 @@ def price_table(project: Project) -> None:
     """Draw the prices of models, editable in place."""
     with st.expander("Price table"):
         st.caption(
-            "Model prices in a currency of your choice, used for cost estimates and cost limits. Use each model name "
-            "exactly as in its grader."
+            "Model prices in a currency of your choice, used for cost estimates and cost limits."
+            " Use each model name exactly as in its grader."
         )
         known = bank.model_prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
@@ -133,10 +141,20 @@ def price_table(project: Project) -> None:
         )
         changes: dict[str, Any] = st.session_state[key]
         if any(changes.values()):
-            presses.act_button("Save prices", _save_prices, project, known, changes, type="primary", key="save prices")
+            presses.act_button(
+                "Save prices",
+                _save_prices,
+                project,
+                known,
+                changes,
+                type="primary",
+                key="save prices",
+            )
 
 
-def _save_prices(project: Project, known: dict[str, Price], changes: dict[str, Any], author: str) -> None:
+def _save_prices(
+    project: Project, known: dict[str, Price], changes: dict[str, Any], author: str
+) -> None:
     """Save the changes of the editor."""
     models = list(known)
     for row in changes["deleted_rows"]:
@@ -144,7 +162,12 @@ def _save_prices(project: Project, known: dict[str, Price], changes: dict[str, A
     for row, cells in changes["edited_rows"].items():
         before = models[int(row)]
         price = known[before]
-        stored = {READ: price.input, WRITTEN: price.output, CACHED: price.cached, BATCH: price.batch}
+        stored = {
+            READ: price.input,
+            WRITTEN: price.output,
+            CACHED: price.cached,
+            BATCH: price.batch,
+        }
         _set_model_price(project, {MODEL: before, **stored} | cells, author)
         if cells.get(MODEL, before) != before:
             bank.set_price(project, before, None, author)
@@ -162,7 +185,10 @@ def _set_model_price(project: Project, cells: dict[str, Any], author: str) -> No
         )
     cached, batch = cells.get(CACHED), cells.get(BATCH)
     price = Price(
-        float(read), float(written), None if cached is None else float(cached), BATCH_SHARE if batch is None else batch
+        float(read),
+        float(written),
+        None if cached is None else float(cached),
+        BATCH_SHARE if batch is None else batch,
     )
     bank.set_price(project, str(cells.get(MODEL) or ""), price, author)
 
@@ -177,14 +203,17 @@ def waiting_batches(project: Project) -> None:
                 f"{ui.plain(grading.batch_standing(project, spec).said)}."
             )
             st.caption("State at the last check. Check again to import new answers.")
-            if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
+            if presses.button(
+                "Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"
+            ):
                 if (grader := bank.grader_again(project, spec)) is not None:
                     # A limit of 0 only resumes the waiting batches and sends no new ones.
                     request = grading.Request(grading.Scope(limit=0), batch=True)
                     presses.run_act(grading.start_job, project, grader, request)
                 else:
                     st.warning(
-                        "The settings of this grader are missing. Set it up above as it was before.",
+                        "The settings of this grader are missing. Set it up"
+                        " above as it was before.",
                         icon=":material/warning:",
                     )
 
@@ -194,10 +223,10 @@ REASONS = 12
 """Number of reasons to choose from, since many errors differ only in a number."""
 TITLES: dict[grading.Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
 ABOUT: dict[grading.Which, str] = {
-    "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a cut-off answer. "
-    "These pairs have no rating, which is not the same as 0.",
-    "defaulted": "The answer has no number. The rating is 0 if the answer says that the question is unanswerable, "
-    "else 1. These pairs are not graded again.",
+    "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a"
+    " cut-off answer. These pairs have no rating, which is not the same as 0.",
+    "defaulted": "The answer has no number. The rating is 0 if the answer says that the question is"
+    " unanswerable, else 1. These pairs are not graded again.",
 }
 
 
@@ -209,9 +238,12 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
     """
     version = bank.latest_version(project)
     failing = {
-        grader.spec.name: (grader, _count_reasons(project, grader, version)) for grader in bank.stored_graders(project)
+        grader.spec.name: (grader, _count_reasons(project, grader, version))
+        for grader in bank.stored_graders(project)
     }
-    failing = {name: (grader, counts) for name, (grader, counts) in failing.items() if any(counts.values())}
+    failing = {
+        name: (grader, counts) for name, (grader, counts) in failing.items() if any(counts.values())
+    }
     if not failing:
         return
     st.header("Failed and default ratings", anchor=False)
@@ -221,9 +253,14 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
     totals = {which: sum(number for _, number in listed) for which, listed in counts.items()}
     kinds: list[grading.Which] = [which for which in TITLES if totals[which]]
     which = right.segmented_control(
-        "Pairs", kinds, default=kinds[0], required=True, label_visibility="collapsed",
-        format_func=lambda kind: f"{TITLES[kind]}: {totals[kind]:,}", key=f"which pairs {kinds}",
-    )  # fmt: skip
+        "Pairs",
+        kinds,
+        default=kinds[0],
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda kind: f"{TITLES[kind]}: {totals[kind]:,}",
+        key=f"which pairs {kinds}",
+    )
     st.caption(ABOUT[which])
     if which == "failed":
         _draw_retry(project, grader, totals["failed"], running)
@@ -232,14 +269,20 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
     reason = None
     if len(listed) > 1:
         reason = st.selectbox(
-            "Reason", list(by_reason), index=None, placeholder=f"All {len(listed):,} reasons",
-            format_func=lambda text: f"{by_reason[text]:,} × {text}", key=f"reason {name} {which}",
-        )  # fmt: skip
+            "Reason",
+            list(by_reason),
+            index=None,
+            placeholder=f"All {len(listed):,} reasons",
+            format_func=lambda text: f"{by_reason[text]:,} × {text}",
+            key=f"reason {name} {which}",
+        )
     total = by_reason[reason] if reason else totals[which]
     pages = -(-total // PAIRS_A_PAGE)
     page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1
     offset = (min(page, pages) - 1) * PAIRS_A_PAGE
-    for pair in grading.doubtful_pairs(project, grader, which, version, reason, offset, PAIRS_A_PAGE):
+    for pair in grading.doubtful_pairs(
+        project, grader, which, version, reason, offset, PAIRS_A_PAGE
+    ):
         _draw_failed_pair(pair)
 
 
@@ -264,8 +307,8 @@ def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, runnin
     grader = bank.grader_again(project, stored.spec)
     if grader is None:
         st.container(key="not-asked-again").caption(
-            ":material/info: This grader cannot run from here: its grades were imported, or its model is missing. "
-            "To retry, set it up above with the same model and prompt."
+            ":material/info: This grader cannot run from here: its grades were imported, or its"
+            " model is missing. To retry, set it up above with the same model and prompt."
         )
         return
     with st.expander("Retry of failed pairs"):
@@ -276,13 +319,23 @@ def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, runnin
             st.caption("A job is running. Wait until it ends, or cancel it.")
         label = f"Retry failed pairs ({failed:,})"
         presses.act_button(
-            label, grading.start_job, project, grader, request, type="primary", disabled=running, key="ask failed"
+            label,
+            grading.start_job,
+            project,
+            grader,
+            request,
+            type="primary",
+            disabled=running,
+            key="ask failed",
         )
 
 
 def _draw_failed_pair(pair: grading.Doubtful) -> None:
     times = f" · {pair.attempts:,} attempts" if pair.attempts > 1 else ""
-    question, passage = ui.shorten_text(pair.asked.text, 70), ui.shorten_text(" ".join(pair.passage.split()), 60)
+    question, passage = (
+        ui.shorten_text(pair.asked.text, 70),
+        ui.shorten_text(" ".join(pair.passage.split()), 60),
+    )
     label = f"**{ui.plain(question)}** {ui.plain(passage)}"
     with st.expander(label), st.container(key=f"failed {hash((pair.asked, pair.passage_id))}"):
         reason = pair.reason[:1].upper() + pair.reason[1:].rstrip(".")

@@ -1,4 +1,6 @@
-"""Trying a grader: on one pair, with the prompt and how the answer is read, and on a few judged passages."""
+"""Trying a grader: on one pair, with the prompt and how the answer is read, and on a few judged
+passages.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,11 +32,16 @@ class Pair:
     @property
     def asked(self) -> types.Asked:
         """The question in the form that graders get."""
-        return types.Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
+        return types.Asked(
+            self.question.text or "", self.question.answer_key or "", self.question.choices
+        )
 
 
-def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Question]], key: str) -> Pair | None:
-    """Draw the choice of a query, a question and a passage; return None and show why if one is missing.
+def choose_pair(
+    project: Project, questions: Callable[[str], Sequence[types.Question]], key: str
+) -> Pair | None:
+    """Draw the choice of a query, a question and a passage; return None and show why if one is
+    missing.
 
     Args:
         questions: gives the questions of a query to choose from.
@@ -45,30 +52,47 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Ques
         st.caption("No queries yet. Import queries to run a trial.")
         return None
     query = st.selectbox(
-        "Query", list(queries), format_func=queries.__getitem__, key=f"{key} query",
+        "Query",
+        list(queries),
+        format_func=queries.__getitem__,
+        key=f"{key} query",
         persist_state="session",
-    )  # fmt: skip
+    )
     asked = {question.question_id: question for question in questions(query)}
     if not asked:
-        st.container(key="nothing-to-ask").caption("This query has no suitable question. Choose another query.")
+        st.container(key="nothing-to-ask").caption(
+            "This query has no suitable question. Choose another query."
+        )
         return None
     if list(asked) != [query]:
-        texts = ui.told_apart({name: ui.shorten_text(one.text or name, LABEL) for name, one in asked.items()})
+        texts = ui.told_apart(
+            {name: ui.shorten_text(one.text or name, LABEL) for name, one in asked.items()}
+        )
         question = st.selectbox(
-            "Question", list(asked), format_func=texts.__getitem__,
-            key=f"{key} question of {query}", persist_state="session",
-        )  # fmt: skip
+            "Question",
+            list(asked),
+            format_func=texts.__getitem__,
+            key=f"{key} question of {query}",
+            persist_state="session",
+        )
     else:
         question = query
-    found = review.search_passages(project, None, review.Filters(query_id=query), PASSAGES, page=1).rows
-    excerpts = ui.told_apart({row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in found if row.excerpt})
+    found = review.search_passages(
+        project, None, review.Filters(query_id=query), PASSAGES, page=1
+    ).rows
+    excerpts = ui.told_apart(
+        {row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in found if row.excerpt}
+    )
     if not excerpts:
         st.caption("This query has no passages with text. Import passages first.")
         return None
     passage = st.selectbox(
-        "Passage", list(excerpts), format_func=excerpts.__getitem__,
-        key=f"{key} passage of {query}", persist_state="session",
-    )  # fmt: skip
+        "Passage",
+        list(excerpts),
+        format_func=excerpts.__getitem__,
+        key=f"{key} passage of {query}",
+        persist_state="session",
+    )
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
@@ -77,7 +101,10 @@ def draw_trial(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) 
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
     if presses.button(
-        "Start trial", key=f"{key} ask", icon=":material/play_arrow:", disabled=not project.allows("ask models")
+        "Start trial",
+        key=f"{key} ask",
+        icon=":material/play_arrow:",
+        disabled=not project.allows("ask models"),
     ):
         with st.spinner(describe_wait(chosen, datetime.now()), show_time=True):
             st.session_state[f"{key} answer"] = (about, _try_pair(project, grader, pair))
@@ -97,14 +124,24 @@ def describe_wait(chosen: job_plan.Chosen, since: datetime) -> str:
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
         longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
-        return ui.plain(f"Waiting {begun} for {spec.model} at {chosen.address} (limit: {longest:g} s per call)")
-    loading = ". The model may have to be loaded first" if isinstance(chosen.grader, graders.ReadingGrader) else ""
+        return ui.plain(
+            f"Waiting {begun} for {spec.model} at {chosen.address} (limit: {longest:g} s per call)"
+        )
+    loading = (
+        ". The model may have to be loaded first"
+        if isinstance(chosen.grader, graders.ReadingGrader)
+        else ""
+    )
     return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
-def _try_pair(project: Project, grader: graders.Grader, pair: Pair) -> graders.Trial | errors.WorkbenchError:
+def _try_pair(
+    project: Project, grader: graders.Grader, pair: Pair
+) -> graders.Trial | errors.WorkbenchError:
     try:
-        return graders.try_pair(grader, pair.asked, pair.passage, jobs.trial_control(project, grader))
+        return graders.try_pair(
+            grader, pair.asked, pair.passage, jobs.trial_control(project, grader)
+        )
     except errors.WorkbenchError as error:
         return error
 
@@ -147,7 +184,10 @@ STYLE = """<style>
 .ew-spread .track { width: 12rem; }
 .ew-spread .bar { height: 0.7rem; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
 </style>"""
-DEFAULTED = "default rating: the answer has no number (0 if it says that the question is unanswerable, else 1)"
+DEFAULTED = (
+    "default rating: the answer has no number (0 if it says that the question is"
+    " unanswerable, else 1)"
+)
 
 
 def show_grade(grade: types.Grade, top: int, address: str | None = None) -> None:
@@ -181,7 +221,10 @@ def grade_html(grade: types.Grade, top: int) -> str:
     if grade.distribution:
         words.append(f"entropy {types.entropy(grade.distribution):.2f} bits")
     said = "".join(f"<span>{html.as_html(word)}</span>" for word in words)
-    return f'<div class="ew-grade">{look.rating_html(grade.rating)}{said}</div>{_spread_html(grade.distribution or ())}'
+    return (
+        f'<div class="ew-grade">{look.rating_html(grade.rating)}{said}</div>'
+        f"{_spread_html(grade.distribution or ())}"
+    )
 
 
 def _spread_html(probabilities: Sequence[float]) -> str:
@@ -190,7 +233,8 @@ def _spread_html(probabilities: Sequence[float]) -> str:
         return ""
     rows = "".join(
         f'<tr><th scope="row">{look.rating_html(rating)}</th>'
-        f'<td class="track"><div class="bar" style="width: {share:.1%}; background: var(--ew-r{rating})"></div></td>'
+        f'<td class="track"><div class="bar" style="width: {share:.1%}; background:'
+        f' var(--ew-r{rating})"></div></td>'
         f"<td>{share:.0%}</td></tr>"
         for rating, share in enumerate(probabilities)
     )
@@ -207,10 +251,13 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
     sample = grading.judged_sample(project, grader.spec, judged[0], SIZE) if judged else []
     if not sample:
         st.container(key="no-sample").caption(
-            "No judged passages with questions. Import judgments to compare this grader with assessors."
+            "No judged passages with questions. Import judgments to compare this"
+            " grader with assessors."
         )
         return
-    scope = grading.Scope(passages=tuple((query, passage) for query, passage, _ in sample), retry_failed=True)
+    scope = grading.Scope(
+        passages=tuple((query, passage) for query, passage, _ in sample), retry_failed=True
+    )
     plan = job_plan.cached_plan(project, grader, scope)
     if plan.to_grade:
         # A person waits for the result, so the job does not wait long for an endpoint that is down.
@@ -226,10 +273,18 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
         retry = f"Retry {text.how_many(plan.to_grade, 'failed pairs')}"
         label = retry if plan.failed == plan.to_grade else f"Grade {what}"
         presses.act_button(
-            label, job_plan.remember_and_start, project, chosen, request, icon=":material/science:",
-            key="grade sample", disabled=not project.allows("grade"),
-        )  # fmt: skip
-    outcome = grading.sample_outcome(project, grader.spec, sample, scoring_settings.chosen_policy(project))
+            label,
+            job_plan.remember_and_start,
+            project,
+            chosen,
+            request,
+            icon=":material/science:",
+            key="grade sample",
+            disabled=not project.allows("grade"),
+        )
+    outcome = grading.sample_outcome(
+        project, grader.spec, sample, scoring_settings.chosen_policy(project)
+    )
     if outcome is not None:
         _draw_outcome(project, outcome, chosen)
 
@@ -237,19 +292,25 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
 def _draw_outcome(project: Project, sample: grading.SampleOutcome, chosen: job_plan.Chosen) -> None:
     with st.container(key="sample-outcome"):
         st.markdown(
-            f"**{sample.agreeing:,} of {text.how_many(sample.labelled, 'passages')} agree** with the assessors on"
+            f"**{sample.agreeing:,} of {text.how_many(sample.labelled, 'passages')} agree** with"
+            " the assessors on"
             f" relevance (label from {sample.min_rating}, judgment from {sample.min_judgment})."
         )
         if sample.calls:
-            rest = job_plan.cached_plan(project, chosen.grader, grading.Scope(retry_failed=True)).to_grade
+            rest = job_plan.cached_plan(
+                project, chosen.grader, grading.Scope(retry_failed=True)
+            ).to_grade
             cost, whole = sample.cost, sample.cost_of(rest)
             money = (
                 "No price is set for this model."
                 if cost is None or whole is None
-                else f"Cost: {cost:,.4f}. At this price, the remaining {text.how_many(rest, 'pairs')} cost"
-                f" {whole:,.2f}."
+                else f"Cost: {cost:,.4f}. At this price, the remaining"
+                f" {text.how_many(rest, 'pairs')} cost {whole:,.2f}."
             )
-            st.caption(f"Calls: {sample.calls:,}. Failed pairs: {sample.failed:,} of {sample.pairs:,}. {money}")
+            st.caption(
+                f"Calls: {sample.calls:,}. Failed pairs: {sample.failed:,} of"
+                f" {sample.pairs:,}. {money}"
+            )
     texts = passage_texts(project, [tried.passage_id for tried in sample.passages])
     st.dataframe(
         {
@@ -258,6 +319,8 @@ def _draw_outcome(project: Project, sample: grading.SampleOutcome, chosen: job_p
             "Query": [tried.query_id for tried in sample.passages],
             "Passage": [texts.get(tried.passage_id, tried.passage_id) for tried in sample.passages],
         },
-        hide_index=True, key="sample table", placeholder="–",
+        hide_index=True,
+        key="sample table",
+        placeholder="–",
         column_config={"Passage": st.column_config.TextColumn(width="large")},
-    )  # fmt: skip
+    )

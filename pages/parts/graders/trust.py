@@ -14,7 +14,11 @@ from pages.parts.shared import presses, ui
 
 def draw(project: Project) -> None:
     """Draw what is known about the reliability of one grader with grades."""
-    graders = {grader_row.spec.name: grader_row for grader_row in bank.label_graders(project) if grader_row.grades}
+    graders = {
+        grader_row.spec.name: grader_row
+        for grader_row in bank.label_graders(project)
+        if grader_row.grades
+    }
     if not graders:
         return
     st.header("Trust in a grader", anchor=False)
@@ -24,13 +28,19 @@ def draw(project: Project) -> None:
     watch = bank.grader_drift(project, grader.spec)
     _draw_watch(watch, grader.spec)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        presses.act_button("Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card")
-        pairs = st.number_input("Pairs per change", 1, None, grading.PROBED, key="probed", width=150)
+        presses.act_button(
+            "Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card"
+        )
+        pairs = st.number_input(
+            "Pairs per change", 1, None, grading.PROBED, key="probed", width=150
+        )
         if presses.button("Test robustness", icon=":material/shield:", key="probe"):
             _ask_grader(
                 project,
                 grader.spec,
-                lambda made, control: audit.probe_robustness(project, made, ui.author(), control, pairs),
+                lambda made, control: audit.probe_robustness(
+                    project, made, ui.author(), control, pairs
+                ),
             )
         _watch_button(project, grader.spec, watch)
 
@@ -39,14 +49,18 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
     card = audit.find_card(project, grader)
     box = st.container(key="card")
     if card is None:
-        box.caption("No card yet. A card shows agreement with judgments, failures, consistency, robustness and cost.")
+        box.caption(
+            "No card yet. A card shows agreement with judgments, failures, consistency,"
+            " robustness and cost."
+        )
         return
     box.markdown(ui.plain(card.says))
     shown = card.content
     box.caption(
         ui.plain(
-            f"Failed {ui.as_percent(shown['failed'])}, default ratings {ui.as_percent(shown['defaulted'])}, same "
-            f"rating when asked again {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
+            f"Failed {ui.as_percent(shown['failed'])}, default ratings"
+            f" {ui.as_percent(shown['defaulted'])}, same rating when asked again"
+            f" {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
             f" cost {shown['cost'] or 0:.2f}."
         )
     )
@@ -56,7 +70,10 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
     by_label = [(f"label {name}", rate) for name, rate in agreement["by_label"].items()]
     _draw_rates(left, f"Share relevant by label{sampled}", by_label)
     _draw_rates(middle, "Kappa by system", list(agreement.get("by_system", {}).items()))
-    flips = [(one["change"], {**one, "value": one["share"], "judged": one["pairs"]}) for one in shown["flips"]]
+    flips = [
+        (one["change"], {**one, "value": one["share"], "judged": one["pairs"]})
+        for one in shown["flips"]
+    ]
     _draw_rates(right, "Changed answers by kind of changed passage", flips)
 
 
@@ -69,7 +86,8 @@ def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]])
             "": [name for name, _ in rates],
             "Value": [rate["value"] for _, rate in rates],
             "95 % interval": [
-                "–" if rate["low"] is None else f"{rate['low']:z.2f} to {rate['high']:z.2f}" for _, rate in rates
+                "–" if rate["low"] is None else f"{rate['low']:z.2f} to {rate['high']:z.2f}"
+                for _, rate in rates
             ],
             "Number": [rate["judged"] for _, rate in rates],
         },
@@ -82,21 +100,31 @@ def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]])
 def _draw_watch(state: bank.Drift | None, spec: GraderSpec) -> None:
     box = st.container(key="drift")
     if state is not None:
-        box.caption(f":material/{'warning' if state.alarm else 'visibility'}: {ui.plain(state.says)}")
+        box.caption(
+            f":material/{'warning' if state.alarm else 'visibility'}: {ui.plain(state.says)}"
+        )
     elif spec.parameters.get("back_end") != "openai":
-        box.caption(":material/lock: The model cannot change: the fingerprint contains its weights.")
+        box.caption(
+            ":material/lock: The model cannot change: the fingerprint contains its weights."
+        )
     else:
         box.caption("Not watched: a change of the model behind the endpoint would go unnoticed.")
 
 
 def _watch_button(project: Project, spec: GraderSpec, state: bank.Drift | None) -> None:
-    if spec.parameters.get("back_end") != "openai" or (state is not None and state.alarm is not None):
+    if spec.parameters.get("back_end") != "openai" or (
+        state is not None and state.alarm is not None
+    ):
         return
     label = "Watch the model" if state is None else "Check the model now"
     calls = grading.SENTINELS if state is None else grading.AGAIN
     about = f"Asks up to {calls} graded pairs again."
     if presses.button(label, key="watch", icon=":material/visibility:", help=about):
-        _ask_grader(project, spec, lambda made, control: grading.watch_grader(project, made, ui.author(), control))
+        _ask_grader(
+            project,
+            spec,
+            lambda made, control: grading.watch_grader(project, made, ui.author(), control),
+        )
 
 
 def _ask_grader(project: Project, spec: GraderSpec, act: Callable[[Grader, Any], object]) -> None:
@@ -110,7 +138,9 @@ def _ask_grader(project: Project, spec: GraderSpec, act: Callable[[Grader, Any],
 
 
 def leaderboard_note(project: Project, grader: str | None) -> None:
-    """Draw notes under a leaderboard: whether the model behind its grader changed, and how robust it is."""
+    """Draw notes under a leaderboard: whether the model behind its grader changed, and how robust
+    it is.
+    """
     notes = bank.trust_notes(project, bank.find_grader(project, grader).spec)
     for at, note in enumerate(notes):
         st.container(key=f"trust {at}").caption(f":material/shield: {ui.plain(note)}")

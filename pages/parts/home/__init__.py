@@ -1,1 +1,3 @@
-"""Parts of Home: a picture of the project's state, doors to its tasks, the tour of the demo, imports."""
+"""Parts of Home: a picture of the project's state, doors to its tasks, the tour of the demo,
+imports.
+"""

@@ -41,13 +41,13 @@ def draw_creation(may: bool = True) -> None:
     """Draw two forms that create a project: an empty one, or the demo.
 
     Args:
-        may: whether the person is an organizer of the open project; on a server with login, only organizers create
-            projects.
+        may: whether the person is an organizer of the open project; on a server with login, only
+            organizers create projects.
     """
     if login.is_required() and not may:
         st.text(
-            "Only organizers of a project can create projects here. On the server, use exam init and then exam people"
-            " add."
+            "Only organizers of a project can create projects here. On the server, use exam init"
+            " and then exam people add."
         )
         return
     if st.session_state.pop(MADE, False):
@@ -57,7 +57,11 @@ def draw_creation(may: bool = True) -> None:
         st.markdown("**New project**")
         # File systems allow 255 bytes; a character takes up to four.
         name = st.text_input(
-            "Name", key=NAME, placeholder="e.g. our-shared-task-2026", max_chars=60, help="Spaces become hyphens."
+            "Name",
+            key=NAME,
+            placeholder="e.g. our-shared-task-2026",
+            max_chars=60,
+            help="Spaces become hyphens.",
         )
         if st.form_submit_button("Create project", type="primary", key="create project"):
             with ui.errors():
@@ -70,8 +74,8 @@ def draw_creation(may: bool = True) -> None:
     with right, st.container(border=True):
         st.markdown("**Demo**")
         st.text(
-            "Nine queries with questions, passages, judgments and runs, and an exam with examinees' answers."
-            " Grading takes less than a minute on this computer."
+            "Nine queries with questions, passages, judgments and runs, and an exam with examinees'"
+            " answers. Grading takes less than a minute on this computer."
         )
         path = locations.projects_folder() / "demo.duckdb"
         if path.exists():
@@ -123,11 +127,21 @@ def _draw_backup_now(project: Project) -> None:
 
 def _by_themselves(project: Project) -> None:
     current = find_schedule(project)
-    with st.form("backups by themselves", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+    with (
+        st.form("backups by themselves", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
         hours = st.number_input(
-            "Hours between backups", 0, MOST_HOURS, current.hours, key="backup hours",
-            help="Makes backups while the app runs, if the project has changed. 0 turns automatic backups off.",
-        )  # fmt: skip
+            "Hours between backups",
+            0,
+            MOST_HOURS,
+            current.hours,
+            key="backup hours",
+            help=(
+                "Makes backups while the app runs, if the project has changed. 0 turns"
+                " automatic backups off."
+            ),
+        )
         keep = st.number_input("Backups to keep", 1, MOST_KEPT, current.keep, key="backups kept")
         if st.form_submit_button("Save schedule", key="set backups"):
             set_backup_schedule(project, Schedule(int(hours), int(keep)), ui.author())
@@ -169,14 +183,19 @@ def _draw_download(project: Project, copies: list[Backup]) -> None:
             mime="application/octet-stream",
             icon=":material/download:",
             on_click="ignore",
-            help="A backup contains the whole project: questions, grades and judgments. Store it safely.",
+            help=(
+                "A backup contains the whole project: questions, grades and"
+                " judgments. Store it safely."
+            ),
             key="download backup",
         )
 
 
 def _backup_content(project: Project, author: str, copy: Backup) -> bytes:
     with project.doing("take everything out", author=author):
-        return exchange.record_export(project, author, "backup", copy.path.name, copy.path.read_bytes)
+        return exchange.record_export(
+            project, author, "backup", copy.path.name, copy.path.read_bytes
+        )
 
 
 REMOVED = "removed project"
@@ -184,17 +203,29 @@ REMOVED = "removed project"
 
 def rename_or_remove(project: Project) -> None:
     """Draw the section that renames or removes the open project, initially collapsed."""
-    with st.expander("Rename or remove", icon=":material/edit:", key="rename or remove", on_change="rerun") as part:
+    with st.expander(
+        "Rename or remove", icon=":material/edit:", key="rename or remove", on_change="rerun"
+    ) as part:
         if not part.open:
             return
-        with st.form("rename", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        with (
+            st.form("rename", border=False),
+            st.container(horizontal=True, vertical_alignment="bottom"),
+        ):
             # File systems allow 255 bytes; a character takes up to four.
             name = st.text_input(
-                "New name", project.name, max_chars=60, help="Spaces become hyphens.", key="new name of the project"
+                "New name",
+                project.name,
+                max_chars=60,
+                help="Spaces become hyphens.",
+                key="new name of the project",
             )
             renamed = st.form_submit_button("Rename project", key="rename project")
         removed = st.button("Remove project", icon=":material/delete:", key="remove project")
-        st.caption("A removed project is moved to the folder `draw_removed`, with its backups. You can undo this.")
+        st.caption(
+            "A removed project is moved to the folder `draw_removed`, with its"
+            " backups. You can undo this."
+        )
         with ui.errors():
             if renamed:
                 with server.release_project(project):
@@ -213,7 +244,9 @@ def open_project(name: str | None) -> None:
 
 
 def undo_removal() -> None:
-    """Draw the button that restores the project that was removed in this browser tab; draw nothing without one."""
+    """Draw the button that restores the project that was removed in this browser tab; draw nothing
+    without one.
+    """
     removed = st.session_state.get(REMOVED)
     if removed is None or not removed.path.exists():
         return
@@ -225,9 +258,13 @@ def undo_removal() -> None:
 
 def draw_removed() -> None:
     """Draw the choice of a removed project to restore; draw nothing without one."""
-    by_title = {f"{gone.name} ({gone.removed_at:%Y-%m-%d %H:%M:%S})": gone for gone in removed_projects()}
+    by_title = {
+        f"{gone.name} ({gone.removed_at:%Y-%m-%d %H:%M:%S})": gone for gone in removed_projects()
+    }
     if (identity := login.current_identity()) is not None:
-        known = server.projects_with_role({title: gone.path for title, gone in by_title.items()}, identity)
+        known = server.projects_with_role(
+            {title: gone.path for title, gone in by_title.items()}, identity
+        )
         by_title = {title: by_title[title] for title in known}
     if by_title:
         with st.container(horizontal=True, vertical_alignment="bottom"):

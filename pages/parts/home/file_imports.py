@@ -1,4 +1,6 @@
-"""Importing uploaded files: a row for each kind with its files, and one import of all files or none."""
+"""Importing uploaded files: a row for each kind with its files, and one import of all files or
+none.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +13,13 @@ from exam_workbench.store import Project
 from pages.parts.shared import html, presses, request_guard, ui
 
 REPLACED_SHOWN = 8
-BASIC = {"queries": "queries", "passages": "passages", "runs": "runs", "qrels": "judgments", "bank": "questions"}
+BASIC = {
+    "queries": "queries",
+    "passages": "passages",
+    "runs": "runs",
+    "qrels": "judgments",
+    "bank": "questions",
+}
 """The kinds that a new project needs, each with its name in `bank.project_counts`."""
 THERE, MISSING, REFUSED = ":green[:material/check:]", ":gray[–]", ":red[:material/error:]"
 
@@ -40,7 +48,8 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
     """Draw the upload, a row for each kind of file, and the import of all files or none.
 
     Args:
-        lacking: the counts of a project that needs an import first: the kinds that it needs are listed, too.
+        lacking: the counts of a project that needs an import first: the kinds that it needs are
+            listed, too.
     """
     st.header("Import files", anchor=False)
     known = ", ".join(formats.KINDS_OF_FILE[kind].title for kind in exchange.IMPORTERS).capitalize()
@@ -53,11 +62,16 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
     if not uploads:
         name, said = st.session_state.get("imported last", ("", ""))
         if name == project.name:
-            st.container(key="imported").success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
+            st.container(key="imported").success(
+                f"Imported: {ui.plain(said)}.", icon=":material/check:"
+            )
         _draw_kinds([], [], lacking)
         return
     st.session_state.pop("imported last", None)
-    every = [_make_row(upload.file_id, formats.Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
+    every = [
+        _make_row(upload.file_id, formats.Source(name=upload.name, data=upload.getvalue()))
+        for upload in uploads
+    ]
     rows = [row for row in every if not row.left_out]
     listed = st.container()
     results: list[exchange.Imported] = []
@@ -79,7 +93,9 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
         ui.show_error(refused)
         st.caption("No file was imported.")
     if any(row.kind is None for row in rows):
-        st.container(key="which-files").warning("Choose the kind of each file, or exclude it.", icon=":material/help:")
+        st.container(key="which-files").warning(
+            "Choose the kind of each file, or exclude it.", icon=":material/help:"
+        )
         st.expander("Recognised file formats").container(key="recognised").markdown(
             "\n".join(f"- {ui.plain(kind)}" for kind in formats.list_kinds())
         )
@@ -87,9 +103,19 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
         return
     replaced = [str(one) for result in results for one in result.replaced]
     meant = not replaced or _confirm_replacing(replaced)
-    if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant, key="import") and meant:
-        asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
-        with st.spinner("Importing. You can close this tab: the import finishes, or changes nothing."):
+    if (
+        presses.button(
+            "Import", type="primary", icon=":material/upload:", disabled=not meant, key="import"
+        )
+        and meant
+    ):
+        asked = [
+            replace(group, options=replace(group.options, replace=bool(replaced)))
+            for group in groups
+        ]
+        with st.spinner(
+            "Importing. You can close this tab: the import finishes, or changes nothing."
+        ):
             imported = exchange.import_groups(project, asked, ui.author())
         request_guard.forget_uploads(uploads)
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
@@ -97,7 +123,9 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
         st.rerun()
 
 
-def _draw_kinds(rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: Mapping[str, int] | None) -> None:
+def _draw_kinds(
+    rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: Mapping[str, int] | None
+) -> None:
     """Draw the files of unknown kind, a row for each kind, and the excluded files.
 
     Args:
@@ -150,7 +178,10 @@ def _in_short(notes: Sequence[errors.Problem]) -> str:
 
 
 def _describe_counts(result: exchange.Imported) -> str:
-    return ", ".join(text.how_many(count, name.replace("student", "examinee")) for name, count in result.counts.items())
+    return ", ".join(
+        text.how_many(count, name.replace("student", "examinee"))
+        for name, count in result.counts.items()
+    )
 
 
 def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
@@ -160,7 +191,9 @@ def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     name = student = None
     if len(judging) == 1:
         proposed = formats.KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
-        name = st.container(key="source name").text_input("Name of the judgment source", value=proposed)
+        name = st.container(key="source name").text_input(
+            "Name of the judgment source", value=proposed
+        )
     if [row.kind for row in rows].count("lm-eval") == 1:
         student = st.text_input("Name of the examinee", placeholder="Same as the file name") or None
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
@@ -169,15 +202,22 @@ def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     form = None
     if "leaderboard" in kinds:
         form = st.selectbox(
-            "Form of the leaderboard", list(formats.BOARD_FORMS), index=None, key="board form",
+            "Form of the leaderboard",
+            list(formats.BOARD_FORMS),
+            index=None,
+            key="board form",
             placeholder="Recognised from the file",
-        )  # fmt: skip
+        )
     return [
         exchange.Group(
             kind,
             [row.source for row in rows if row.kind == kind],
             exchange.Options(
-                name if formats.KINDS_OF_FILE[kind].judges else student if kind == "lm-eval" else None,
+                name
+                if formats.KINDS_OF_FILE[kind].judges
+                else student
+                if kind == "lm-eval"
+                else None,
                 skip,
                 gold,
                 form=form if kind == "leaderboard" else None,
@@ -198,14 +238,20 @@ def _make_row(file_id: str, source: formats.Source) -> Row:
 
 
 def _draw_file(row: Row) -> None:
-    """Draw a file with its fault, the choice of its kind, and a button that excludes or includes it."""
+    """Draw a file with its fault, the choice of its kind, and a button that excludes or includes
+    it.
+    """
     left_out: set[str] = st.session_state["files left out"]
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
     left.container(key=f"file {row.key}{' left out' * row.left_out}").text(
-        f"{row.source.name}  ({text.file_size(len(row.source.data or b''))}){', excluded' if row.left_out else ''}"
+        f"{row.source.name} "
+        f" ({text.file_size(len(row.source.data or b''))}){', excluded' if row.left_out else ''}"
     )
     if row.fault:
-        left.html(f'<div class="asked" role="alert"><span class="failed">{html.as_html(row.fault)}</span></div>')
+        left.html(
+            '<div class="asked" role="alert"><span'
+            f' class="failed">{html.as_html(row.fault)}</span></div>'
+        )
     if not row.left_out:
         options = list(exchange.IMPORTERS)
         middle.selectbox(
@@ -233,7 +279,11 @@ def _find_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
         first = {problem.file: problem for problem in reversed(error.problems)}
     else:
         # Errors about conflicts with the project begin with the names of their files.
-        first = {row.source.name: None for row in rows if error.message.startswith(f"{row.source.name}: ")}
+        first = {
+            row.source.name: None
+            for row in rows
+            if error.message.startswith(f"{row.source.name}: ")
+        }
     for row in rows:
         if (name := text.one_line(row.source.name, errors.LONGEST_FILE)) in first:
             problem = first[name]
@@ -257,7 +307,9 @@ def _confirm_replacing(replaced: list[str]) -> bool:
     )
 
 
-def _preview_import(project: Project, rows: Sequence[Row], groups: list[exchange.Group]) -> list[exchange.Imported]:
+def _preview_import(
+    project: Project, rows: Sequence[Row], groups: list[exchange.Group]
+) -> list[exchange.Imported]:
     key = (
         str(project.path),
         project.version(),

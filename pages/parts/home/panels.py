@@ -24,7 +24,9 @@ MORE = 50
 
 
 def screen_link(screen: str, **query: str | int) -> str:
-    """Return a relative link to a screen, with the project and the choices that hold on all screens."""
+    """Return a relative link to a screen, with the project and the choices that hold on all
+    screens.
+    """
     named = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     path = "" if screen == next(iter(screens.SCREENS)) else screen
     return f"{path or '.'}?{urlencode({**named, **travelling(), **query})}"
@@ -51,7 +53,11 @@ def switch_screen(screen: str, query: Mapping[str, str]) -> NoReturn:
 
 
 def make_panel(
-    title: str, blocks: Iterable[Block | None], address: str | None = None, about: str = "", wide: bool = False
+    title: str,
+    blocks: Iterable[Block | None],
+    address: str | None = None,
+    about: str = "",
+    wide: bool = False,
 ) -> dict[str, Any]:
     """Return a panel with a title.
 
@@ -61,11 +67,19 @@ def make_panel(
         about: a few words next to the title.
         wide: whether it is twice as wide if the window allows it.
     """
-    return {"title": title, "about": about, "wide": wide, "to": address, "blocks": [block for block in blocks if block]}
+    return {
+        "title": title,
+        "about": about,
+        "wide": wide,
+        "to": address,
+        "blocks": [block for block in blocks if block],
+    }
 
 
 def text_block(words: str, tone: str = "", key: str = "") -> Block:
-    """Return a sentence; `tone` is "", "strong" or "changed", and `key` distinguishes it from others."""
+    """Return a sentence; `tone` is "", "strong" or "changed", and `key` distinguishes it from
+    others.
+    """
     return {"kind": "text", "text": words, "tone": tone, "key": key}
 
 
@@ -105,7 +119,8 @@ def count_line(
         number: None for a line of words only.
         address: link of the line.
         tone: "changed" or "failed" for a coloured number.
-        more: places behind the number, listed when the line is opened: text, count and address of each.
+        more: places behind the number, listed when the line is opened: text, count and address of
+            each.
         aside: a few words after it.
         key: distinguishes the line from others.
     """
@@ -114,7 +129,9 @@ def count_line(
         {"text": one, "to": where} | ({} if many is None else {"count": f"{many:,}"})
         for one, many, where in listed[:MORE]
     ]
-    shown = {} if number is None else {"count": f"{number:,}" if isinstance(number, int) else number}
+    shown = (
+        {} if number is None else {"count": f"{number:,}" if isinstance(number, int) else number}
+    )
     rest = f"and {len(listed) - MORE:,} more" if len(listed) > MORE else ""
     return shown | {
         "text": words,
@@ -127,7 +144,9 @@ def count_line(
     }
 
 
-def curate_door(work: ToCurate, person: str, queries: int, items: int, graded: bool) -> dict[str, Any]:
+def curate_door(
+    work: ToCurate, person: str, queries: int, items: int, graded: bool
+) -> dict[str, Any]:
     """Return the door to the question bank.
 
     Args:
@@ -138,7 +157,9 @@ def curate_door(work: ToCurate, person: str, queries: int, items: int, graded: b
     """
     unsaved = sum(draft.count for draft in work.drafts)
     waiting = [
-        _queries_line(work.without_questions, "without active questions", "without-questions", counted=False),
+        _queries_line(
+            work.without_questions, "without active questions", "without-questions", counted=False
+        ),
         _queries_line(work.ungraded, "with ungraded pairs", "ungraded"),
         count_line(
             unsaved,
@@ -166,7 +187,9 @@ def curate_door(work: ToCurate, person: str, queries: int, items: int, graded: b
     return make_panel("Curate the questions", blocks, screen_link("question_bank"))
 
 
-def _queries_line(waiting: list[Waiting], what: str, key: str, counted: bool = True) -> dict[str, Any] | None:
+def _queries_line(
+    waiting: list[Waiting], what: str, key: str, counted: bool = True
+) -> dict[str, Any] | None:
     if not waiting:
         return None
     noun = "query" if len(waiting) == 1 else "queries"
@@ -175,12 +198,18 @@ def _queries_line(waiting: list[Waiting], what: str, key: str, counted: bool = T
 
 def _query_links(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int | None, str]]:
     return [
-        (query.text, query.count if counted else None, screen_link("question_bank", query=query.query_id))
+        (
+            query.text,
+            query.count if counted else None,
+            screen_link("question_bank", query=query.query_id),
+        )
         for query in waiting
     ]
 
 
-def review_door(agreed: Agreeing | None, stale: list[labels.Override], judged: int, graded: bool) -> dict[str, Any]:
+def review_door(
+    agreed: Agreeing | None, stale: list[labels.Override], judged: int, graded: bool
+) -> dict[str, Any]:
     """Return the door to disagreements and overrides.
 
     Args:
@@ -190,24 +219,38 @@ def review_door(agreed: Agreeing | None, stale: list[labels.Override], judged: i
     """
     if agreed is None:
         if not judged:
-            key, lacking = "no-judgments", "No judgments yet. Import judgments, or judge passages yourself."
+            key, lacking = (
+                "no-judgments",
+                "No judgments yet. Import judgments, or judge passages yourself.",
+            )
         elif not graded:
             key, lacking = "no-labels", "No labels to compare judgments with. Grade the pool first."
         else:
             key, lacking = "nothing-in-common", "No passage has both a label and a judgment yet."
         shown = [text_block(lacking, key=key)]
-        shown.append(lines_block([count_line(None, "Read and judge passages", screen_link("passages"))]))
+        shown.append(
+            lines_block([count_line(None, "Read and judge passages", screen_link("passages"))])
+        )
     else:
         what = "open disagreement" if agreed.open == 1 else "open disagreements"
         shown = [
             lines_block(
                 [
-                    count_line(agreed.open, f"{what} with {agreed.source}", screen_link("disagreements"), key="open"),
-                    count_line(agreed.settled, "resolved", screen_link("disagreements", view="record"))
+                    count_line(
+                        agreed.open,
+                        f"{what} with {agreed.source}",
+                        screen_link("disagreements"),
+                        key="open",
+                    ),
+                    count_line(
+                        agreed.settled, "resolved", screen_link("disagreements", view="record")
+                    )
                     if agreed.settled
                     else None,
                     _stale_line(stale),
-                    count_line(None, "Show the largest differences first", screen_link("disagreements"))
+                    count_line(
+                        None, "Show the largest differences first", screen_link("disagreements")
+                    )
                     if agreed.open
                     else None,
                     count_line(
@@ -228,7 +271,9 @@ def _stale_line(stale: list[labels.Override]) -> dict[str, Any] | None:
         return None
     return count_line(
         len(stale),
-        "stale override (question reworded)" if len(stale) == 1 else "stale overrides (questions reworded)",
+        "stale override (question reworded)"
+        if len(stale) == 1
+        else "stale overrides (questions reworded)",
         tone="changed",
         key="stale",
         more=[
@@ -236,7 +281,10 @@ def _stale_line(stale: list[labels.Override]) -> dict[str, Any] | None:
                 override.wording_now,
                 None,
                 screen_link(
-                    "passages", query=override.query_id, passage=override.passage_id, question=override.question_id
+                    "passages",
+                    query=override.query_id,
+                    passage=override.passage_id,
+                    question=override.question_id,
                 ),
             )
             for override in stale
@@ -244,7 +292,9 @@ def _stale_line(stale: list[labels.Override]) -> dict[str, Any] | None:
     )
 
 
-def publish_door(progress: labels.Progress | None, stale: int, published: exchange.Manifest | None) -> dict[str, Any]:
+def publish_door(
+    progress: labels.Progress | None, stale: int, published: exchange.Manifest | None
+) -> dict[str, Any]:
     """Return the door to the qrels with their basis.
 
     Args:
@@ -253,23 +303,31 @@ def publish_door(progress: labels.Progress | None, stale: int, published: exchan
     """
     address = screen_link("export")
     if progress is None:
-        return make_panel("Publish the qrels", [text_block("No labels yet. Grade the pool first.")], address)
+        return make_panel(
+            "Publish the qrels", [text_block("No labels yet. Grade the pool first.")], address
+        )
     labelled = sum(number for label, number in progress.labels.items() if label is not None)
     share, _, basis = labels.graded_sentence(progress.rated, progress.needed).partition(" ")
     blocks = [
         lines_block(
             [
-                count_line(labelled, f"label{'s' * (labelled != 1)} in the qrels", address, key="labels"),
+                count_line(
+                    labelled, f"label{'s' * (labelled != 1)} in the qrels", address, key="labels"
+                ),
                 count_line(share, basis, screen_link("grading")) if share else None,
                 count_line(
                     progress.partial_labels,
-                    f"partial label{'s' * (progress.partial_labels != 1)} (some pairs ungraded or failed)",
+                    f"partial label{'s' * (progress.partial_labels != 1)} (some pairs"
+                    " ungraded or failed)",
                     address,
                 )
                 if progress.partial_labels
                 else None,
                 count_line(
-                    stale, f"stale override{'s' * (stale != 1)}, not used until confirmed", address, tone="changed"
+                    stale,
+                    f"stale override{'s' * (stale != 1)}, not used until confirmed",
+                    address,
+                    tone="changed",
                 )
                 if stale
                 else None,
@@ -331,7 +389,8 @@ def contents_panel(counts: dict[str, int]) -> dict[str, Any]:
         if name not in of_exams
     ]
     return make_panel(
-        "Project contents", [{"kind": "counts", "lines": present_counts}, lines_block(missing) if missing else None]
+        "Project contents",
+        [{"kind": "counts", "lines": present_counts}, lines_block(missing) if missing else None],
     )
 
 
@@ -344,7 +403,9 @@ def grading_panel(progress: labels.Progress | None, failed: int) -> dict[str, An
     address = screen_link("grading")
     if progress is None:
         more = f"Failed pairs (no usable rating): {failed:,}." if failed else ""
-        return make_panel("Grading", [text_block("No grades yet."), text_block(more) if more else None], address)
+        return make_panel(
+            "Grading", [text_block("No grades yet."), text_block(more) if more else None], address
+        )
     labelled = [(label, number) for label, number in progress.labels.items() if label is not None]
     unlabelled = progress.labels.get(None, 0)
     return make_panel(
@@ -354,7 +415,12 @@ def grading_panel(progress: labels.Progress | None, failed: int) -> dict[str, An
                 "Question–passage pairs",
                 [
                     ("graded", progress.graded, "rated", address),
-                    ("overridden", progress.overridden, "person", screen_link("passages", overridden="true")),
+                    (
+                        "overridden",
+                        progress.overridden,
+                        "person",
+                        screen_link("passages", overridden="true"),
+                    ),
                     ("failed", progress.failed, "failed", address),
                     ("ungraded", progress.ungraded, "open", address),
                     ("without text", progress.without_text, "textless", screen_link("passages")),
@@ -365,10 +431,20 @@ def grading_panel(progress: labels.Progress | None, failed: int) -> dict[str, An
                 "Labels of passages",
                 [
                     *(
-                        (f"label {label}", number, f"r{label}", screen_link("passages", has_label=str(label)))
+                        (
+                            f"label {label}",
+                            number,
+                            f"r{label}",
+                            screen_link("passages", has_label=str(label)),
+                        )
                         for label, number in labelled
                     ),
-                    ("without label", unlabelled, "none", screen_link("passages", has_label="none")),
+                    (
+                        "without label",
+                        unlabelled,
+                        "none",
+                        screen_link("passages", has_label="none"),
+                    ),
                 ],
             ),
         ],
@@ -381,13 +457,19 @@ def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
     """Return the agreement of labels with judgments, both as binary values."""
     address = screen_link("disagreements")
     if agreed is None:
-        return make_panel("Agreement", [text_block("No passage has both a label and a judgment.")], address)
+        return make_panel(
+            "Agreement", [text_block("No passage has both a label and a judgment.")], address
+        )
     table, kappa = agreed.merged.table, agreed.merged.kappa
     counts = table.counts
-    number = f"kappa {ui.as_number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
+    number = (
+        f"kappa {ui.as_number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
+    )
 
     def cell_link(row: int, column: int) -> str:
-        return screen_link("disagreements", cell=of_cell((table.row_members[row], table.column_members[column])))
+        return screen_link(
+            "disagreements", cell=of_cell((table.row_members[row], table.column_members[column]))
+        )
 
     return make_panel(
         "Agreement",
@@ -420,17 +502,25 @@ def board_panel(leading: BoardSummary | None) -> dict[str, Any]:
     """Return the best systems with their error bars, and the sentence above the leaderboard."""
     address = screen_link("leaderboard")
     if leading is None or not leading.board.systems:
-        return make_panel("Leaderboard", [text_block("No leaderboard yet. Import runs and grade the pool.")], address)
+        return make_panel(
+            "Leaderboard",
+            [text_block("No leaderboard yet. Import runs and grade the pool.")],
+            address,
+        )
     systems = leading.board.systems
     shown = systems[:SYSTEMS]
-    spans = [(system.score - (system.std_error or 0), system.score + (system.std_error or 0)) for system in shown]
+    spans = [
+        (system.score - (system.std_error or 0), system.score + (system.std_error or 0))
+        for system in shown
+    ]
     low, high = min(span[0] for span in spans), max(span[1] for span in spans)
     width = (high - low) or 1.0
     rows = [
         {
             "rank": str(system.rank),
             "name": system.run,
-            "title": f"{system.run}: {system.score:.4f}" + (f" ± {system.std_error:.4f}" if system.std_error else ""),
+            "title": f"{system.run}: {system.score:.4f}"
+            + (f" ± {system.std_error:.4f}" if system.std_error else ""),
             "score": f"{system.score:.3f}",
             "at": (system.score - low) / width,
             "from": (span[0] - low) / width,
@@ -443,7 +533,9 @@ def board_panel(leading: BoardSummary | None) -> dict[str, Any]:
     sentences = [*(f"{part}." for part in parts if part), leading.board.too_few or ""]
     rest = f"{len(systems):,} systems by {leading.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}
-    return make_panel("Leaderboard", [drawn, text_block(" ".join(sentences).rstrip())], address, rest, wide=True)
+    return make_panel(
+        "Leaderboard", [drawn, text_block(" ".join(sentences).rstrip())], address, rest, wide=True
+    )
 
 
 def latest_panel(project: Project, now: datetime | None = None) -> dict[str, Any]:
@@ -451,7 +543,9 @@ def latest_panel(project: Project, now: datetime | None = None) -> dict[str, Any
     acts = list_actions(project, page_size=ACTS).acts
     return make_panel(
         "Recent activity",
-        [lines_block([_act_line(act, now) for act in acts])] if acts else [text_block("No activity yet.")],
+        [lines_block([_act_line(act, now) for act in acts])]
+        if acts
+        else [text_block("No activity yet.")],
         screen_link("activity"),
     )
 
@@ -473,4 +567,8 @@ def ago(then: datetime, now: datetime | None = None) -> str:
         return "just now"
     if passed < timedelta(hours=1):
         return f"{passed // timedelta(minutes=1)} min ago"
-    return f"{passed // timedelta(hours=1)} h ago" if passed < timedelta(days=1) else f"{then:%d %b %Y}"
+    return (
+        f"{passed // timedelta(hours=1)} h ago"
+        if passed < timedelta(days=1)
+        else f"{then:%d %b %Y}"
+    )

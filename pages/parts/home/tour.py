@@ -1,4 +1,6 @@
-"""The tour of the demo: three steps of a minute in total, each marked on its screen; it can be skipped for good."""
+"""The tour of the demo: three steps of a minute in total, each marked on its screen; it can be
+skipped for good.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +12,9 @@ from pages.parts.shared import components
 
 COOKIE = "exam-workbench-toured"
 STOP_COOKIE = "exam-workbench-tour-stop"
-"""Name of the cookie with the number of the browser's current step. The tour continues there after a reload."""
+"""Name of the cookie with the number of the browser's current step. The tour continues there after
+a reload.
+"""
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,8 @@ class Stop:
         title: a few words.
         todo: the instruction.
         screen, query: address of the step.
-        points_at: kind of the marked element (`field` or `button`), and the beginning of its text or its accessible
-            name.
+        points_at: kind of the marked element (`field` or `button`), and the beginning of its text
+            or its accessible name.
     """
 
     title: str
@@ -35,26 +39,26 @@ class Stop:
 STOPS = (
     Stop(
         "Change a question and see which labels change",
-        "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Set its weight to 0."
-        " The impact shows which labels change and which systems change rank. Your change has no effect until you save"
-        " it.",
+        "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Set"
+        " its weight to 0. The impact shows which labels change and which systems change rank. Your"
+        " change has no effect until you save it.",
         "question_bank",
         {"query": "tacoma-bridge"},
         ("field", "What happened to the bridge?"),
     ),
     Stop(
         "Find what fooled the grader",
-        "Some passages of this query were planted to mislead the grader. This one only asks, but the grader rates it"
-        " as an answer. Rate it 0 and enter a reason. Your override replaces the grader's rating. Disagreements lists"
-        " the other planted passages.",
+        "Some passages of this query were planted to mislead the grader. This one only asks, but"
+        " the grader rates it as an answer. Rate it 0 and enter a reason. Your override replaces"
+        " the grader's rating. Disagreements lists the other planted passages.",
         "passages",
         {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
         ("button", "Rate 0"),
     ),
     Stop(
         "Download the qrels",
-        "Press the button to get the labels as a file for trec_eval. The numbers below show how complete the labels"
-        " are.",
+        "Press the button to get the labels as a file for trec_eval. The numbers below show how"
+        " complete the labels are.",
         "export",
         {},
         ("button", "Download qrels"),
@@ -62,9 +66,10 @@ STOPS = (
 )
 
 WHY_SO = (
-    f"{exchange.MADE_COLLECTION} The grader of the demo is a small embedding model that compares texts by similarity."
-    " In one query, an advert, a bare question and a copy with false facts mislead it. It also favours the “dense”"
-    " systems, which search with the same model. You can correct this with better questions and overrides."
+    f"{exchange.MADE_COLLECTION} The grader of the demo is a small embedding model that compares"
+    " texts by similarity. In one query, an advert, a bare question and a copy with false facts"
+    " mislead it. It also favours the “dense” systems, which search with the same model. You can"
+    " correct this with better questions and overrides."
 )
 
 
@@ -84,10 +89,14 @@ def _left_at() -> int | None:
 
 
 def draw_greeting() -> None:
-    """Draw the introduction on Home of the demo: the steps if they are new here, and remarks on the demo's results."""
+    """Draw the introduction on Home of the demo: the steps if they are new here, and remarks on the
+    demo's results.
+    """
     if is_tour_over():
         st.caption(WHY_SO)
-        st.button("Take the tour", key="tour again", type="tertiary", on_click=_ask_for_stop, args=(0,))
+        st.button(
+            "Take the tour", key="tour again", type="tertiary", on_click=_ask_for_stop, args=(0,)
+        )
         return
     done = st.session_state.setdefault("toured stops", set())
     with st.container(border=True, key="greeting", gap="xsmall"):
@@ -102,7 +111,13 @@ def draw_greeting() -> None:
             )
         st.caption(WHY_SO)
         with st.container(horizontal=True):
-            st.button("Start the tour", key="start tour", type="primary", on_click=_ask_for_stop, args=(0,))
+            st.button(
+                "Start the tour",
+                key="start tour",
+                type="primary",
+                on_click=_ask_for_stop,
+                args=(0,),
+            )
             st.button("Skip the tour", key="skip tour", on_click=_end_tour)
 
 
@@ -110,7 +125,8 @@ def accompany(screen: str) -> None:
     """Draw the instruction of a step on its screen; draw nothing outside the tour.
 
     Args:
-        screen: the open screen; the tour continues after a reload if it belongs to the present step.
+        screen: the open screen; the tour continues after a reload if it belongs to the present
+            step.
     """
     if "tour known" not in st.session_state:
         st.session_state["tour known"] = True
@@ -133,9 +149,13 @@ def accompany(screen: str) -> None:
         st.subheader(stop.title, anchor=False)
         st.text(stop.todo)
         if not is_last:
-            st.button("Next", key="next step", type="primary", on_click=_ask_for_stop, args=(at + 1,))
+            st.button(
+                "Next", key="next step", type="primary", on_click=_ask_for_stop, args=(at + 1,)
+            )
         st.button("Done" if is_last else "End the tour", key="end tour", on_click=_end_tour)
-        components.draw("cookie", "kept step", {"cookie": STOP_COOKIE, "value": str(at), "lasts": None})
+        components.draw(
+            "cookie", "kept step", {"cookie": STOP_COOKIE, "value": str(at), "lasts": None}
+        )
         components.draw("tour", "tour", {"points_at": stop.points_at})
 
 

@@ -1,4 +1,4 @@
-"""Parts of the People screen: double assignments, due dates of queries, agreement between people."""
+"""Parts of the People screen: double assignments, due dates, agreement between people."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -31,16 +31,24 @@ def draw_due_dates(project: Project, texts: Mapping[str, str], shares: list[revi
             "Queries done": [share.done for share in shares],
             "Queries": [share.queries for share in shares],
             "Overdue": [share.late for share in shares],
-            "Next due date": ["" if share.next_due is None else str(share.next_due) for share in shares],
+            "Next due date": [
+                "" if share.next_due is None else str(share.next_due) for share in shares
+            ],
             "Passages judged": _number_column([share.judged for share in shares]),
             "Passages": [share.pooled for share in shares],
         },
         hide_index=True,
     )
     with st.form("due", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        queries = st.multiselect("Queries", list(texts), format_func=lambda query: texts[query], placeholder="All")
+        queries = st.multiselect(
+            "Queries", list(texts), format_func=lambda query: texts[query], placeholder="All"
+        )
         person = st.selectbox(
-            "Assessor", [share.member.name for share in shares], index=None, placeholder="All assessors", width=180
+            "Assessor",
+            [share.member.name for share in shares],
+            index=None,
+            placeholder="All assessors",
+            width=180,
         )
         day = st.date_input("Due date", None, format="YYYY-MM-DD", width=150)
         if st.form_submit_button("Set due date", icon=":material/event:", key="set adjudicators"):
@@ -53,17 +61,23 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
     """Draw the blind double assignments, and a form that adds one."""
     st.header("Double assignments", anchor=False)
     st.caption(
-        "Several assessors judge the same passages without seeing each other's judgments. The judgments count after"
-        " adjudication."
+        "Several assessors judge the same passages without seeing each other's judgments. The"
+        " judgments count after adjudication."
     )
     assigned = open_double_assignments(project)
     for double in assigned:
         draw_double(project, double, texts.get(double.query_id, double.query_id))
-    # A query stays in the list if only some of its passages are assigned twice. The rest may be assigned later.
+    # A query stays in the list if only some of its passages are assigned twice. The rest may be
+    # assigned later.
     whole = {double.query_id for double in assigned if double.passages is None}
     free = {query: text for query, text in texts.items() if query not in whole}
-    with st.form(presses.form_key("double"), border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        query = st.selectbox("Query", list(free), index=None, format_func=lambda query: free[query], width=320)
+    with (
+        st.form(presses.form_key("double"), border=False),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        query = st.selectbox(
+            "Query", list(free), index=None, format_func=lambda query: free[query], width=320
+        )
         # Without login, people state their own names.
         anybody = not login.is_required()
         people = st.multiselect(
@@ -76,10 +90,21 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
         )
         wanted = st.number_input("Number of assessors", 2, MOST_WANTED, 2, width=110)
         sample = st.number_input(
-            "Passages", 1, None, None, placeholder="All", width=130, help="Size of a random sample from the pool."
+            "Passages",
+            1,
+            None,
+            None,
+            placeholder="All",
+            width=130,
+            help="Size of a random sample from the pool.",
         )
         decider = st.selectbox(
-            "Adjudicator", names, index=None, placeholder=ORGANIZERS, accept_new_options=anybody, width=180
+            "Adjudicator",
+            names,
+            index=None,
+            placeholder=ORGANIZERS,
+            accept_new_options=anybody,
+            width=180,
         )
         pressed = st.form_submit_button("Assign", icon=":material/group_add:", key="assign")
         if pressed and query:
@@ -91,13 +116,21 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
 
             presses.run_act(assign_assessors, said="Assigned. The assessors see it on My work.")
     if pressed:
-        ui.show_error(errors.InputError("no-query-named", "No query is chosen.", "Choose a query, then assign it."))
+        ui.show_error(
+            errors.InputError(
+                "no-query-named", "No query is chosen.", "Choose a query, then assign it."
+            )
+        )
 
 
 def draw_double(project: Project, double: Double, text: str) -> None:
     """Draw a double assignment: its assessors, and buttons that end it."""
-    with st.container(key=f"person-double-{double.key}", horizontal=True, vertical_alignment="center", border=True):
-        about = "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
+    with st.container(
+        key=f"person-double-{double.key}", horizontal=True, vertical_alignment="center", border=True
+    ):
+        about = (
+            "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
+        )
         judged, of = review.judged_of(project, double)
         turns = [
             f"{name}: {turn}"
@@ -111,27 +144,44 @@ def draw_double(project: Project, double: Double, text: str) -> None:
             f"adjudicator: {double.adjudicator or 'any organizer'}",
         ]
         st.container(key=f"double {double.key}").markdown(
-            f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(' · '.join(facts))}"
+            f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}** "
+            f" \n{ui.plain(' · '.join(facts))}"
         )
         for name in double.present:
             presses.act_button(
-                f"Release {name}", partial(release_double, number=double.key), project, double.query_id, name,
-                key=f"release {double.key} {name}", type="tertiary",
+                f"Release {name}",
+                partial(release_double, number=double.key),
+                project,
+                double.query_id,
+                name,
+                key=f"release {double.key} {name}",
+                type="tertiary",
                 said=f"Released {ui.plain(name)} from this assignment.",
-            )  # fmt: skip
+            )
         presses.confirm_button(
-            "End", "All assessors will see all judgments. Adjudicated decisions stay.",
-            partial(review.end_double, number=double.key), project, double.query_id, now="End assignment",
-            now_key=f"end {double.key} now", key=f"end {double.key}", type="tertiary", icon=":material/close:",
-        )  # fmt: skip
+            "End",
+            "All assessors will see all judgments. Adjudicated decisions stay.",
+            partial(review.end_double, number=double.key),
+            project,
+            double.query_id,
+            now="End assignment",
+            now_key=f"end {double.key} now",
+            key=f"end {double.key}",
+            type="tertiary",
+            icon=":material/close:",
+        )
 
 
 def _how_far(judged: int | None, of: int) -> str:
-    return "progress hidden during blind judging" if judged is None else f"{judged:,} of {of:,} judged"
+    return (
+        "progress hidden during blind judging" if judged is None else f"{judged:,} of {of:,} judged"
+    )
 
 
 def _number_column(numbers: Sequence[int | None]) -> list[int] | list[str]:
-    """Return a column of numbers, or of texts if some are hidden: an empty cell would look like a missing number."""
+    """Return a column of numbers, or of texts if some are hidden: an empty cell would look like a
+    missing number.
+    """
     known = [number_known for number_known in numbers if number_known is not None]
     return (
         known
@@ -141,14 +191,17 @@ def _number_column(numbers: Sequence[int | None]) -> list[int] | list[str]:
 
 
 def agreement_between(project: Project) -> None:
-    """Draw the agreement on passages and pairs that several people judged or rated; draw nothing if there are none."""
+    """Draw the agreement on passages and pairs that several people judged or rated; draw nothing if
+    there are none.
+    """
     agreements = [agreement for agreement in review.between_people(project) if agreement.n]
     if not agreements:
         return
     st.header("Agreement between assessors", anchor=False)
     for agreement in agreements:
         st.container(key=f"agreement {agreement.kind}").markdown(
-            f"**{agreement.kind.capitalize()}**: {agreement.n:,} by two or more assessors, {agreement.same:,} equal."
+            f"**{agreement.kind.capitalize()}**: {agreement.n:,} by two or more assessors,"
+            f" {agreement.same:,} equal."
             f" Krippendorff's alpha: {format_coefficient(agreement.alpha)}"
         )
         st.dataframe(
@@ -156,9 +209,14 @@ def agreement_between(project: Project) -> None:
             hide_index=True,
             column_config={
                 "Kappa": st.column_config.Column(help="Cohen's kappa (unweighted)."),
-                "Weighted kappa": st.column_config.Column(help="Cohen's kappa with quadratic weights."),
+                "Weighted kappa": st.column_config.Column(
+                    help="Cohen's kappa with quadratic weights."
+                ),
                 "Alpha": st.column_config.Column(
-                    help="Agreement beyond chance: Krippendorff's alpha with ordinal distances. 1 is perfect."
+                    help=(
+                        "Agreement beyond chance: Krippendorff's alpha with ordinal"
+                        " distances. 1 is perfect."
+                    )
                 ),
             },
         )
@@ -177,4 +235,8 @@ def _pair_table(agreement: review.BetweenPeople) -> dict[str, list[object]]:
 
 def format_coefficient(coefficient: measures.Coefficient) -> str:
     """Return a coefficient as text, or why it is undefined."""
-    return f"undefined ({coefficient.undefined})" if coefficient.value is None else f"{coefficient.value:z.3f}"
+    return (
+        f"undefined ({coefficient.undefined})"
+        if coefficient.value is None
+        else f"{coefficient.value:z.3f}"
+    )

@@ -1,4 +1,4 @@
-"""Actions of the queue of disagreements, by name: each changes the project and reports the result."""
+"""Actions of the queue of disagreements: each changes the project and reports the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +25,8 @@ class Desk:
     Args:
         policy: the scoring settings; None if nothing has been graded.
         measure: the measure for an order by effect.
-        said: message about the last action, and whether it can be undone; kept until the person moves on. If another
-            person was first, also the case of the refusal.
+        said: message about the last action, and whether it can be undone; kept until the person
+            moves on. If another person was first, also the case of the refusal.
         weighed: the effect of a tried rating on the open case.
     """
 
@@ -67,9 +67,18 @@ def find_queue_page(desk: Desk, cell: review.Cell | None, case: str | None = Non
     query_id = disagreements_address.place_part("query") or None
     with st.spinner("Finding disagreements", show_time=False):
         return review.list_disagreements(
-            desk.project, desk.left, desk.right, desk.order, cell, with_settled(), desk.measure, CASES_A_PAGE,
-            at_of_address(), query_id, _parse_case(disagreements_address.open_case() if case is None else case),
-        )  # fmt: skip
+            desk.project,
+            desk.left,
+            desk.right,
+            desk.order,
+            cell,
+            with_settled(),
+            desk.measure,
+            CASES_A_PAGE,
+            at_of_address(),
+            query_id,
+            _parse_case(disagreements_address.open_case() if case is None else case),
+        )
 
 
 def with_settled() -> bool:
@@ -135,8 +144,8 @@ def _find_position(desk: Desk, case: str, cell: review.Cell | None) -> int | Non
 
 def _weigh_override(desk: Desk, act: actions.Act) -> None:
     row = _find_case(desk, act)
-    # Other people's actions may have moved the case. Without this, another case would open in its place and the typed
-    # text would be lost.
+    # Other people's actions may have moved the case. Without this, another case would open in its
+    # place and the typed text would be lost.
     disagreements_address.keep_open(act["case"])
     if desk.policy is not None:
         rating = int(act["rating"])
@@ -149,7 +158,10 @@ def _weigh_override(desk: Desk, act: actions.Act) -> None:
 def _reopen_case(desk: Desk, act: actions.Act) -> None:
     row = _find_case(desk, act)
     if row.settling is not None:
-        desk.say(settling_forms.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))), False)
+        desk.say(
+            settling_forms.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))),
+            False,
+        )
 
 
 def _settle_case(desk: Desk, act: actions.Act) -> None:
@@ -157,19 +169,26 @@ def _settle_case(desk: Desk, act: actions.Act) -> None:
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
         _say_changed(desk, act, row)
         return
-    cell = disagreement_tables.chosen_cell(review.side_agreement(desk.project, desk.left, desk.right))
+    cell = disagreement_tables.chosen_cell(
+        review.side_agreement(desk.project, desk.left, desk.right)
+    )
     at = _find_position(desk, act["case"], cell)
     try:
-        done = settling_forms.settle_case(desk.project, desk.left, desk.right, row, desk.policy, act)
+        done = settling_forms.settle_case(
+            desk.project, desk.left, desk.right, row, desk.policy, act
+        )
     except review.AlreadySettled as error:
         _say_settled(desk, act, row, error)
         return
     st.session_state[DONE] = done
     desk.say(done.words, done.case is not None)
     if done.case is not None:
-        # A settled case leaves the queue and the next one takes its place, unless settled cases are shown.
+        # A settled case leaves the queue and the next one takes its place, unless settled cases are
+        # shown.
         stays = with_settled()
-        disagreements_address.change_place(case="", at=(at_of_address() if at is None else at) + stays)
+        disagreements_address.change_place(
+            case="", at=(at_of_address() if at is None else at) + stays
+        )
     else:
         # A changed label may have moved the case within the queue.
         disagreements_address.change_place(case=act["case"])
@@ -179,14 +198,23 @@ def _settle_case(desk: Desk, act: actions.Act) -> None:
 
 
 def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
-    """Refuse an action that was meant for earlier values of the case, which stays open with the typed text."""
+    """Refuse an action that was meant for earlier values of the case, which stays open with the
+    typed text.
+    """
     case, now = act["case"], (row.pair.left, row.pair.right)
     agreement = review.side_agreement(desk.project, desk.left, desk.right)
     pairs = zip(agreement.names, act["values"], now, strict=True)
     differ = [f"{name} {was} → {value}" for name, was, value in pairs if was != value]
-    words = f"{_describe_unsaved(act, row)} Its values have changed since you opened it: {', '.join(differ)}."
+    words = (
+        f"{_describe_unsaved(act, row)} Its values have changed since you opened it:"
+        f" {', '.join(differ)}."
+    )
     cell = disagreement_tables.chosen_cell(agreement)
-    if cell is not None and _find_position(desk, case, cell) is None and _find_position(desk, case, None) is not None:
+    if (
+        cell is not None
+        and _find_position(desk, case, cell) is None
+        and _find_position(desk, case, None) is not None
+    ):
         words += " It is no longer in the selected cell, so all cases are listed."
         cell = None
         disagreements_address.change_place(cell="")
@@ -197,21 +225,30 @@ def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
     desk.say(f"{words} Check the case, then resolve it again.", False, case)
 
 
-def _say_settled(desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled) -> None:
-    """Refuse to settle a case that another person has settled meanwhile; show who, how, and the typed text."""
+def _say_settled(
+    desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled
+) -> None:
+    """Refuse to settle a case that another person has settled meanwhile; show who, how, and the
+    typed text.
+    """
     done = error.settling
     disagreements_address.change_place(case=act["case"] if with_settled() else "")
     how = f"{act_words(done)}: {ui.shorten_text(done.reason, 300)}"
     words = f"{_describe_unsaved(act, row)} {done.author} has already resolved this case by {how}"
     desk.say(
-        f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_quote_typed_text(act)}", False, act["case"]
+        f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_quote_typed_text(act)}",
+        False,
+        act["case"],
     )
 
 
 def _describe_unsaved(act: actions.Act, row: review.Row) -> str:
     """Return a sentence with the unsaved action and its case."""
     query = ui.shorten_text(row.pair.query_text, 80)
-    return f"Your {ACT_WORDS[act['how']]} for passage {row.pair.passage_id} of query “{query}” was not saved."
+    return (
+        f"Your {ACT_WORDS[act['how']]} for passage {row.pair.passage_id} of query"
+        f" “{query}” was not saved."
+    )
 
 
 def _quote_typed_text(act: actions.Act) -> str:
@@ -257,7 +294,7 @@ def name_of(query_id: str, passage_id: str, question_id: str | None) -> str:
 
 
 def _open_row(listed: review.Queue) -> int | None:
-    """Return the open row of the page: the wanted case, otherwise the one at its former position."""
+    """Return the open row of the page: the wanted case, or else the one at its old position."""
     if not listed.rows:
         return None
     wanted = disagreements_address.open_case()
@@ -285,18 +322,28 @@ def queue_data(
         order: order of the queue.
     """
     at, wanted = _open_row(listed), disagreements_address.open_case()
-    gone = GONE.format("the link names" if disagreements_address.place_part("case") == wanted else "was open")
+    gone = GONE.format(
+        "the link names" if disagreements_address.place_part("case") == wanted else "was open"
+    )
     queries = pooled_queries(project)
     query_id = disagreements_address.place_part("query")
     filters = []
     if cell is not None:
         filters.append({"what": "cell", "says": disagreement_tables.cell_name(agreement, cell)})
     if query_id:
-        filters.append({"what": "query", "says": html.as_shown(ui.shorten_text(queries.get(query_id) or query_id, 90))})
+        filters.append(
+            {
+                "what": "query",
+                "says": html.as_shown(ui.shorten_text(queries.get(query_id) or query_id, 90)),
+            }
+        )
     what = "disagreements" if cell is None else "pairs"
     return {
-        # The displayed names of the sides cannot identify the list, because they change with the first override.
-        "home": f"{project.name} {review.side_name(project, left)} {review.side_name(project, right)}",
+        # The displayed names of the sides cannot identify the list, because they change with the
+        # first override.
+        "home": (
+            f"{project.name} {review.side_name(project, left)} {review.side_name(project, right)}"
+        ),
         "names": [html.as_shown(name) for name in agreement.names],
         "tables": disagreement_tables.tables_data(agreement, cell),
         "coefficients": disagreement_tables.list_coefficients(agreement),
@@ -311,11 +358,17 @@ def queue_data(
         "total": listed.total,
         "first": listed.first,
         "page": CASES_A_PAGE,
-        "explains": "" if listed.next_up is None else html.as_shown(explain_order(listed.next_up, order, agreement)),
+        "explains": ""
+        if listed.next_up is None
+        else html.as_shown(explain_order(listed.next_up, order, agreement)),
         "rows": [_row_data(row) for row in listed.rows],
-        "open": None if at is None else _case_fields(project, left, right, agreement, listed, at, policy),
+        "open": None
+        if at is None
+        else _case_fields(project, left, right, agreement, listed, at, policy),
         "gone": gone if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
-        "empty": "" if listed.rows else _why_empty(agreement, bool(listed.hidden), order, bool(query_id), cell),
+        "empty": ""
+        if listed.rows
+        else _why_empty(agreement, bool(listed.hidden), order, bool(query_id), cell),
     }
 
 
@@ -323,7 +376,9 @@ def _row_data(row: review.Row) -> dict[str, Any]:
     pair = row.pair
     text = pair.passage_text
     snippet = (
-        f"No text imported for passage {pair.passage_id}." if text is None else " ".join(text[: 4 * SNIPPET].split())
+        f"No text imported for passage {pair.passage_id}."
+        if text is None
+        else " ".join(text[: 4 * SNIPPET].split())
     )
     return {
         "id": id_of(row),
@@ -346,15 +401,24 @@ def _case_fields(
     """Return the open case with all data needed to settle it."""
     row = listed.rows[at]
     pair = row.pair
-    blamed = pair.question_id or next((g.question_id for g in (*row.left_from, *row.right_from)), None)
-    place = {"project": project.name, **address.travelling(), "query": pair.query_id, "passage": pair.passage_id}
+    blamed = pair.question_id or next(
+        (g.question_id for g in (*row.left_from, *row.right_from)), None
+    )
+    place = {
+        "project": project.name,
+        **address.travelling(),
+        "query": pair.query_id,
+        "passage": pair.passage_id,
+    }
     data: dict[str, Any] = {
         **_row_data(row),
         "at": listed.first + at,
         "query": html.as_shown(pair.query_text),
         "query_id": pair.query_id,
         "passage_id": pair.passage_id,
-        "passage": None if pair.passage_text is None else html.as_shown(pair.passage_text[:LONGEST]),
+        "passage": None
+        if pair.passage_text is None
+        else html.as_shown(pair.passage_text[:LONGEST]),
         "question": None if pair.question_text is None else html.as_shown(pair.question_text),
         "blamed": blamed,
         "givers": [
@@ -375,13 +439,18 @@ def _case_fields(
 
 
 def _giving_data(given: tuple[review.Giving, ...]) -> dict[str, Any]:
-    shown = [{"text": html.as_shown(question.text), "rating": question.rating} for question in given[:QUESTIONS_NAMED]]
+    shown = [
+        {"text": html.as_shown(question.text), "rating": question.rating}
+        for question in given[:QUESTIONS_NAMED]
+    ]
     return {"questions": shown, "more": max(0, len(given) - QUESTIONS_NAMED)}
 
 
 def _settled_data(settling: review.Settling) -> dict[str, Any]:
     return {
-        "words": html.as_shown(f"Resolved by {settling.author}, {settling.made_at:%d %B %Y}: {act_words(settling)}"),
+        "words": html.as_shown(
+            f"Resolved by {settling.author}, {settling.made_at:%d %B %Y}: {act_words(settling)}"
+        ),
         "reason": html.as_shown(settling.reason),
         "override": settling.act == "override",
         "rating": settling.rating,
@@ -420,12 +489,15 @@ def explain_order(next_check: review.CheckNext, by: str, agreed: review.Agreemen
     """
     rater = agreed.left if next_check.side == "left" else agreed.right
     explanation = (
-        f"Effect on the leaderboard ({next_check.measure}) and on merged kappa if the {rater.noun} of a pair changed to"
-        " the value of the other side."
+        f"Effect on the leaderboard ({next_check.measure}) and on merged kappa if the {rater.noun}"
+        " of a pair changed to the value of the other side."
     )
     if (tried := len(next_check.checks)) < next_check.disagreements:
         which = "runs rank highest" if by == "board" else "change kappa most"
-        explanation += f" Only {tried:,} of {next_check.disagreements:,} disagreements were tested: those that {which}."
+        explanation += (
+            f" Only {tried:,} of {next_check.disagreements:,} disagreements were tested:"
+            f" those that {which}."
+        )
     return explanation
 
 
@@ -437,13 +509,21 @@ def _describe_check(check: review.Check, agreement: review.Agreement) -> str:
     swaps = how_many(check.swaps, "rank swaps")
     moved = f"scores of {how_many(check.moved, 'systems')} change by {check.shift:.4f} in total"
     kappa = (
-        "kappa undefined" if check.kappa is None else f"kappa {check.kappa:+.5f}" if check.kappa else "kappa unchanged"
+        "kappa undefined"
+        if check.kappa is None
+        else f"kappa {check.kappa:+.5f}"
+        if check.kappa
+        else "kappa unchanged"
     )
     return f"If the {noun} were {check.target}: {' · '.join((swaps, moved, kappa))}"
 
 
 def _why_empty(
-    found: review.Agreement, some_settled: bool, order: review.Order, of_query: bool, cell: review.Cell | None
+    found: review.Agreement,
+    some_settled: bool,
+    order: review.Order,
+    of_query: bool,
+    cell: review.Cell | None,
 ) -> str:
     if not found.n:
         return "No pair has a value on both sides. Choose other sides."
@@ -452,8 +532,15 @@ def _why_empty(
     if some_settled:
         return "All cases are resolved."
     if cell is not None and order != "worst":
-        return "This order lists no pairs of the selected cell. Choose another order or clear the filter."
-    return "No disagreements: the values of all pairs agree." if order == "worst" else "No cases in this order."
+        return (
+            "This order lists no pairs of the selected cell. Choose another order"
+            " or clear the filter."
+        )
+    return (
+        "No disagreements: the values of all pairs agree."
+        if order == "worst"
+        else "No cases in this order."
+    )
 
 
 KEY = "cases"
@@ -476,10 +563,14 @@ def set_widgets(project: Project) -> None:
 
 
 @st.fragment
-def queue_view(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
+def queue_view(
+    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
+) -> None:
     """Draw the filters, the table, the cases, and the open case."""
     asked = actions.asked_of(KEY)
-    order, measure = _draw_filters(project, left, right, review.side_agreement(project, left, right), asked)
+    order, measure = _draw_filters(
+        project, left, right, review.side_agreement(project, left, right), asked
+    )
     desk = Desk(project, left, right, policy, order, measure)
     error = asked.do(lambda act: ACTS[act["do"]](desk, act))
     found = review.side_agreement(project, left, right)
@@ -495,7 +586,11 @@ def queue_view(project: Project, left: review.Side, right: review.Side, policy: 
 
 
 def _draw_filters(
-    project: Project, left: review.Side, right: review.Side, agreement: review.Agreement, asked: actions.Asked
+    project: Project,
+    left: review.Side,
+    right: review.Side,
+    agreement: review.Agreement,
+    asked: actions.Asked,
 ) -> tuple[review.Order, str]:
     """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)
@@ -509,14 +604,23 @@ def _draw_filters(
     texts = ui.told_apart(pooled_queries(project))
     with st.container(horizontal=True, vertical_alignment="bottom", key="case-filters"):
         chosen = st.selectbox(
-            "Query", list(texts), index=None, key="query_listed", placeholder="All queries", width="stretch",
+            "Query",
+            list(texts),
+            index=None,
+            key="query_listed",
+            placeholder="All queries",
+            width="stretch",
             format_func=lambda query_id: texts.get(query_id) or query_id,
-        )  # fmt: skip
-        order = st.selectbox("Order", offered, format_func=names.__getitem__, key="order", width=250)
+        )
+        order = st.selectbox(
+            "Order", offered, format_func=names.__getitem__, key="order", width=250
+        )
         measure = "nDCG@10"
         if order in ("board", "kappa"):
             with st.container(width=150):
-                measure = scoring_settings.choose_measure("Measure", cover=False, key="check_measure")
+                measure = scoring_settings.choose_measure(
+                    "Measure", cover=False, key="check_measure"
+                )
         settled = st.toggle("Show resolved", key="show_settled", width="content")
     filters = {
         "query": chosen or "",
@@ -531,5 +635,7 @@ def _draw_filters(
 def _order_names(agreement: review.Agreement) -> dict[review.Order, str]:
     names = dict(ORDERS)
     named = agreement.names != (agreement.left.owner, agreement.right.owner)
-    left, right = (name.capitalize() if named and name.isalpha() else name for name in agreement.names)
+    left, right = (
+        name.capitalize() if named and name.isalpha() else name for name in agreement.names
+    )
     return names | {"left": f"{left} higher", "right": f"{right} higher"}

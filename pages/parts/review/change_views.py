@@ -21,7 +21,11 @@ KIND_NAMES = {
 
 
 def _rank_change(system: review.SystemChange) -> str:
-    if system.rank_before is None or system.rank_after is None or system.rank_before == system.rank_after:
+    if (
+        system.rank_before is None
+        or system.rank_after is None
+        or system.rank_before == system.rank_after
+    ):
         return ""
     gained = system.rank_before - system.rank_after
     return f"{'▲' if gained > 0 else '▼'} {abs(gained)}"
@@ -42,12 +46,16 @@ def draw_questions(project: Project, changes: review.StateChanges) -> None:
             body, link = st.columns([10, 3], vertical_alignment="center")
             with body:
                 st.container(key=f"wordings {change.question_id}").html(
-                    f'<div class="asked" dir="auto"><div class="words">{_difference_html(change)}</div></div>'
+                    '<div class="asked" dir="auto"><div'
+                    f' class="words">{_difference_html(change)}</div></div>'
                 )
                 moves = f"changes {text.how_many(flips, 'labels')}"
                 query = ui.shorten_text(texts.get(change.query_id, change.query_id), 70)
                 st.container(key=f"moves {change.question_id}").caption(
-                    ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
+                    ui.plain(
+                        f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} ·"
+                        f" {moves} · {query}"
+                    )
                 )
             with link:
                 ui.draw_link("question_bank", "Edit question", query=change.query_id)
@@ -111,13 +119,16 @@ NO_BOARD = "No measure"
 EXCERPT = 700
 
 STYLE = """
-.ew-top { list-style: none; margin: 0; padding: 0; } .ew-top > li { padding: 0.45rem 0 0.5rem 2.2rem;
- border-bottom: 1px solid var(--ew-line); position: relative; overflow-wrap: anywhere; }
+.ew-top { list-style: none; margin: 0; padding: 0; }
+.ew-top > li { padding: 0.45rem 0 0.5rem 2.2rem; border-bottom: 1px solid var(--ew-line);
+  position: relative; overflow-wrap: anywhere; }
 .ew-top .rank { position: absolute; left: 0; width: 1.7rem; text-align: right; color: var(--ew-dim);
  font-variant-numeric: tabular-nums; }
-.ew-top .what { color: var(--ew-dim); font-size: 0.87rem; } .ew-top .differs { color: var(--ew-changed);
- font-weight: 600; } .ew-top .words { margin-top: 0.15rem; }
-.ew-top del { opacity: 0.65; } .ew-top ins { text-decoration: none; border-bottom: 2px solid var(--ew-changed); }
+.ew-top .what { color: var(--ew-dim); font-size: 0.87rem; }
+.ew-top .differs { color: var(--ew-changed); font-weight: 600; }
+.ew-top .words { margin-top: 0.15rem; }
+.ew-top del { opacity: 0.65; }
+.ew-top ins { text-decoration: none; border-bottom: 2px solid var(--ew-changed); }
 """
 
 
@@ -130,33 +141,52 @@ def draw_snapshots(project: Project, frozen: list[Freeze]) -> None:
     before, after, k, board = _choose_snapshots(project, frozen)
     if before == after:
         st.container(key="same-freezes").info(
-            "Before and After are the same snapshot. Choose two different snapshots.", icon=":material/info:"
+            "Before and After are the same snapshot. Choose two different snapshots.",
+            icon=":material/info:",
         )
         return
     changes = project.cached(
-        ("diff of freezes", before, after, k), lambda: answers.diff_of_runs(project, before, after, k)
+        ("diff of freezes", before, after, k),
+        lambda: answers.diff_of_runs(project, before, after, k),
     )
     fall = None if board is None else _measure_fall(project, before, after, board)
     _draw_summary(frozen, before, after, changes, fall)
     shown = _sort_changes(changes, fall)
     if not shown:
-        st.success(f"No differences: every query has the same top {k} and the same answer.", icon=":material/check:")
+        st.success(
+            f"No differences: every query has the same top {k} and the same answer.",
+            icon=":material/check:",
+        )
         return
     texts = _draw_queries(project, shown, fall)
     _draw_open_query(project, shown, texts, before, after, k)
 
 
-def _choose_snapshots(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, study.BoardChoice | None]:
+def _choose_snapshots(
+    project: Project, frozen: list[Freeze]
+) -> tuple[str, str, int, study.BoardChoice | None]:
     names = [snapshot.name for snapshot in frozen]
     # By default the newest snapshot, and the latest earlier one of the same queries.
     alike = [snapshot.name for snapshot in frozen[1:] if snapshot.asked == frozen[0].asked]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         usual = {"from": (alike or names[1:])[0], "to": names[0]}
         before, after = (
-            str(st.selectbox(label, names, names.index(usual[side]), key=f"freeze-{side}", bind="query-params"))
+            str(
+                st.selectbox(
+                    label,
+                    names,
+                    names.index(usual[side]),
+                    key=f"freeze-{side}",
+                    bind="query-params",
+                )
+            )
             for side, label in (("from", "Before"), ("to", "After"))
         )
-        k = int(st.selectbox("Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100))
+        k = int(
+            st.selectbox(
+                "Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100
+            )
+        )
         offered = _offer_measures(project, k)
         options = [*offered, NO_BOARD]
         by = str(st.selectbox("Measure", options, key=f"freeze-by {' '.join(options)}"))
@@ -164,8 +194,8 @@ def _choose_snapshots(project: Project, frozen: list[Freeze]) -> tuple[str, str,
 
 
 def _offer_measures(project: Project, k: int) -> dict[str, study.BoardChoice]:
-    """Return the measures for the rankings, beginning with the measure and official leaderboard of the scoring
-    settings.
+    """Return the measures for the rankings, beginning with the measure and official leaderboard of
+    the scoring settings.
     """
     looking = scoring_settings.current_view()
     if looking is None or not measures.parse_measure(looking.measure).takes_judgments:
@@ -176,7 +206,9 @@ def _offer_measures(project: Project, k: int) -> dict[str, study.BoardChoice]:
 
 
 @ui.errors()
-def _measure_fall(project: Project, before: str, after: str, board: study.BoardChoice) -> answers.Fall | None:
+def _measure_fall(
+    project: Project, before: str, after: str, board: study.BoardChoice
+) -> answers.Fall | None:
     policy = scoring_settings.chosen_policy(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     return project.cached(
@@ -186,7 +218,11 @@ def _measure_fall(project: Project, before: str, after: str, board: study.BoardC
 
 
 def _draw_summary(
-    frozen: list[Freeze], before: str, after: str, changes: list[answers.QueryChange], fall: answers.Fall | None
+    frozen: list[Freeze],
+    before: str,
+    after: str,
+    changes: list[answers.QueryChange],
+    fall: answers.Fall | None,
 ) -> None:
     asked = {item.name: item for item in frozen}
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
@@ -202,11 +238,20 @@ def _draw_summary(
         change = ui.as_change(fall.before, fall.after)
         facts.append(("", fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", None, change))
     ui.draw_metrics(*facts, key="sums", width="content")
-    when = [f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
+    when = [
+        f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}"
+        for name in (before, after)
+    ]
     lines = [f"{', '.join(when)}."]
     if fall is not None:
         verdict = "Significant drop" if fall.fell else "No significant drop"
-        chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
+        chance = (
+            "no query differs"
+            if fall.p is None
+            else "p < 0.001"
+            if fall.p < 0.001
+            else f"p = {fall.p:.3f}"
+        )
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
             f"{verdict} of {fall.measure} by {source}: {fall.difference:+z.3f} (95% interval"
@@ -214,16 +259,20 @@ def _draw_summary(
             " Unjudged and ungraded passages count as not relevant."
         )
     if asked[before].asked != asked[after].asked:
-        lines.append("The snapshots used different settings (address, request, paths or number of passages).")
+        lines.append(
+            "The snapshots used different settings (address, request, paths or number of passages)."
+        )
     for name in (before, after):
         if failed := asked[name].failed:
             lines.append(f"Failed queries in {name}: {failed:,}.")
-    st.container(key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}").caption(
-        ui.plain(" ".join(lines))
-    )
+    st.container(
+        key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}"
+    ).caption(ui.plain(" ".join(lines)))
 
 
-def _sort_changes(changes: list[answers.QueryChange], fall: answers.Fall | None) -> list[answers.QueryChange]:
+def _sort_changes(
+    changes: list[answers.QueryChange], fall: answers.Fall | None
+) -> list[answers.QueryChange]:
     """Return the queries that differ, beginning with the largest loss if there is a measure."""
     if fall is None:
         return changes
@@ -237,8 +286,12 @@ def _score_change(fall: answers.Fall | None, query_id: str) -> float | None:
     return after - before
 
 
-def _draw_queries(project: Project, shown: list[answers.QueryChange], fall: answers.Fall | None) -> dict[str, str]:
-    """Draw the table of queries that differ, of which a selected one opens below; return their texts."""
+def _draw_queries(
+    project: Project, shown: list[answers.QueryChange], fall: answers.Fall | None
+) -> dict[str, str]:
+    """Draw the table of queries that differ, of which a selected one opens below; return their
+    texts.
+    """
     texts = _query_texts(project, [change.query_id for change in shown])
 
     def open_selected() -> None:
@@ -271,7 +324,9 @@ def _draw_queries(project: Project, shown: list[answers.QueryChange], fall: answ
         height="content" if len(shown) <= 10 else 390,
         column_config={
             "Query": st.column_config.TextColumn(width="medium"),
-            "Overlap": st.column_config.NumberColumn(format="percent", help="Share of passages in both snapshots"),
+            "Overlap": st.column_config.NumberColumn(
+                format="percent", help="Share of passages in both snapshots"
+            ),
             "Before": st.column_config.NumberColumn(format="%.3f"),
             "After": st.column_config.NumberColumn(format="%.3f"),
             "Change": st.column_config.NumberColumn(format="%+.3f"),
@@ -286,7 +341,12 @@ def _query_texts(project: Project, query_ids: list[str]) -> dict[str, str]:
 
 
 def _draw_open_query(
-    project: Project, shown: list[answers.QueryChange], texts: dict[str, str], before: str, after: str, k: int
+    project: Project,
+    shown: list[answers.QueryChange],
+    texts: dict[str, str],
+    before: str,
+    after: str,
+    k: int,
 ) -> None:
     names = [item.query_id for item in shown]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
@@ -318,13 +378,22 @@ def _draw_answers(difference: answers.QueryDifference) -> None:
     verdict = "Same answer:" if earlier == other else "Different answers:"
     if earlier is None or other is None:
         words = html.as_html(other or earlier or "")
-        verdict = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
+        verdict = (
+            "No answer after. Answer before:"
+            if other is None
+            else "No answer before. Answer after:"
+        )
     else:
         words = html.difference_html(earlier, other)
-    st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{verdict}</span> <div>{words}</div></div>')
+    st.html(
+        f'<style>{STYLE}</style><div class="ew-top"><span class="what">{verdict}</span>'
+        f" <div>{words}</div></div>"
+    )
 
 
-def _top_html(top: tuple[answers.PlacedPassage, ...], others: dict[str, answers.PlacedPassage]) -> str:
+def _top_html(
+    top: tuple[answers.PlacedPassage, ...], others: dict[str, answers.PlacedPassage]
+) -> str:
     if not top:
         return '<p class="ew-top"><span class="what">No passages returned.</span></p>'
     return f'<ol class="ew-top">{"".join(_passage_html(passage, others) for passage in top)}</ol>'
@@ -332,17 +401,22 @@ def _top_html(top: tuple[answers.PlacedPassage, ...], others: dict[str, answers.
 
 def _passage_html(placed: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -> str:
     what = (
-        f'<span class="differs">{_describe_place(placed, bool(others))}</span> ' if placed.other != placed.rank else ""
+        f'<span class="differs">{_describe_place(placed, bool(others))}</span> '
+        if placed.other != placed.rank
+        else ""
     )
     twin = others.get(placed.rewritten or "")
     if placed.text is None:
         words = '<span class="what">No text returned.</span>'
     elif twin is not None and twin.text is not None:
-        words = html.difference_html(ui.shorten_text(twin.text, EXCERPT), ui.shorten_text(placed.text, EXCERPT))
+        words = html.difference_html(
+            ui.shorten_text(twin.text, EXCERPT), ui.shorten_text(placed.text, EXCERPT)
+        )
     else:
         words = html.as_html(ui.shorten_text(placed.text, EXCERPT))
     return (
-        f'<li><span class="rank">{placed.rank}</span>{what}<span class="what">{html.as_html(placed.passage_id)}</span>'
+        f'<li><span class="rank">{placed.rank}</span>{what}<span'
+        f' class="what">{html.as_html(placed.passage_id)}</span>'
         f'<div class="words" dir="auto">{words}</div></li>'
     )
 

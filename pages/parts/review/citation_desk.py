@@ -1,4 +1,6 @@
-"""Citations: a sentence of a response beside the passages that it cites, and how far each supports it."""
+"""Citations: a sentence of a response beside the passages that it cites, and how far each supports
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from itertools import groupby
 
 import streamlit as st
 
-from exam_workbench.labels import SUPPORT, Citation, citation_grader, list_citations, response_support, set_support
+from exam_workbench.labels import (
+    SUPPORT,
+    Citation,
+    citation_grader,
+    list_citations,
+    response_support,
+    set_support,
+)
 from exam_workbench.records import pooled_queries
 from exam_workbench.store import Project
 from pages.parts.shared import ui
@@ -22,7 +31,8 @@ STYLE = """
 
 
 def draw(project: Project) -> None:
-    """Draw the responses, a sentence that cites, and its cited passages side by side; keys 0 to 2 set the value.
+    """Draw the responses, a sentence that cites, and its cited passages side by side; keys 0 to 2
+    set the value.
 
     The grader's rating and the values of other people appear after the person's own value.
     """
@@ -33,7 +43,9 @@ def draw(project: Project) -> None:
         save_all(asked, acts, project.name, partial(_save_value, project), _name_act)
     grader = citation_grader(project)
     queries = ui.told_apart(pooled_queries(project))
-    responses = [(item.run, item.query_id) for item in response_support(project, grader) if item.citations]
+    responses = [
+        (item.run, item.query_id) for item in response_support(project, grader) if item.citations
+    ]
     run, query_id = st.selectbox(
         "Response",
         responses,
@@ -41,25 +53,40 @@ def draw(project: Project) -> None:
         format_func=lambda item: f"{item[0]}: {queries.get(item[1], item[1])}",
     )
     citation_list = list_citations(project, grader, run, query_id, ui.person())
-    sentences = [list(cited) for _, cited in groupby(citation_list, lambda item: (item.passage_id, item.position))]
+    sentences = [
+        list(cited)
+        for _, cited in groupby(citation_list, lambda item: (item.passage_id, item.position))
+    ]
     key = f"sentence {project.name} {run} {query_id}"
     at = st.session_state.get(key, 0)
     if acts or key not in st.session_state:
         order = [*range(at, len(sentences)), *range(at)]
-        st.session_state[key] = next((i for i in order if any(map(_awaits_value, sentences[i]))), at)
+        st.session_state[key] = next(
+            (i for i in order if any(map(_awaits_value, sentences[i]))), at
+        )
     at = st.selectbox(
-        "Sentence", range(len(sentences)), key=key, format_func=lambda i: _title_sentence(i, sentences[i])
+        "Sentence",
+        range(len(sentences)),
+        key=key,
+        format_func=lambda i: _title_sentence(i, sentences[i]),
     )
     if not any(map(_awaits_value, citation_list)):
         following = responses[(responses.index((run, query_id)) + 1) % len(responses)]
         st.button(
-            "Next response", key="next response", on_click=st.session_state.update,
-            args=({"cited response": following},), shortcut="n",
-        )  # fmt: skip
+            "Next response",
+            key="next response",
+            on_click=st.session_state.update,
+            args=({"cited response": following},),
+            shortcut="n",
+        )
     with st.container(horizontal=True, key="cited"):
         with st.container():
-            st.html(f'<div class="asked" dir="auto"><b>{as_html(sentences[at][0].sentence)}</b></div>')
-            ui.draw_link("passages", "Open passage", query=query_id, passage=sentences[at][0].passage_id)
+            st.html(
+                f'<div class="asked" dir="auto"><b>{as_html(sentences[at][0].sentence)}</b></div>'
+            )
+            ui.draw_link(
+                "passages", "Open passage", query=query_id, passage=sentences[at][0].passage_id
+            )
         by_key = next((item for item in sentences[at] if _awaits_value(item)), None)
         for item in sentences[at]:
             with st.container():
@@ -83,7 +110,9 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
     """
     st.caption(ui.plain(f"{citation.place}. {citation.cited_id}"))
     if citation.text is None:
-        st.html('<p class="gray">No text imported for this passage, so the citation is unresolved.</p>')
+        st.html(
+            '<p class="gray">No text imported for this passage, so the citation is unresolved.</p>'
+        )
         return
     st.html(text_html(citation.text, []))
     cited_place = {
@@ -104,9 +133,13 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             )
         if citation.own is not None:
             st.button(
-                "Withdraw", key=f"withdraw {citation.place}", on_click=asked_of(KEY).press,
-                args=({"value": None, **cited_place},), type="tertiary", icon=":material/undo:",
-            )  # fmt: skip
+                "Withdraw",
+                key=f"withdraw {citation.place}",
+                on_click=asked_of(KEY).press,
+                args=({"value": None, **cited_place},),
+                type="tertiary",
+                icon=":material/undo:",
+            )
     if citation.own is not None:
         rating = "none" if citation.rating is None else citation.rating
         counts = (
@@ -120,8 +153,14 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
 
 
 def _save_value(project: Project, act: Act, author: str) -> str:
-    set_support(project, str(act["passage"]), int(act["sentence"]), str(act["cited"]), act["value"], author)
-    return "Value withdrawn." if act["value"] is None else f"Value saved: {act['value']}, {SUPPORT[act['value']]}."
+    set_support(
+        project, str(act["passage"]), int(act["sentence"]), str(act["cited"]), act["value"], author
+    )
+    return (
+        "Value withdrawn."
+        if act["value"] is None
+        else f"Value saved: {act['value']}, {SUPPORT[act['value']]}."
+    )
 
 
 def _name_act(act: Act) -> str:

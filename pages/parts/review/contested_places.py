@@ -18,13 +18,17 @@ NAMES = ("query", "passage", "question")
 STATE = "adjudicated state"
 """Key of the widget that selects the list."""
 _LISTED, _HERE_DECIDED = "listed to decide", "decided in this tab"
-"""Session keys: the places in order, including formerly listed ones, and the times of this tab's decisions."""
+"""Session keys: the places in order, including formerly listed ones, and the times of this tab's
+decisions.
+"""
 _LACKING = "lacking to decide"
 """Session key of the list that is shown because the place in the address is in no list."""
 
 
 def draw(project: Project, listed: list[review.Contested], at: int) -> None:
-    """Draw the position in the list and the buttons to move on; a pressed digit decides the open place."""
+    """Draw the position in the list and the buttons to move on; a pressed digit decides the open
+    place.
+    """
     first = max(0, at - AHEAD)
     data = {
         "home": project.name,
@@ -41,7 +45,9 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
 
 
 def decision_time(contested: review.Contested) -> str | None:
-    """Return the time of the present decision, by which an action names the decision that it replaces; else None."""
+    """Return the time of the present decision, by which an action names the decision that it
+    replaces; else None.
+    """
     return contested.decision and contested.decision.stated_at.isoformat()
 
 
@@ -54,18 +60,23 @@ def choose_linked_list(project: Project, places: list[review.Contested]) -> None
         places: the places of all lists.
     """
     came = _address_places().come(project.name)
-    standing = next((contested.standing for contested in places if contested.place == _named_place()), None)
+    standing = next(
+        (contested.standing for contested in places if contested.place == _named_place()), None
+    )
     if came and standing is not None:
         st.session_state[STATE] = standing
     st.session_state.setdefault(STATE, "differs")
     if came:
-        st.session_state[_LACKING] = st.session_state[STATE] if _address_places().now and standing is None else ""
+        st.session_state[_LACKING] = (
+            st.session_state[STATE] if _address_places().now and standing is None else ""
+        )
 
 
 def find_open_place(listed: list[review.Contested]) -> int:
     """Return the position of the open place in the list.
 
-    If the place has left the list, as after a decision, the next listed place opens, and the address names it.
+    If the place has left the list, as after a decision, the next listed place opens, and the
+    address names it.
     """
     now = _named_place()
     numbers = {contested.place: at for at, contested in enumerate(listed)}
@@ -84,7 +95,9 @@ def is_link_unlisted() -> bool:
     return st.session_state.get(_LACKING) == st.session_state[STATE]
 
 
-def draw_button(label: str, project: Project, do: str, fields: dict[str, Any], **options: Any) -> None:
+def draw_button(
+    label: str, project: Project, do: str, fields: dict[str, Any], **options: Any
+) -> None:
     """Draw a button whose presses are queued like the actions of the component.
 
     Args:
@@ -93,7 +106,10 @@ def draw_button(label: str, project: Project, do: str, fields: dict[str, Any], *
         options: passed to `st.draw_button`.
     """
     st.button(
-        label, on_click=actions.asked_of(KEY).press, args=({"do": do, "home": project.name, **fields},), **options
+        label,
+        on_click=actions.asked_of(KEY).press,
+        args=({"do": do, "home": project.name, **fields},),
+        **options,
     )
 
 
@@ -119,13 +135,16 @@ def do_actions(project: Project) -> None:
         st.session_state[_LACKING] = ""
     steps = [pending for pending in acts if pending["do"] == "open"]
     if gone := [_place_of_act(pending) for pending in steps if pending["home"] == project.name]:
-        # The steps leave the queue only afterwards: if the run ends here, the next run repeats them.
+        # The steps leave the queue only afterwards: if the run ends here, the next run repeats
+        # them.
         _address_places().go(**_address_parts(gone[-1]))
     for pending in steps:
         asked.take(pending)
     decided = [pending for pending in acts if pending["do"] != "open"]
     reasons = {
-        _place_of_act(pending): str(st.session_state.get(_reason_key(project, _place_of_act(pending))) or "")
+        _place_of_act(pending): str(
+            st.session_state.get(_reason_key(project, _place_of_act(pending))) or ""
+        )
         for pending in decided
         if pending["do"] == "decide"
     }
@@ -134,15 +153,22 @@ def do_actions(project: Project) -> None:
 
     def save_decision(pressed: actions.Act, author: str) -> str:
         if pressed["do"] == "accept":
-            return f"Saved {text.how_many(review.accept_agreed(project, str(pressed['query']), author), 'decisions')}."
+            accepted = review.accept_agreed(project, str(pressed["query"]), author)
+            return f"Saved {text.how_many(accepted, 'decisions')}."
         place = _place_of_act(pressed)
         if pressed["do"] == "undo":
             review.undo_decision(project, place, author)
             return "Decision withdrawn."
-        # After two quick decisions, the second one does not know the time of the first one, which it replaces.
+        # After two quick decisions, the second one does not know the time of the first one, which
+        # it replaces.
         seen = datetime.fromisoformat(pressed["over"]) if pressed["over"] else None
         here[place] = review.decide_case(
-            project, place, int(pressed["value"]), reasons[place], author, {seen, here.get(place, seen)}
+            project,
+            place,
+            int(pressed["value"]),
+            reasons[place],
+            author,
+            {seen, here.get(place, seen)},
         )
         return f"Decision saved: {pressed['value']}."
 
@@ -176,7 +202,11 @@ def _name_act(act: actions.Act) -> str:
     if act["do"] == "accept":
         return f"Your acceptance of the agreed values for query {act['query']}"
     _, passage_id, question_id = act["place"]
-    where = f"passage {passage_id}" if question_id is None else f"question {question_id} and passage {passage_id}"
+    where = (
+        f"passage {passage_id}"
+        if question_id is None
+        else f"question {question_id} and passage {passage_id}"
+    )
     return (
         f"The withdrawal of the decision on {where}"
         if act["do"] == "undo"

@@ -1,4 +1,4 @@
-"""Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
+"""Parts of the Disagreements screen: both sides, the cross table, coefficients, downloads."""
 
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,9 @@ from pages.parts.review import disagreements_address
 from pages.parts.shared import address, presses, ui
 
 
-def list_sides(project: Project, policy: labels.Policy | None) -> dict[str, tuple[str, review.Side]]:
+def list_sides(
+    project: Project, policy: labels.Policy | None
+) -> dict[str, tuple[str, review.Side]]:
     """Return everything that can be compared: URL name -> displayed name and side.
 
     Args:
@@ -26,17 +28,29 @@ def list_sides(project: Project, policy: labels.Policy | None) -> dict[str, tupl
         by_name["labels"] = (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
     for source in judgment_sources(project):
         name = "Judgments" if source == "judgments" else f"Judgments: {source}"
-        by_name[f"judgments {source}"] = (name, review.Judgments(source, policy.min_judgment if policy else 1))
+        by_name[f"judgments {source}"] = (
+            name,
+            review.Judgments(source, policy.min_judgment if policy else 1),
+        )
     if policy is not None:
         for name in graded:
-            by_name[f"grader {name}"] = (f"Labels: {name}, without overrides", review.machine_labels(policy, name))
+            by_name[f"grader {name}"] = (
+                f"Labels: {name}, without overrides",
+                review.machine_labels(policy, name),
+            )
         for author in review.people(project):
-            by_name[f"person {author}"] = (f"Overrides by {author}", review.Person(author, policy.min_rating))
+            by_name[f"person {author}"] = (
+                f"Overrides by {author}",
+                review.Person(author, policy.min_rating),
+            )
     return by_name
 
 
-def choose_sides(offered: dict[str, tuple[str, review.Side]], anew: bool) -> tuple[review.Side, review.Side]:
-    """Draw the choice of the two sides and return them; by default the labels and the first judgments.
+def choose_sides(
+    offered: dict[str, tuple[str, review.Side]], anew: bool
+) -> tuple[review.Side, review.Side]:
+    """Draw the choice of the two sides and return them; by default the labels and the first
+    judgments.
 
     Args:
         anew: whether to set the choice from the address.
@@ -44,7 +58,10 @@ def choose_sides(offered: dict[str, tuple[str, review.Side]], anew: bool) -> tup
     names = list(offered)
     other = next((at for at, name in enumerate(names) if name.startswith("judgments") and at), 1)
     chosen = []
-    for key, title, usual in (("left", "Compare (rows)", names[0]), ("right", "With (columns)", names[other])):
+    for key, title, usual in (
+        ("left", "Compare (rows)", names[0]),
+        ("right", "With (columns)", names[other]),
+    ):
         if anew or st.session_state.get(key) not in names:
             disagreements_address.set_widget(key, names, usual)
         name = str(st.selectbox(title, names, format_func=lambda name: offered[name][0], key=key))
@@ -57,7 +74,9 @@ def choose_sides(offered: dict[str, tuple[str, review.Side]], anew: bool) -> tup
 
 
 def chosen_cell(agreement: review.Agreement) -> review.Cell | None:
-    """Return the cell in the address; None without a cell, and for a cell that these sides do not have."""
+    """Return the cell in the address; None without a cell, and for a cell that these sides do not
+    have.
+    """
     parts = disagreements_address.place_part("cell").split(":")
     try:
         rows, columns = ([int(value) for value in part.split(",")] for part in parts)
@@ -75,7 +94,8 @@ def cell_name(agreement: review.Agreement, cell: review.Cell) -> str:
 
 
 def tables_data(agreement: review.Agreement, chosen: review.Cell | None) -> list[dict[str, Any]]:
-    """Return the cross tables of all values and of merged ones, with totals and the kappa of each row.
+    """Return the cross tables of all values and of merged ones, with totals and the kappa of each
+    row.
 
     Args:
         chosen: the selected cell.
@@ -131,7 +151,9 @@ def format_coefficient(coefficient: measures.Coefficient) -> str:
 
 
 def list_coefficients(agreement: review.Agreement) -> list[dict[str, str]]:
-    """Return the coefficients of the whole table: name, value, description, and why it is undefined."""
+    """Return the coefficients of the whole table: name, value, description, and why it is
+    undefined.
+    """
     shown = {
         "κ merged": (agreement.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
         "κ": (agreement.kappa, "Cohen's kappa of all values"),
@@ -139,26 +161,39 @@ def list_coefficients(agreement: review.Agreement) -> list[dict[str, str]]:
             measures.weighted_kappa(agreement.table, "linear"),
             "Weighted kappa: a disagreement counts by the distance between the values",
         ),
-        "κ quadratic": (agreement.weighted_kappa, "Weighted kappa: a disagreement counts by the squared distance"),
+        "κ quadratic": (
+            agreement.weighted_kappa,
+            "Weighted kappa: a disagreement counts by the squared distance",
+        ),
         "α": (agreement.alpha, "Krippendorff's alpha, ordinal"),
     }
     return [
-        {"name": name, "value": format_coefficient(value), "says": says, "why": value.undefined or ""}
+        {
+            "name": name,
+            "value": format_coefficient(value),
+            "says": says,
+            "why": value.undefined or "",
+        }
         for name, (value, says) in shown.items()
     ]
 
 
 def scales_differ(agreement: review.Agreement) -> bool:
-    """Return whether the scales of the two sides differ, so that only the merged table compares equal meanings."""
+    """Return whether the scales of the two sides differ, so that only the merged table compares
+    equal meanings.
+    """
     return agreement.left.scale[:1] != agreement.right.scale[:1]
 
 
 def describe_basis(agreement: review.Agreement) -> str:
-    """Return how many pairs are compared, and how many are left out because one side has no value."""
+    """Return how many pairs are compared, and how many are left out because a value is missing."""
     rated = "rating" in (agreement.left.noun, agreement.right.noun)
     things = "question–passage pairs" if rated else "passages"
     lines = [f"Compared: {text.how_many(agreement.n, things)} with values on both sides."]
-    for count, other in ((agreement.left_only, agreement.right), (agreement.right_only, agreement.left)):
+    for count, other in (
+        (agreement.left_only, agreement.right),
+        (agreement.right_only, agreement.left),
+    ):
         if count:
             lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
     if agreement.n and scales_differ(agreement):
@@ -172,12 +207,15 @@ def hold_out(project: Project) -> None:
     if not project.allows("organize"):
         return
     with st.popover(
-        "Hold out", icon=":material/visibility_off:", type="tertiary", key="hold out",
+        "Hold out",
+        icon=":material/visibility_off:",
+        type="tertiary",
+        key="hold out",
         help="Keep a share of the judgments for confirmation",
-    ):  # fmt: skip
+    ):
         st.caption(
-            "Held-out judgments are not shown in the impact of edits and on this screen. The agreement is reported on"
-            " them, so that people cannot tune the question bank to them."
+            "Held-out judgments are not shown in the impact of edits and on this screen. The"
+            " agreement is reported on them, so that people cannot tune the question bank to them."
         )
         share = st.number_input(
             "Share of the judgments of each query, in %",
@@ -187,7 +225,9 @@ def hold_out(project: Project) -> None:
             5,
             key="hold out share",
         )
-        seed = st.number_input("Seed (empty: random)", 0, None, stored.seed if stored else None, 1, key="hold out seed")
+        seed = st.number_input(
+            "Seed (empty: random)", 0, None, stored.seed if stored else None, 1, key="hold out seed"
+        )
         act = partial(records.set_hold_out, seed=seed)
         presses.act_button("Save", act, project, share / 100, key="save hold out", type="primary")
 
@@ -195,9 +235,13 @@ def hold_out(project: Project) -> None:
 def draw_downloads(agreement: review.Agreement) -> None:
     """Draw downloads of both tables as LaTeX and CSV; the files are made on demand."""
     with st.popover(
-        "Export tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
+        "Export tables",
+        icon=":material/download:",
+        type="tertiary",
+        key="tables",
+        on_change="rerun",
         help="Export the tables as LaTeX or CSV",
-    ) as box:  # fmt: skip
+    ) as box:
         if not box.open:
             return
         for merged, name in ((False, "agreement"), (True, "agreement-merged")):

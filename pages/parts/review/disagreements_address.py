@@ -14,7 +14,9 @@ NAMES = ("left", "right", "view", "order", "settled", "query", "cell", "case", "
 WIDGETS = {"query": "query_listed", "view": "cases_shown"}
 """Keys of widgets whose address parameter has a different name, as on other screens."""
 _HELD = "case before one"
-"""Session key of the project and the case in which a person tries something while the address names no case."""
+"""Session key of the project and the case in which a person tries something while the address names
+no case.
+"""
 
 
 def _address_places() -> address.Places:
@@ -28,10 +30,11 @@ def apply_address() -> bool:
         Whether the person came from another screen or place, so that the widgets must be set again.
     """
     here = _address_places()
-    # Streamlit drops widget values once another screen is drawn. A place that was left earlier is still there.
+    # Streamlit drops widget values once another screen is drawn. A place that was left earlier is
+    # still there.
     anew = "left" not in st.session_state or address.is_new_screen()
-    # When a person opens a passage, the browser records this screen with the passage's address, which names no place.
-    # The kept place may be the one without filters.
+    # When a person opens a passage, the browser records this screen with the passage's address,
+    # which names no place. The kept place may be the one without filters.
     if anew and here.been and (not here.given or "passage" in st.query_params):
         return True
     came = here.come("")
@@ -65,14 +68,18 @@ def change_place(**parts: object) -> None:
     if "case" in parts:
         st.session_state.pop(_HELD, None)
     here = _address_places()
-    here.set(**here.now | {name: "" if value is None else str(value) for name, value in parts.items()})
+    here.set(
+        **here.now | {name: "" if value is None else str(value) for name, value in parts.items()}
+    )
 
 
 def write_address() -> None:
     """Write the place to the address in one step."""
     here = _address_places()
     if here.given != here.now or "passage" in st.query_params:
-        address.write_parameters({name: here.named(name) for name in (*NAMES, "passage", "question")})
+        address.write_parameters(
+            {name: here.named(name) for name in (*NAMES, "passage", "question")}
+        )
 
 
 def set_widget(name: str, options: Iterable[str], default: str) -> None:

@@ -1,4 +1,6 @@
-"""The labels that differ between two states: counts by cause and by query, each label, and its reasons."""
+"""The labels that differ between two states: counts by cause and by query, each label, and its
+reasons.
+"""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +16,9 @@ from pages.parts.shared import actions, address, html, scoring_settings, ui
 KEY = "flips"
 KEPT = "place of the flips"
 STATES = "address of the states"
-"""Keys: the component, this part's share of the address, and the address of the two states, written by the page."""
+"""Keys: the component, this part's share of the address, and the address of the two states, written
+by the page.
+"""
 FLIPS_A_PAGE = 12
 QUESTIONS_NAMED = 2
 CAUSE_NAMES = {
@@ -38,7 +42,9 @@ ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "
 def draw_labels(project: Project, changes: review.StateChanges) -> None:
     """Draw the labels that differ, by cause and by query; each links to its passage."""
     if not changes.flips:
-        st.container(key=f"no-flips{'-so-far' * any(changes.partial)}{'-but-scores' * changes.scores_differ}").text(
+        st.container(
+            key=f"no-flips{'-so-far' * any(changes.partial)}{'-but-scores' * changes.scores_differ}"
+        ).text(
             ("No labels differ so far." if any(changes.partial) else "No labels differ.")
             + (" The leaderboards differ: choose Leaderboard." if changes.scores_differ else "")
         )
@@ -50,7 +56,9 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
     by_cause, by_query = changes.by_cause, changes.by_query
     cause, query = _chosen_filter("cause", by_cause), _chosen_filter("query", by_query)
     chosen = [
-        flip for flip in changes.flips if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
+        flip
+        for flip in changes.flips
+        if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
     ]
     pages = max(1, -(-len(chosen) // FLIPS_A_PAGE))
     said = st.query_params.get(ADDRESS["page"], "")
@@ -78,7 +86,10 @@ def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
     """Do an action of the component; each choice is one step for Back."""
     what = act["do"]
     if what == "read":
-        st.switch_page("pages/passages.py", query_params=_passage_address(changes, act["query"], act["passage"]))
+        st.switch_page(
+            "pages/passages.py",
+            query_params=_passage_address(changes, act["query"], act["passage"]),
+        )
     elif what == "why":
         _write_choice({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
     elif what == "page":
@@ -88,7 +99,9 @@ def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
 
 
 def _write_choice(chosen: dict[str, str]) -> None:
-    """Write a choice into the address, together with the states, which the write would otherwise remove."""
+    """Write a choice into the address, together with the states, which the write would otherwise
+    remove.
+    """
     address.write_parameters({**st.session_state.get(STATES, {}), **chosen})
 
 
@@ -98,15 +111,25 @@ def _chosen_filter(what: str, options: dict[str, int]) -> str:
     return named if named in options else ""
 
 
-def _filter_options(counts: dict[str, int], names: dict[str, str], chosen: str) -> list[dict[str, Any]]:
+def _filter_options(
+    counts: dict[str, int], names: dict[str, str], chosen: str
+) -> list[dict[str, Any]]:
     return [
-        {"name": key, "title": html.as_shown(names.get(key, key)), "count": count, "chosen": key == chosen}
+        {
+            "name": key,
+            "title": html.as_shown(names.get(key, key)),
+            "count": count,
+            "chosen": key == chosen,
+        }
         for key, count in counts.items()
     ]
 
 
 def _label_rows(
-    project: Project, changes: review.StateChanges, part: list[review.LabelFlip], texts: dict[str, str]
+    project: Project,
+    changes: review.StateChanges,
+    part: list[review.LabelFlip],
+    texts: dict[str, str],
 ) -> list[dict[str, Any]]:
     passages = passage_texts(project, [flip.passage_id for flip in part])
     asked = _question_texts(project, changes, part)
@@ -114,11 +137,17 @@ def _label_rows(
     rows = []
     for flip in part:
         text = passages.get(flip.passage_id, flip.passage_id)[:2_000]
-        questions = [ui.shorten_text(asked.get(key, key), 140) for key in flip.questions[:QUESTIONS_NAMED]]
+        questions = [
+            ui.shorten_text(asked.get(key, key), 140) for key in flip.questions[:QUESTIONS_NAMED]
+        ]
         if (more := len(flip.questions) - QUESTIONS_NAMED) > 0:
             questions.append(f"and {more} more")
         causes = " · ".join(CAUSE_NAMES[cause] for cause in flip.causes)
-        waiting = f"{how_many(flip.open_pairs, 'ratings')} missing (ungraded or failed)" if flip.open_pairs else ""
+        waiting = (
+            f"{how_many(flip.open_pairs, 'ratings')} missing (ungraded or failed)"
+            if flip.open_pairs
+            else ""
+        )
         rows.append(
             {
                 "place": {"query": flip.query_id, "passage": flip.passage_id},
@@ -129,11 +158,14 @@ def _label_rows(
                 if flip.open_pairs and flip.after is not None
                 else "",
                 "text": html.as_shown(ui.shorten_text(" ".join(text.split()), 150)),
-                "query": html.as_shown(ui.shorten_text(texts.get(flip.query_id, flip.query_id), 100)),
+                "query": html.as_shown(
+                    ui.shorten_text(texts.get(flip.query_id, flip.query_id), 100)
+                ),
                 "causes": causes,
                 "waiting": waiting,
                 "questions": [html.as_shown(words) for words in questions],
-                "href": "passages?" + urlencode(_passage_address(changes, flip.query_id, flip.passage_id)),
+                "href": "passages?"
+                + urlencode(_passage_address(changes, flip.query_id, flip.passage_id)),
                 "why": _label_reasons(project, changes, flip)
                 if opened == f"{flip.query_id} {flip.passage_id}"
                 else None,
@@ -142,35 +174,54 @@ def _label_rows(
     return rows
 
 
-def _passage_address(changes: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
+def _passage_address(
+    changes: review.StateChanges, query_id: str, passage_id: str
+) -> dict[str, str]:
     """Return the address of a passage under the scoring settings of the state after."""
     after = changes.after
     policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
-    # Choices that already hold on all screens are left out, since reading them again would add a step to the history.
+    # Choices that already hold on all screens are left out, since reading them again would add a
+    # step to the history.
     other = {key: value for key, value in policy.items() if st.session_state.get(key) != value}
     return {
-        **({"project": str(st.session_state["project"])} if st.session_state.get("project") else {}),
+        **(
+            {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
+        ),
         **address.travelling(),
         "query": query_id,
         "passage": passage_id,
-        **{key: scoring_settings.LABEL_RULES.get(str(value), str(value)) for key, value in other.items()},
+        **{
+            key: scoring_settings.LABEL_RULES.get(str(value), str(value))
+            for key, value in other.items()
+        },
     }
 
 
-def _question_texts(project: Project, changes: review.StateChanges, flips: list[review.LabelFlip]) -> dict[str, str]:
+def _question_texts(
+    project: Project, changes: review.StateChanges, flips: list[review.LabelFlip]
+) -> dict[str, str]:
     """Return the texts of the questions behind some changed labels."""
     return {
         question.question_id: question.shown
         for policy in (changes.before, changes.after)
         for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
-        for question in bank.readable_questions(project, bank.list_questions(project, policy.bank_version, query_id))
+        for question in bank.readable_questions(
+            project, bank.list_questions(project, policy.bank_version, query_id)
+        )
     }
 
 
-def _label_reasons(project: Project, changes: review.StateChanges, flip: review.LabelFlip) -> list[dict[str, Any]]:
+def _label_reasons(
+    project: Project, changes: review.StateChanges, flip: review.LabelFlip
+) -> list[dict[str, Any]]:
     """Return the ratings behind a label in the two states, beginning with those that changed it."""
     rows = review.why_label(project, changes.before, changes.after, flip.query_id, flip.passage_id)
-    rows.sort(key=lambda row: (row.question_id not in flip.questions, -max(row.before or 0, row.after or 0)))
+    rows.sort(
+        key=lambda row: (
+            row.question_id not in flip.questions,
+            -max(row.before or 0, row.after or 0),
+        )
+    )
     return [
         {
             "text": html.as_shown(row.text),
@@ -179,10 +230,12 @@ def _label_reasons(project: Project, changes: review.StateChanges, flip: review.
             "did": row.question_id in flip.questions,
             "said": ", ".join(
                 words
-                for words, so in (("caused the change", row.question_id in flip.questions),
-                                  ("ungraded", not row.graded))
+                for words, so in (
+                    ("caused the change", row.question_id in flip.questions),
+                    ("ungraded", not row.graded),
+                )
                 if so
             ),
         }
         for row in rows
-    ]  # fmt: skip
+    ]

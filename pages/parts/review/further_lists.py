@@ -18,15 +18,16 @@ STYLE = """
 .pair { line-height: 1.45; overflow-wrap: anywhere; }
 .pair .gray { color: var(--ew-dim); font-size: 0.87rem; }
 .pair .from { unicode-bidi: plaintext; font-size: 0.9rem; }
-.pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
-  overflow: hidden; margin: 0.15rem 0; }
-.pair .text.example { border-left: 2px solid var(--ew-line); padding-left: 0.6rem; font-size: 0.93rem;
-  -webkit-line-clamp: 2; }
+.pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical;
+  -webkit-line-clamp: 3; overflow: hidden; margin: 0.15rem 0; }
+.pair .text.example { border-left: 2px solid var(--ew-line); padding-left: 0.6rem;
+  font-size: 0.93rem; -webkit-line-clamp: 2; }
 """
 
 
 def pager_key(name: str, listed: Hashable) -> str:
-    """Return the key of a list's pager; a changed list gets a new pager, which begins at the first page.
+    """Return the key of a list's pager; a changed list gets a new pager, which begins at the first
+    page.
 
     Args:
         listed: identifies the content of the list.
@@ -56,32 +57,49 @@ def _draw_passage_link(query_id: str, passage_id: str, question_id: str | None) 
 
 def _text_html(text: str | None, passage_id: str) -> str:
     if text is None:
-        return f'<div class="gray">{html.as_html(f"No text imported for passage {passage_id}.")}</div>'
-    return f'<div class="text" dir="auto">{html.as_html(ui.shorten_text(" ".join(text.split()), TEXT_LENGTH))}</div>'
+        return (
+            f'<div class="gray">{html.as_html(f"No text imported for passage {passage_id}.")}</div>'
+        )
+    return (
+        '<div class="text"'
+        f' dir="auto">{html.as_html(ui.shorten_text(" ".join(text.split()), TEXT_LENGTH))}</div>'
+    )
 
 
 def _later_history(settling: review.Settling) -> str:
-    """Return the later history of a case; empty if this settlement still holds or reopened the case."""
+    """Return the later history of a case; empty if this settlement still holds or reopened the
+    case.
+    """
     if settling.settled or (settling.act == "reopen" and settling.next_act is None):
         return ""
     if settling.act == "override" and settling.next_act is None:
         return "Reopened because the override was withdrawn."
-    words = "Reopened later." if settling.next_act == "reopen" else "Reopened and resolved again later."
-    return f"{words} The override still replaces the grader's rating." if settling.in_force else words
+    words = (
+        "Reopened later." if settling.next_act == "reopen" else "Reopened and resolved again later."
+    )
+    return (
+        f"{words} The override still replaces the grader's rating." if settling.in_force else words
+    )
 
 
-def judged_by(left: review.Side, right: review.Side, project: Project, policy: labels.Policy | None) -> str | None:
+def judged_by(
+    left: review.Side, right: review.Side, project: Project, policy: labels.Policy | None
+) -> str | None:
     """Return the judgments that decide relevance: those of a side, else the first source.
 
     Return None without judgments or without grades.
     """
     if policy is None:
         return None
-    chosen = next((side.source for side in (left, right) if isinstance(side, review.Judgments)), None)
+    chosen = next(
+        (side.source for side in (left, right) if isinstance(side, review.Judgments)), None
+    )
     return find_source(project, chosen) if chosen else next(iter(judgment_sources(project)), None)
 
 
-def stray_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
+def stray_list(
+    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
+) -> None:
     """Draw questions that are answered by passages judged non-relevant."""
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
@@ -90,22 +108,25 @@ def stray_list(project: Project, left: review.Side, right: review.Side, policy: 
     total, strays = review.list_strays(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.container(key="strays").caption(
         ui.plain(
-            f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating} or more"
-            f" for passages judged below {policy.min_judgment} ({source}). Reword or retire a question, or override"
-            " its rating."
+            f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating}"
+            f" or more for passages judged below {policy.min_judgment} ({source}). Reword or retire"
+            " a question, or override its rating."
         )
     )
     texts = passage_texts(project, [passage for stray in strays for passage in stray.passages[:2]])
     for stray in strays:
         with st.container(key=f"question-stray-{stray.question_id}"):
             examples = "".join(
-                f'<div class="text example">{html.as_html(ui.shorten_text(" ".join(text.split()), 200))}</div>'
+                '<div class="text'
+                f' example">{html.as_html(ui.shorten_text(" ".join(text.split()), 200))}</div>'
                 for text in (texts.get(passage, passage) for passage in stray.passages[:2])
             )
             st.container(key=f"stray {stray.question_id}").html(
-                f'<div class="pair"><div class="gray" dir="auto">{html.as_html(stray.query_text)}</div>'
+                '<div class="pair"><div class="gray"'
+                f' dir="auto">{html.as_html(stray.query_text)}</div>'
                 f'<div dir="auto"><b>{html.as_html(stray.text)}</b></div>'
-                f'<div class="from">Answered by {stray.non_relevant:,} non-relevant and {stray.relevant:,}'
+                f'<div class="from">Answered by {stray.non_relevant:,} non-relevant and'
+                f" {stray.relevant:,}"
                 f" relevant passages. Examples:</div>{examples}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -120,7 +141,9 @@ def stray_list(project: Project, left: review.Side, right: review.Side, policy: 
     draw_pager(key, total)
 
 
-def uncovered_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
+def uncovered_list(
+    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
+) -> None:
     """Draw passages that are judged relevant and answer no question."""
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
@@ -129,31 +152,44 @@ def uncovered_list(project: Project, left: review.Side, right: review.Side, poli
     total, rows = review.list_uncovered(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.caption(
         ui.plain(
-            f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source}) without any rating"
-            f" of {labels.basis(project, policy).min_rating} or more. Add questions about their content."
+            f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source})"
+            f" without any rating of {labels.basis(project, policy).min_rating} or more. Add"
+            " questions about their content."
         )
     )
     for row in rows:
         with st.container(key=f"question-uncovered-{row.query_id}-{row.passage_id}"):
-            values = f"judgment {look.rating_html(row.judgment)} best rating {look.rating_html(row.best)}"
+            values = (
+                f"judgment {look.rating_html(row.judgment)} best rating"
+                f" {look.rating_html(row.best)}"
+            )
             st.html(
-                f'<div class="pair"><div class="gray" dir="auto">{html.as_html(row.query_text)}</div>'
+                '<div class="pair"><div class="gray"'
+                f' dir="auto">{html.as_html(row.query_text)}</div>'
                 f'{_text_html(row.text, row.passage_id)}<div class="from">{values}</div></div>'
             )
             with st.container(horizontal=True, vertical_alignment="center"):
                 _draw_passage_link(row.query_id, row.passage_id, None)
-                _bank_button(f"uncovered {row.query_id} {row.passage_id}", "Add question", row.query_id,
-                             row.passage_id)  # fmt: skip
+                _bank_button(
+                    f"uncovered {row.query_id} {row.passage_id}",
+                    "Add question",
+                    row.query_id,
+                    row.passage_id,
+                )
     draw_pager(key, total)
 
 
-def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_id: str | None = None) -> None:
+def _bank_button(
+    key: str, label: str, query_id: str, passage_id: str, question_id: str | None = None
+) -> None:
     if presses.button(label, key=f"bank {key}", type="tertiary", icon=":material/quiz:"):
         disagreement_settling.to_bank(query_id, passage_id, question_id)
 
 
 def record_list(project: Project, *_: object) -> None:
-    """Draw every action about a disagreement, newest first, and downloads, including the disputed judgments."""
+    """Draw every action about a disagreement, newest first, and downloads, including the disputed
+    judgments.
+    """
     total = review.count_actions(project)
     if not total:
         st.container(key="nothing-settled").text(
@@ -163,14 +199,27 @@ def record_list(project: Project, *_: object) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Actions, newest first: {total:,}")
         st.download_button(
-            "Export record as CSV", review.record_csv(project), "settled.csv", "text/csv", on_click="ignore",
-            key="record", type="tertiary", icon=":material/download:",
-        )  # fmt: skip
+            "Export record as CSV",
+            review.record_csv(project),
+            "settled.csv",
+            "text/csv",
+            on_click="ignore",
+            key="record",
+            type="tertiary",
+            icon=":material/download:",
+        )
         disputed = len(review.list_disputes(project))
         st.download_button(
-            f"Export disputed judgments as CSV ({disputed})", review.disputes_csv(project), "disputes.csv", "text/csv",
-            on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
-        )  # fmt: skip
+            f"Export disputed judgments as CSV ({disputed})",
+            review.disputes_csv(project),
+            "disputes.csv",
+            "text/csv",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+            disabled=not disputed,
+            key="disputed",
+        )
     key = pager_key("record", project.name)
     settlings = review.list_settlings(project, ROWS_A_PAGE, page_offset(key))
     texts = passage_texts(project, [settling.case.passage_id for settling in settlings])
@@ -182,20 +231,29 @@ def record_list(project: Project, *_: object) -> None:
             since = _later_history(settling)
             text = texts.get(case.passage_id, case.passage_id)
             st.html(
-                f'<div class="pair"><div class="gray" dir="auto">{html.as_html(settling.query_text)}</div>'
+                '<div class="pair"><div class="gray"'
+                f' dir="auto">{html.as_html(settling.query_text)}</div>'
                 f'<b dir="auto">{html.as_html(about[:1].upper() + about[1:])}</b>'
                 f'<div class="from" dir="auto">{html.as_html(reason)}</div>'
                 + (f'<div class="from"><i>{html.as_html(since)}</i></div>' if since else "")
-                + f'<div class="gray">{html.as_html(settling.author)}, {settling.made_at:%d %B %Y %H:%M} ·'
-                f" {html.as_html(case.left)}: {case.left_value} · {html.as_html(case.right)}: {case.right_value}</div>"
+                + f'<div class="gray">{html.as_html(settling.author)},'
+                f" {settling.made_at:%d %B %Y %H:%M} ·"
+                f" {html.as_html(case.left)}: {case.left_value} · {html.as_html(case.right)}:"
+                f" {case.right_value}</div>"
                 f"{_text_html(text, case.passage_id)}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(case.query_id, case.passage_id, settling.touched or case.question_id)
+                _draw_passage_link(
+                    case.query_id, case.passage_id, settling.touched or case.question_id
+                )
                 if settling.settled:
                     disagreement_settling.draw_reopener(project, settling)
     draw_pager(key, total)
 
 
-LISTS: dict[str, Callable[..., None]] = {"strays": stray_list, "uncovered": uncovered_list, "record": record_list}
+LISTS: dict[str, Callable[..., None]] = {
+    "strays": stray_list,
+    "uncovered": uncovered_list,
+    "record": record_list,
+}
 """Functions that draw the lists, by their name in the address."""

@@ -1,4 +1,6 @@
-"""The part Judge of Passages: a query's passages on the judging desk, blind unless the person switches that off."""
+"""The part Judge of Passages: a query's passages on the judging desk, blind unless the person
+switches that off.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,7 +8,14 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, review
-from exam_workbench.records import SCALE, find_guidelines, judging, open_double_assignments, own_judgment, passage_texts
+from exam_workbench.records import (
+    SCALE,
+    find_guidelines,
+    judging,
+    open_double_assignments,
+    own_judgment,
+    passage_texts,
+)
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import guidelines_beside
 from pages.parts.shared import actions, address, html, people_here, seen_labels, ui
@@ -47,7 +56,9 @@ def desk_state() -> Here:
     return st.session_state.setdefault("judging here", Here())
 
 
-def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters, blind: bool) -> None:
+def draw(
+    project: Project, policy: labels.Policy | None, wanted: review.Filters, blind: bool
+) -> None:
     """Draw the desk for the query of the link, or of the filter.
 
     Args:
@@ -82,7 +93,8 @@ def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters,
 
 
 def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bool:
-    """Draw notes above the desk in one container, so that they do not move the desk; return whether it has guidelines.
+    """Draw notes above the desk in one container, so that they do not move the desk; return whether
+    it has guidelines.
 
     Args:
         query_id: the query of the desk.
@@ -90,15 +102,21 @@ def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bo
     texts = find_guidelines(project, query_id)
     with st.container(key="judging-notes"):
         address.begin_at(query=query_id, passage="")
-        if place.query_id not in (None, query_id) and place.query_id == st.query_params.get("query"):
+        if place.query_id not in (None, query_id) and place.query_id == st.query_params.get(
+            "query"
+        ):
             st.container(key="another-query").warning(
-                f"No matching passages for query {ui.plain(place.query_id)}. Another query is shown instead.",
+                f"No matching passages for query {ui.plain(place.query_id)}. Another"
+                " query is shown instead.",
                 icon=":material/info:",
             )
-        if any(one.query_id == query_id and person in one.present for one in open_double_assignments(project)):
+        if any(
+            one.query_id == query_id and person in one.present
+            for one in open_double_assignments(project)
+        ):
             st.caption(
-                ":material/visibility_off: Other assessors judge passages of this query too. Until adjudication, you"
-                " cannot see each other's values, and none of them count."
+                ":material/visibility_off: Other assessors judge passages of this query too. Until"
+                " adjudication, you cannot see each other's values, and none of them count."
             )
         if texts.project or texts.query:
             guidelines_beside(project, query_id)
@@ -108,7 +126,9 @@ def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bo
     return bool(texts.project or texts.query)
 
 
-def _do_action(project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act) -> None:
+def _do_action(
+    project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act
+) -> None:
     """Do an action of the desk."""
     what = act["do"]
     if what == "next":
@@ -118,18 +138,24 @@ def _do_action(project: Project, policy: labels.Policy | None, place: Here, pers
     place.go(*at)
     blind = not act.get("seen") and at not in seen_labels.seen_passages(project, person)
     if what == "judge":
-        judging.judge_passage(project, *at, int(act["value"]), person, str(act.get("note") or ""), blind)
+        judging.judge_passage(
+            project, *at, int(act["value"]), person, str(act.get("note") or ""), blind
+        )
     elif what == "take back" and own_judgment(project, *at, person) is not None:
         # If another window has withdrawn it already, nothing is left to do.
         judging.undo_judgment(project, *at, person, blind)
     elif what == "look" and policy is not None:
         seen_labels.record_shown(project, [at])
         label = review.read_passage(project, policy, *at).label
-        label_card = _label_data(project, policy, at, label, "Your judgment is recorded as given after seeing it.")
+        label_card = _label_data(
+            project, policy, at, label, "Your judgment is recorded as given after seeing it."
+        )
         place.labels.setdefault((str(project.path), person), []).append(label_card)
 
 
-def _label_data(project: Project, policy: labels.Policy, at: Place, label: int | None, more: str) -> dict[str, Any]:
+def _label_data(
+    project: Project, policy: labels.Policy, at: Place, label: int | None, more: str
+) -> dict[str, Any]:
     highest = bank.find_grader(project, policy.grader).spec.max_rating
     return {"query": at[0], "passage": at[1], "label": label, "highest": highest, "more": more}
 
@@ -158,14 +184,22 @@ def _desk_data(
     if not blind and policy is not None:
         judged = {row.listed.passage_id: row.listed for row in rows}
         seen = [
-            _label_data(project, policy, (query_id, item), judged[item].label, _seen_labels_note(wanted, judged[item]))
+            _label_data(
+                project,
+                policy,
+                (query_id, item),
+                judged[item].label,
+                _seen_labels_note(wanted, judged[item]),
+            )
             for item in loaded
             if item in judged
         ]
     query = bank.find_query(project, query_id)
     questions = [
         html.as_shown(item.shown)
-        for item in bank.readable_questions(project, bank.list_questions(project, query_id=query_id))
+        for item in bank.readable_questions(
+            project, bank.list_questions(project, query_id=query_id)
+        )
         if item.active
     ]
     following = turn.following if wanted.query_id is None else None
@@ -177,13 +211,21 @@ def _desk_data(
                 "questions": questions,
             }
         },
-        "cards": [_card_data(query_id, row, texts, row.listed.passage_id in loaded, wanted) for row in rows],
+        "cards": [
+            _card_data(query_id, row, texts, row.listed.passage_id in loaded, wanted)
+            for row in rows
+        ],
         "open": [i - first for i in waiting if first <= i < first + ROWS],
-        "start": {"query": query_id, "passage": place.passage_id} if place.start and at >= 0 else None,
+        "start": {"query": query_id, "passage": place.passage_id}
+        if place.start and at >= 0
+        else None,
         "scale": [{"value": value, "says": says} for value, says in SCALE.items()],
         "labels": place.labels.get((str(project.path), ui.person()), []) if blind else seen,
         "seen": not blind,
-        "latest": {"query": query_id, "passage": judging.last_judged_passage(project, query_id, ui.person())},
+        "latest": {
+            "query": query_id,
+            "passage": judging.last_judged_passage(project, query_id, ui.person()),
+        },
         "tools": ["look"] if blind and policy is not None else [],
         "notes": True,
         "progress": {
@@ -204,7 +246,11 @@ def _desk_data(
 
 
 def _seen_labels_note(wanted: review.Filters, listed: review.Listed) -> str:
-    judged = "" if listed.judgment is None else f"Judged {listed.judgment} by {html.as_shown(wanted.source or '')}. "
+    judged = (
+        ""
+        if listed.judgment is None
+        else f"Judged {listed.judgment} by {html.as_shown(wanted.source or '')}. "
+    )
     return f"{judged}Your judgment is recorded as given after seeing labels."
 
 
@@ -217,7 +263,9 @@ def _card_data(
     card = {
         "query": query_id,
         "passage": listed.passage_id,
-        "begins": ui.shorten_text(html.as_shown(" ".join((listed.excerpt or listed.passage_id).split())), 90),
+        "begins": ui.shorten_text(
+            html.as_shown(" ".join((listed.excerpt or listed.passage_id).split())), 90
+        ),
         "about": html.as_shown(" · ".join(about)),
         "said": None if row.own is None else "judged",
         "value": row.own,

@@ -1,4 +1,6 @@
-"""The list of passages, and the panel next to a passage: judgments of all sources, ranks and guidelines."""
+"""The list of passages, and the panel next to a passage: judgments of all sources, ranks and
+guidelines.
+"""
 
 from functools import partial
 from typing import Any
@@ -19,7 +21,9 @@ from pages.parts.shared import actions, html, presses, ui
 
 def draw_known(project: Project, desk: Desk) -> None:
     """Draw the judgments by source with their history, and the rank in every run."""
-    st.container(key="known").html(html.known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))
+    st.container(key="known").html(
+        html.known_html(desk, judgment_history(project, desk.query_id, desk.passage_id))
+    )
 
 
 def guidelines_beside(project: Project, query_id: str) -> None:
@@ -38,8 +42,12 @@ def guidelines_beside(project: Project, query_id: str) -> None:
                 ("Query guidelines", guides.query, query_id),
             ):
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
-                # Always enabled: the text is known after the field loses focus, which the click on the button causes.
-                if presses.button(f"Save {title.lower()}", key=f"save guidelines {about}") and new != old:
+                # Always enabled: the text is known after the field loses focus, which the click on
+                # the button causes.
+                if (
+                    presses.button(f"Save {title.lower()}", key=f"save guidelines {about}")
+                    and new != old
+                ):
                     presses.run_act(partial(set_guidelines, query_id=about), project, new)
 
 
@@ -80,7 +88,8 @@ def passage_list(
             "before": _place_of_row(listing.before),
             "after": _place_of_row(listing.after),
             "rows": [
-                _row_data(row, graded, own.get(row.query_id, {}).get(row.passage_id), source) for row in listing.rows
+                _row_data(row, graded, own.get(row.query_id, {}).get(row.passage_id), source)
+                for row in listing.rows
             ],
         },
     )
@@ -98,7 +107,9 @@ def _place_of_row(row: Listed | None) -> Place | None:
 def _row_data(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
     about = [
         "" if own is None else f"you judged {own}",
-        "" if row.judgment is None else f"{'' if own is None else f'{source} '}judged {row.judgment}",
+        ""
+        if row.judgment is None
+        else f"{'' if own is None else f'{source} '}judged {row.judgment}",
         "overridden" if row.overridden else "",
         f"{row.ungraded} ungraded" if row.ungraded else "",
         f"{row.failed} failed" if row.failed else "",

@@ -1,4 +1,6 @@
-"""Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all overrides."""
+"""Parts of the Passages screen: overriding ratings, the effect of overrides, and the list of all
+overrides.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -64,8 +66,8 @@ def _about_scale(project: Project, policy: labels.Policy) -> str:
     if top == types.MAX_RATING:
         return ""
     return (
-        f"This grader rates from 0 to {top}. {types.ANSWERED} and {types.MAX_RATING} count as {top}; lower ratings are"
-        " scaled down."
+        f"This grader rates from 0 to {top}. {types.ANSWERED} and {types.MAX_RATING} count as"
+        f" {top}; lower ratings are scaled down."
     )
 
 
@@ -97,13 +99,15 @@ def present_bench() -> Bench:
 
 
 def do_actions(project: Project) -> None:
-    """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a grader's output."""
+    """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a
+    grader's output.
+    """
     bench, asked = present_bench(), actions.asked_of(KEY)
     author = ui.person() if asked.acts else ""
     done = []
     for pending in list(asked.acts):
-        # The session is not accessed during an action that changes the project, so that the run cannot end between it
-        # and its note.
+        # The session is not accessed during an action that changes the project, so that the run
+        # cannot end between it and its note.
         done.append(_do_action(project, bench, pending, author))
         asked.take(pending)
     if "withdraw" in done:
@@ -128,7 +132,12 @@ def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) ->
             made = _change_overrides(project, what, act, author)
         except errors.WorkbenchError as error:
             hint, _ = hint_on_screen(error.hint)
-            bench.refused = {"id": act["id"], "code": error.code, "message": error.message, "hint": hint}
+            bench.refused = {
+                "id": act["id"],
+                "code": error.code,
+                "message": error.message,
+                "hint": hint,
+            }
             return ""
     bench.about(place)
     if what != "try":
@@ -142,9 +151,13 @@ def _change_overrides(project: Project, what: str, act: actions.Act, author: str
     """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
     if not author:
         # The page asks for the name. The typed text stays in the browser and can be sent again.
-        raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
+        raise errors.WorkbenchError(
+            "no-name", "Your name is missing.", "Enter your name, then try again."
+        )
     if what == "override":
-        return labels.override_all(project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author)
+        return labels.override_all(
+            project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author
+        )
     if what == "confirm":
         labels.confirm_override(project, int(act["keys"][0]), author)
     else:
@@ -152,7 +165,9 @@ def _change_overrides(project: Project, what: str, act: actions.Act, author: str
     return []
 
 
-def draw_effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
+def draw_effect(
+    project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None
+) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
     bench, view = present_bench(), scoring_settings.current_view()
     kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
@@ -160,7 +175,8 @@ def draw_effect(project: Project, desk: review.Desk, foretold: tuple[int | None,
         if bench.made and kept is not None and kept[0] == bench.place:
             st.container(key="effect made").html(
                 html.effect_html(
-                    kept[1], "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override"
+                    kept[1],
+                    "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override",
                 )
             )
         return
@@ -171,7 +187,9 @@ def draw_effect(project: Project, desk: review.Desk, foretold: tuple[int | None,
         return
     try:
         with st.spinner("Recomputing the scores"):
-            outcome = review.ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
+            outcome = review.ratings_effect(
+                project, view.measure, view.policy, desk.passage_id, given, view.against
+            )
     except errors.WorkbenchError as error:
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
@@ -180,7 +198,9 @@ def draw_effect(project: Project, desk: review.Desk, foretold: tuple[int | None,
 
 
 def override_list(project: Project, policy: labels.Policy | None) -> None:
-    """Draw every override with its state and its effect on the passage's label; each row links to its passage."""
+    """Draw every override with its state and its effect on the passage's label; each row links to
+    its passage.
+    """
     if policy is None:
         return
     known = labels.find_overrides(project)
@@ -193,7 +213,8 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
             return
         if not known:
             st.container(key="no-overrides").caption(
-                "No overrides yet. To override a rating, focus a question of a passage and press 0 to 5."
+                "No overrides yet. To override a rating, focus a question of a"
+                " passage and press 0 to 5."
             )
             return
         listed = review.override_labels(project, policy)
@@ -202,18 +223,28 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
         part = listed[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
         texts = passage_texts(project, [override.passage_id for override, _, _ in part])
         for override, without, now in part:
-            _override_row(project, override, without, now, texts.get(override.passage_id, override.passage_id))
+            _override_row(
+                project, override, without, now, texts.get(override.passage_id, override.passage_id)
+            )
 
 
-def _override_row(project: Project, override: labels.Override, without: int | None, now: int | None, text: str) -> None:
+def _override_row(
+    project: Project, override: labels.Override, without: int | None, now: int | None, text: str
+) -> None:
     text_column, buttons = st.columns([9, 4], vertical_alignment="center")
-    text_column.html(html.override_html(override, without, now, ui.shorten_text(" ".join(text.split()), 140)))
+    text_column.html(
+        html.override_html(override, without, now, ui.shorten_text(" ".join(text.split()), 140))
+    )
     with buttons.container(horizontal=True, horizontal_alignment="right"):
         if override.stale:
             presses.act_button(
-                "Confirm", labels.confirm_override, project, override.key, key=f"confirm {override.key}",
+                "Confirm",
+                labels.confirm_override,
+                project,
+                override.key,
+                key=f"confirm {override.key}",
                 help="Apply the override to the new wording",
-            )  # fmt: skip
+            )
         presses.act_button(
             "Withdraw",
             labels.withdraw_by_key,
@@ -239,7 +270,9 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
     st.query_params.update(query=query_id, passage=passage_id, **question)
 
 
-def _question_data(asked: review.AskedQuestion, graders: Collection[str], opened: bool) -> dict[str, Any]:
+def _question_data(
+    asked: review.AskedQuestion, graders: Collection[str], opened: bool
+) -> dict[str, Any]:
     question = asked.question
     kind = [] if question.kind == "question" else [question.kind]
     weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
@@ -273,7 +306,10 @@ def _grade_data(grader: str, grade: review.Said | None, opened: bool) -> dict[st
         "more": more,
     }
     if opened:
-        about |= {"raw": grade.raw, "chances": None if grade.distribution is None else list(grade.distribution)}
+        about |= {
+            "raw": grade.raw,
+            "chances": None if grade.distribution is None else list(grade.distribution),
+        }
     return about
 
 

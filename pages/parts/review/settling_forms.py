@@ -1,4 +1,4 @@
-"""Settling a disagreement: override, edit of the question, dispute of the judgment, or a comment."""
+"""Settling a disagreement: override, edit of the question, dispute of the judgment, comment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ HOW: dict[types.Act, str] = {
 }
 SAYS: dict[types.Act, str] = {
     "override": "Your rating replaces the grader's for this passage and the selected questions.",
-    "edit": "Describe the problem with the question. The case is resolved when you save an edit of it.",
+    "edit": (
+        "Describe the problem with the question. The case is resolved when you save an edit of it."
+    ),
     "dispute": "The judgment still counts. It is added to the list of disputed judgments.",
     "comment": "The case leaves the queue. No values change.",
 }
@@ -44,14 +46,28 @@ class Done:
 
 
 def offer_settlements(
-    project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy | None
+    project: Project,
+    left: review.Side,
+    right: review.Side,
+    row: review.Row,
+    policy: labels.Policy | None,
 ) -> dict[str, Any]:
-    """Return the possible settlements of a case, with the questions and judgments that may be wrong."""
-    judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, review.Judgments)]
+    """Return the possible settlements of a case, with the questions and judgments that may be
+    wrong.
+    """
+    judged = [
+        find_source(project, side.source)
+        for side in (left, right)
+        if isinstance(side, review.Judgments)
+    ]
     ways: list[types.Act] = ["comment"]
     if judged:
         ways.insert(0, "dispute")
-    asked = [] if policy is None or len(judged) == 2 else _find_suspects(project, left, right, row, policy)
+    asked = (
+        []
+        if policy is None or len(judged) == 2
+        else _find_suspects(project, left, right, row, policy)
+    )
     if asked:
         ways = ["override", "edit", *ways]
     given = {candidate.question_id for candidate in (*row.left_from, *row.right_from)}
@@ -81,9 +97,18 @@ def weigh_override(
     questions: Sequence[str],
     rating: int,
 ) -> dict[str, Any]:
-    """Return the effect of a rating for some questions on the label and on the case, before it is saved."""
+    """Return the effect of a rating for some questions on the label and on the case, before it is
+    saved.
+    """
     outcome = review.override_outcome(
-        project, left, right, row.pair, _policy_of_sides(left, right, policy), questions, rating, ui.person()
+        project,
+        left,
+        right,
+        row.pair,
+        _policy_of_sides(left, right, policy),
+        questions,
+        rating,
+        ui.person(),
     )
     return {
         "questions": list(questions),
@@ -102,10 +127,12 @@ def settle_case(
     policy: labels.Policy | None,
     given: Mapping[str, Any],
 ) -> Done:
-    """Settle a case and return the result; after an override that does not resolve it, the case may stay open.
+    """Settle a case and return the result; after an override that does not resolve it, the case may
+    stay open.
 
     Args:
-        given: how, question, questions, rating, source, reason, and whether the case leaves the queue in any case.
+        given: how, question, questions, rating, source, reason, and whether the case leaves the
+            queue in any case.
 
     Raises:
         InputError: no reason, or anything else that `exam_workbench.review` refuses.
@@ -120,17 +147,27 @@ def settle_case(
     if how == "override" and policy is not None:
         questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
         used = _policy_of_sides(left, right, policy)
-        outcome = review.override_outcome(project, left, right, row.pair, used, questions, rating, me)
+        outcome = review.override_outcome(
+            project, left, right, row.pair, used, questions, rating, me
+        )
         leaves = outcome.agrees or bool(given.get("leaves"))
         if leaves:
             review.settle_by_override(project, case, questions, rating, reason, me, first=True)
         else:
-            labels.override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
+            labels.override_all(
+                project, case.passage_id, dict.fromkeys(questions, rating), reason, me
+            )
         message = _label_words(outcome, rating, given=True)
-        return Done(f"{message} {'The case is resolved.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
+        return Done(
+            f"{message} {'The case is resolved.' if leaves else LEAST_LEFT}",
+            case if leaves else None,
+            leaves,
+        )
     if how == "edit":
         if not reason.strip():
-            raise errors.InputError("empty-reason", "The reason is empty.", "Describe the problem with the question.")
+            raise errors.InputError(
+                "empty-reason", "The reason is empty.", "Describe the problem with the question."
+            )
         list_awaited().append(AwaitedEdit(project.name, case, question_id, reason))
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":
@@ -155,15 +192,21 @@ def put_back(project: Project, case: review.Case, withdraw: bool) -> str:
 
 
 def draw_reopener(project: Project, settling: review.Settling) -> None:
-    """Draw a button that reopens a case of the record; for an override, it offers to withdraw it, too."""
+    """Draw a button that reopens a case of the record; for an override, it offers to withdraw it,
+    too.
+    """
     if settling.act != "override":
-        if presses.button("Reopen", key=f"reopen {settling.key}", type="tertiary", icon=":material/undo:"):
+        if presses.button(
+            "Reopen", key=f"reopen {settling.key}", type="tertiary", icon=":material/undo:"
+        ):
             _reopen_case(project, settling, False)
         return
     with st.popover("Reopen", type="tertiary", icon=":material/undo:"):
         st.text(f"This case was resolved by an override with rating {settling.rating}.")
         kept = "If you keep the override, its rating still applies in the reopened case."
-        too = st.checkbox("Also withdraw the override", True, key=f"withdraw {settling.key}", help=kept)
+        too = st.checkbox(
+            "Also withdraw the override", True, key=f"withdraw {settling.key}", help=kept
+        )
         if presses.button("Reopen case", key=f"reopen {settling.key}", type="primary"):
             _reopen_case(project, settling, too)
 
@@ -194,10 +237,14 @@ def _find_suspects(
     project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy
 ) -> list[review.AskedQuestion]:
     """Return the questions that may be wrong, highest rating first."""
-    desk = review.read_passage(project, _policy_of_sides(left, right, policy), row.pair.query_id, row.pair.passage_id)
+    desk = review.read_passage(
+        project, _policy_of_sides(left, right, policy), row.pair.query_id, row.pair.passage_id
+    )
     asked = [suspect for suspect in desk.asked if suspect.number and suspect.counts]
     if row.pair.question_id is not None:
-        asked = [suspect for suspect in asked if suspect.question.question_id == row.pair.question_id]
+        asked = [
+            suspect for suspect in asked if suspect.question.question_id == row.pair.question_id
+        ]
     return sorted(asked, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
 
 
@@ -212,7 +259,9 @@ def _label_words(outcome: review.Outcome, rating: int, given: bool) -> str:
     if outcome.also and outcome.after is not None and rating < outcome.after:
         first, also = outcome.also[0], "also " if outcome.before == outcome.after else ""
         more = f", like {len(outcome.also) - 1} more" if outcome.also[1:] else ""
-        because = f" because “{ui.shorten_text(first.text, 100)}” is {also}rated {first.rating}{more}"
+        because = (
+            f" because “{ui.shorten_text(first.text, 100)}” is {also}rated {first.rating}{more}"
+        )
     if before == after:
         return f"The label stays {after}{because}."
     return f"The label is now {after}{because}." if given else f"Label {before} → {after}{because}"

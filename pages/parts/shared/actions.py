@@ -24,15 +24,16 @@ Act = dict[str, Any]
 class Asked:
     """The actions of a component that no run has done yet.
 
-    The browser sends an action again until it sees that it was taken. This is needed because Streamlit ends a run as
-    soon as the next message arrives, and then a callback's notes are lost.
+    The browser sends an action again until it sees that it was taken. This is needed because
+    Streamlit ends a run as soon as the next message arrives, and then a callback's notes are lost.
 
     Args:
         key: key of the component.
         taken: number of the latest action that was noted.
-        saving: held while actions are saved, since a stopped run continues in parallel until it accesses the session
-            state.
-        refused: time and reason of the latest failure to save; the run that found it may have been ended.
+        saving: held while actions are saved, since a stopped run continues in parallel until it
+            accesses the session state.
+        refused: time and reason of the latest failure to save; the run that found it may have been
+            ended.
     """
 
     key: str
@@ -50,7 +51,9 @@ class Asked:
 
     def draw(self, kind: str, data: dict[str, Any], **callbacks: Callable[[], None]) -> None:
         """Draw the content of a kind, whose actions are noted here."""
-        components.draw(kind, self.key, {"taken": self.taken, **data}, on_acts_change=self.note, **callbacks)
+        components.draw(
+            kind, self.key, {"taken": self.taken, **data}, on_acts_change=self.note, **callbacks
+        )
 
     def press(self, act: Act) -> None:
         """Note the press of a Streamlit button near the component; a callback."""
@@ -70,7 +73,7 @@ class Asked:
             yield self.acts.pop(0)
 
     def do(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
-        """Do the actions in order; return the last refused one with the reason, for the component."""
+        """Do the actions in order; return the last refused one and the reason."""
         error = None
         for pending in self.each():
             try:
@@ -90,18 +93,22 @@ def asked_of(key: str) -> Asked:
 
 
 def save_all(
-    asked: Asked, acts: list[Act], home: str, save: Callable[[Act, str], str], called: Callable[[Act], str]
+    asked: Asked,
+    acts: list[Act],
+    home: str,
+    save: Callable[[Act, str], str],
+    called: Callable[[Act], str],
 ) -> None:
     """Save people's decisions in a project, each action separately, and show a message for each.
 
-    The session state is not accessed between an action and its saving, so that the run cannot end there. The screen
-    then shows the saved decisions, even if an earlier run saved them.
+    The session state is not accessed between an action and its saving, so that the run cannot end
+    there. The screen then shows the saved decisions, even if an earlier run saved them.
 
     Args:
         acts: selected from the pending ones by the caller; the next run may note others meanwhile.
         home: the name of the project; each action names the project that it was made in.
-        save: saves an action under the person's name and returns a message; it must not access the session state
-            either.
+        save: saves an action under the person's name and returns a message; it must not access the
+            session state either.
         called: returns the name of an action for the message that it was not saved.
 
     Raises:
@@ -116,12 +123,15 @@ def save_all(
             try:
                 if act["home"] != home:
                     raise WorkbenchError(
-                        "other-project", "It belongs to another project.", "Open that project and enter it again."
+                        "other-project",
+                        "It belongs to another project.",
+                        "Open that project and enter it again.",
                     )
                 saved.append(save(act, author))
             except WorkbenchError as error:
                 lost.append(
-                    f"{called(act)} was not saved. {error.message} {hint_on_screen(error.hint)[0] or 'Enter it again.'}"
+                    f"{called(act)} was not saved. {error.message}"
+                    f" {hint_on_screen(error.hint)[0] or 'Enter it again.'}"
                 )
         if lost:
             asked.refused = time.monotonic(), " ".join(lost)

@@ -1,8 +1,9 @@
 """The address keeps the choices that hold on every screen: the project and the scoring settings.
 
-Streamlit's own binding of widgets to the address removes parameters that a link brings from another screen. It then
-writes them back, with one step of the history per choice. So Back would undo choices that the person did not make.
-Here the address is read when the person follows a link. It is written in one step when the choices differ from it.
+Streamlit's own binding of widgets to the address removes parameters that a link brings from another
+screen. It then writes them back, with one step of the history per choice. So Back would undo
+choices that the person did not make. Here the address is read when the person follows a link. It is
+written in one step when the choices differ from it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,18 @@ import streamlit as st
 
 from pages.parts.shared import components, streamlit_bridge
 
-EVERYWHERE = ("project", "grader", "rating", "tau", "label", "weights", "measure", "against", "cutoff", "relevant")
+EVERYWHERE = (
+    "project",
+    "grader",
+    "rating",
+    "tau",
+    "label",
+    "weights",
+    "measure",
+    "against",
+    "cutoff",
+    "relevant",
+)
 """The parameters that hold on every screen, each with the key of its widget."""
 
 
@@ -29,7 +41,8 @@ class Address:
         screen: the latest screen.
         now: the parameters that were last read or written.
         before: the earlier parameters, which a delayed browser may still send.
-        come: whether this run must read the address because the person followed a link or went back.
+        come: whether this run must read the address because the person followed a link or went
+            back.
         moved: whether the previous run drew another screen.
     """
 
@@ -63,14 +76,17 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
     """Set a widget from the address before it is drawn, if the person followed a link or went back.
 
     Args:
-        read: converts a text of the address; raises ValueError for an invalid one, which means the default.
+        read: converts a text of the address; raises ValueError for an invalid one, which means the
+            default.
         default: the value if the address has no such parameter.
     """
     here = _address_state()
-    # Streamlit drops the value of a widget that was not drawn for a while, but the address still has it.
+    # Streamlit drops the value of a widget that was not drawn for a while, but the address still
+    # has it.
     if not here.come and key in st.session_state:
         if here.moved:
-            # At another place on the screen, Streamlit takes it for another widget. This assignment keeps its value.
+            # At another place on the screen, Streamlit takes it for another widget. This assignment
+            # keeps its value.
             st.session_state[key] = st.session_state[key]
         return
     try:
@@ -80,7 +96,8 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
 
 
 def drop_foreign_value(key: str, options: Iterable[str]) -> None:
-    """Drop the value of a widget with the same key on another screen, before this screen's is drawn.
+    """Drop the value of a widget with the same key on another screen, before this screen's is
+    drawn.
 
     Args:
         options: the options on this screen.
@@ -92,14 +109,17 @@ def drop_foreign_value(key: str, options: Iterable[str]) -> None:
 def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
     """Write the choices into the address, in one step; do nothing if it has them already.
 
-    Defaults are left out, except those that are in the address already: removing them would be another step.
+    Defaults are left out, except those that are in the address already: removing them would be
+    another step.
 
     Args:
         choices: the choices by parameter, as texts of the address.
         usual: the defaults.
     """
     here, present = _address_state(), travelling()
-    wanted = {key: text for key, text in choices.items() if key in present or text != usual.get(key)}
+    wanted = {
+        key: text for key, text in choices.items() if key in present or text != usual.get(key)
+    }
     if changed := {key: text for key, text in wanted.items() if present.get(key) != text}:
         st.query_params.update(changed)
     if here.now != wanted:
@@ -114,7 +134,9 @@ def write_parameters(parameters: Mapping[str, str]) -> None:
     """
     # An empty list removes a parameter in the same update; deleting it would be another step.
     wanted: dict[str, str | list[str]] = {
-        name: value or [] for name, value in parameters.items() if value != st.query_params.get(name, "")
+        name: value or []
+        for name, value in parameters.items()
+        if value != st.query_params.get(name, "")
     }
     if wanted:
         st.query_params.update(wanted)
@@ -136,7 +158,7 @@ class Places:
     been: list[dict[str, str]] = field(default_factory=list)
 
     def come(self, home: str) -> bool:
-        """Apply the address if the person followed a link or went back; return whether that is so."""
+        """Apply the address if the person followed a link or went back; return if so."""
         given = self.given
         if (
             home == self.home
@@ -163,7 +185,9 @@ class Places:
         return self.now.get(name, "")
 
     def go(self, **place: str) -> None:
-        """Go to another place, by parameter, and write it into the address; empty values are left out."""
+        """Go to another place, by parameter, and write it into the address; empty values are left
+        out.
+        """
         write_parameters(self.set(**place))
 
     def put(self, **said: str) -> None:
@@ -171,10 +195,11 @@ class Places:
         self.go(**self.now | said)
 
     def stay(self, **place: str) -> None:
-        """Set the present place without a step in the history, such as a default or a replacement for a missing
-        place.
+        """Set the present place without a step in the history, such as a default or a replacement
+        for a missing place.
 
-        It replaces the place in the address. Call it in every run, so that elements keep their positions on the page.
+        It replaces the place in the address. Call it in every run, so that elements keep their
+        positions on the page.
         """
         begin_at(**self.set(**place))
 
@@ -187,7 +212,7 @@ class Places:
 
 
 def places_of_screen(key: str, names: Sequence[str]) -> Places:
-    """Return the places of a screen in this browser tab; the arguments are its key and parameters."""
+    """Return the places of a screen in this browser tab, by its key and parameters."""
     return st.session_state.setdefault(f"places of {key}", Places(names))
 
 
@@ -199,8 +224,8 @@ def is_new_screen() -> bool:
 def begin_at(**place: str) -> None:
     """Write the shown place to the address if the person's link did not name all of it.
 
-    It replaces the address without a step in the history. Back leads to the previous page, and a reload shows this
-    place.
+    It replaces the address without a step in the history. Back leads to the previous page, and a
+    reload shows this place.
 
     Args:
         place: by parameter; empty values are removed.
@@ -209,9 +234,11 @@ def begin_at(**place: str) -> None:
 
 
 def name_project(name: str, screen: str) -> None:
-    """Add the shown project to an address that names no project, so that it always leads to the same one.
+    """Add the shown project to an address that names no project, so that it always leads to the
+    same one.
 
-    As with `begin_at`, it adds no step to the history. Call it in every run, so that elements keep their positions.
+    As with `begin_at`, it adds no step to the history. Call it in every run, so that elements keep
+    their positions.
 
     Args:
         name: name of the project.
@@ -221,7 +248,8 @@ def name_project(name: str, screen: str) -> None:
     data = {"values": {"project": name}, "missing": True, "screen": screen}
     components.draw("address", "place-project", data)
     if "project" not in st.query_params:
-        # Links of this run then name the project, too. Setting it normally would add a step to the history.
+        # Links of this run then name the project, too. Setting it normally would add a step to the
+        # history.
         streamlit_bridge.make_readable({"project": name})
 
 

@@ -7,7 +7,9 @@ import streamlit as st
 from exam_workbench import charts
 
 
-def draw_chart(chart: charts.Chart, key: str | None = None, sets: Mapping[str, str] | None = None) -> None:
+def draw_chart(
+    chart: charts.Chart, key: str | None = None, sets: Mapping[str, str] | None = None
+) -> None:
     """Draw a chart.
 
     Args:
@@ -18,7 +20,12 @@ def draw_chart(chart: charts.Chart, key: str | None = None, sets: Mapping[str, s
         if key is None or sets is None:
             st.altair_chart(shown)
         else:
-            st.altair_chart(shown, key=key, selection_mode=[charts.PICKED], on_select=lambda: _set_widgets(key, sets))
+            st.altair_chart(
+                shown,
+                key=key,
+                selection_mode=[charts.PICKED],
+                on_select=lambda: _set_widgets(key, sets),
+            )
 
 
 def _set_widgets(key: str, sets: Mapping[str, str]) -> None:

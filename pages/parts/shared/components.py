@@ -1,16 +1,20 @@
 """Parts of screens that run in the browser.
 
-A desk is a list of items, the open item, and a person's actions, each with a key. The component `desk` draws all of
-them: `kind` in its data names the content. Further fields that all kinds share:
+A desk is a list of items, the open item, and a person's actions, each with a key. The component
+`desk` draws all of them: `kind` in its data names the content. Further fields that all kinds share:
 
 - `taken`: number of the latest action that the server has taken.
-- `home`: if it changes, the browser starts again, because unsent text and actions belong to the former one.
-- `rows`, `first`, `total`, `page`: a page of the list, the number of items before it, of all, and of a full page.
+- `home`: if it changes, the browser starts again, because unsent text and actions belong to the
+  former one.
+- `rows`, `first`, `total`, `page`: a page of the list, the number of items before it, of all, and
+  of a full page.
 - `open`: the open item. Kinds that lead on before the server answers get the next items, too.
-- `said`: the result of the last action, with the action that undoes it; `error`: why an action failed.
+- `said`: the result of the last action, with the action that undoes it; `error`: why an action
+  failed.
 
-The browser sends actions as `acts`: each has a rising number as `id`, its name as `do`, and further values. It sends an
-action again until `taken` confirms it. A key presses the button that names it in `aria-keyshortcuts`.
+The browser sends actions as `acts`: each has a rising number as `id`, its name as `do`, and further
+values. It sends an action again until `taken` confirms it. A key presses the button that names it
+in `aria-keyshortcuts`.
 """
 
 import re
@@ -26,15 +30,31 @@ _PARTS = Path(__file__).parents[1]
 _SHARED = ("shared/elements", "shared/desk")
 COMPONENTS = {
     "desk": (
-        *_SHARED, "review/cases", "review/passages", "review/ratings", "review/decisions", "shared/judging",
-        "answers/answers", "bank/channel", "bank/questions", "bank/bar",
+        *_SHARED,
+        "review/cases",
+        "review/passages",
+        "review/ratings",
+        "review/decisions",
+        "shared/judging",
+        "answers/answers",
+        "bank/channel",
+        "bank/questions",
+        "bank/bar",
     ),
     "table": (
-        *_SHARED, "review/flips", "boards/scale", "boards/queries", "boards/leaderboard", "boards/agreements",
-        "audit/audited", "answers/grid", "shared/picks", "home/panels",
+        *_SHARED,
+        "review/flips",
+        "boards/scale",
+        "boards/queries",
+        "boards/leaderboard",
+        "boards/agreements",
+        "audit/audited",
+        "answers/grid",
+        "shared/picks",
+        "home/panels",
     ),
     "page": ("shared/elements", "shared/desk", "shared/page", "home/tour"),
-}  # fmt: skip
+}
 """The scripts and style sheets of each component, below pages/parts."""
 
 

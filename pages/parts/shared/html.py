@@ -10,7 +10,9 @@ from pages.parts.shared import look, ui
 MOVERS_SHOWN = 5
 
 RATES_ONLY = ("self-rating", "direct")
-"""Methods whose answers are ratings rather than parts of the passage, unless they have several words."""
+"""Methods whose answers are ratings rather than parts of the passage, unless they have several
+words.
+"""
 
 CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
 CONTROLS |= {0x7F: "\u2421"} | {code: f"[U+{code:04X}]" for code in range(0x80, 0xA0)}
@@ -34,11 +36,17 @@ Mark = tuple[review.Span, int, str, bool]
 def text_html(text: str, marks: list[Mark]) -> str:
     """Return the passage with marked answers, each with the number of its question."""
     pieces = review.cut_segments(text, [span for span, _, _, _ in marks])
-    return f'<div class="passage-text" dir="auto" tabindex="0">{"".join(_mark_up(one, marks) for one in pieces)}</div>'
+    return (
+        '<div class="passage-text" dir="auto"'
+        f' tabindex="0">{"".join(_mark_up(one, marks) for one in pieces)}</div>'
+    )
 
 
-def answer_marks(desk: review.Desk, graders: Mapping[str, types.GraderSpec], min_rating: int) -> list[Mark]:
-    """Return the spans of the answers that graders extracted from the passage, unless they are rated 0 or failed.
+def answer_marks(
+    desk: review.Desk, graders: Mapping[str, types.GraderSpec], min_rating: int
+) -> list[Mark]:
+    """Return the spans of the answers that graders extracted from the passage, unless they are
+    rated 0 or failed.
 
     Args:
         graders: by name.
@@ -63,10 +71,16 @@ def _mark_up(segment: review.Segment, marks: list[Mark]) -> str:
     if not segment.inside:
         return shown
     inside = [marks[i] for i in segment.inside]
-    title = html.escape("\n".join(title for _, _, title, _ in inside).translate(CONTROLS), quote=True)
+    title = html.escape(
+        "\n".join(title for _, _, title, _ in inside).translate(CONTROLS), quote=True
+    )
     short = ' class="short"' if all(short for _, _, _, short in inside) else ""
-    numbers = ", ".join(str(number) for number in dict.fromkeys(marks[i][1] for i in segment.ending))
-    return f'<mark title="{title}"{short}>{shown}</mark>' + (f"<sup>{numbers}</sup>" if numbers else "")
+    numbers = ", ".join(
+        str(number) for number in dict.fromkeys(marks[i][1] for i in segment.ending)
+    )
+    return f'<mark title="{title}"{short}>{shown}</mark>' + (
+        f"<sup>{numbers}</sup>" if numbers else ""
+    )
 
 
 def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
@@ -80,34 +94,44 @@ def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
     if desk.narrative:
         narrative = as_html(ui.shorten_text(desk.narrative, ui.HEADING))
         begins = f'<b>Narrative</b> <span dir="auto">{narrative}</span>'
-        lines.append(f'<details><summary>{begins}</summary><div dir="auto">{narrative}</div></details>')
+        lines.append(
+            f'<details><summary>{begins}</summary><div dir="auto">{narrative}</div></details>'
+        )
     if desk.text is None:
-        lines.append(f'<p class="dim">Passage {as_html(desk.passage_id)} has no text. Import it on Home.</p>')
+        lines.append(
+            f'<p class="dim">Passage {as_html(desk.passage_id)} has no text. Import it on Home.</p>'
+        )
     else:
         lines.append(text_html(desk.text, marks))
     foot = [_label_html(desk)] if labelled else []
     foot += [f'<span class="dim">Passage {as_html(desk.passage_id)}</span>']
     if desk.signs:
-        found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
+        found = ", ".join(
+            sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs
+        )
         foot.append(f'<span class="speaks">Addresses the grader: {as_html(found)}.</span>')
     lines.append(f'<div class="foot">{"".join(foot)}</div>')
     return f'<div class="desk-passage">{"".join(lines)}</div>'
 
 
 def _label_html(desk: review.Desk) -> str:
-    """Return the label of a passage, the questions that determine it, and the share of rated pairs."""
+    """Return the label of a passage, the questions that determine it, the share of rated pairs."""
     if not desk.pooled:
         return '<span class="dim">No label: the passage is not in the pool.</span>'
     given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
     notes = [f"from question{'s' * (len(given) > 1)} {', '.join(given)}"] if given else []
     partial = "" if desk.label is None else "partial: "
-    notes += [f"{partial}{desk.usable} of {desk.needed} pairs have a rating"] if desk.usable < desk.needed else []
+    notes += (
+        [f"{partial}{desk.usable} of {desk.needed} pairs have a rating"]
+        if desk.usable < desk.needed
+        else []
+    )
     about = f' <span class="dim">{" · ".join(notes)}</span>' if notes else ""
     return f'<div class="label">Label {look.rating_html(desk.label)}{about}</div>'
 
 
 def difference_html(before: str, after: str) -> str:
-    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
+    """Return HTML of a text before and after: removed words struck out, added words underlined."""
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
     parts = [tags[tag].format(as_html(part)) for tag, part in bank.word_difference(before, after)]
     # A space separates a removed word from the added one.
@@ -118,7 +142,9 @@ def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str
     """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
     if desk.judgments:
-        parts.append(_list_html("Judgments", [(name, str(value)) for name, value in desk.judgments]))
+        parts.append(
+            _list_html("Judgments", [(name, str(value)) for name, value in desk.judgments])
+        )
     if history:
         acts = "".join(
             f"<li>{act.happened_at:%d %B %Y %H:%M}: {as_html(act.author)} "
@@ -133,11 +159,17 @@ def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str
         ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
         others = [(run, "–") for run, rank in desk.ranks if rank is None]
         if ranks:
-            parts.append(_list_html(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks))
+            parts.append(
+                _list_html(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks)
+            )
         # A column of dashes is replaced by their number.
         if others:
-            words = f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
-            parts.append(f"<details><summary>{words}</summary>{_rows_html(words, others)}</details>")
+            words = (
+                f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
+            )
+            parts.append(
+                f"<details><summary>{words}</summary>{_rows_html(words, others)}</details>"
+            )
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
 
@@ -156,7 +188,11 @@ def _rows_html(title: str, rows: Sequence[tuple[str, str]]) -> str:
 def effect_html(effect: review.Effect, title: str) -> str:
     """Return the effect of ratings on the passage's label and on the leaderboard."""
     before, after = name_label(effect.label_before), name_label(effect.label_after)
-    label = f"The label stays {before}." if before == after else f'<b class="flip">Label {before} → {after}</b>'
+    label = (
+        f"The label stays {before}."
+        if before == after
+        else f'<b class="flip">Label {before} → {after}</b>'
+    )
     measure, systems = as_html(effect.after.measure), effect.systems
     jumped = sum(system.rank_before != system.rank_after for system in systems)
     moves = f"{jumped} change{'s' * (jumped == 1)} rank" if jumped else "No system changes its rank"
@@ -164,7 +200,8 @@ def effect_html(effect: review.Effect, title: str) -> str:
     if not systems:
         lines[1:] = [f"No change in {measure}."]
     moved = [
-        f"<li>{as_html(system.run)}: {ui.as_number(system.score_before, 4)} → {ui.as_number(system.score_after, 4)},"
+        f"<li>{as_html(system.run)}: {ui.as_number(system.score_before, 4)} →"
+        f" {ui.as_number(system.score_after, 4)},"
         f" rank {' → '.join(dict.fromkeys((str(system.rank_before), str(system.rank_after))))}</li>"
         for system in systems[:MOVERS_SHOWN]
     ]
@@ -181,17 +218,25 @@ def effect_html(effect: review.Effect, title: str) -> str:
 
 
 def override_html(item: labels.Override, without: int | None, now: int | None, text: str) -> str:
-    """Return an override for the list of all, with the label of its passage without it and with it."""
-    state = '<span class="stale">stale</span>' if item.stale else "waiting for adjudication" if item.held else "current"
+    """Return an override for the list, with the label of its passage without and with it."""
+    state = (
+        '<span class="stale">stale</span>'
+        if item.stale
+        else "waiting for adjudication"
+        if item.held
+        else "current"
+    )
     label = (
         f"label {name_label(without)} → {name_label(now)}"
         if without != now
         else f"label {name_label(now)} with and without it"
     )
     return (
-        f'<div class="asked">{look.rating_html(item.rating)} <span class="words">{as_html(item.wording_now)}</span>'
+        f'<div class="asked">{look.rating_html(item.rating)} <span'
+        f' class="words">{as_html(item.wording_now)}</span>'
         f'<div class="answer">{as_html(text)}</div>'
-        f'<span class="gray">{state} · {label} · by {as_html(item.author)}, {item.made_at:%d %B %Y}:'
+        f'<span class="gray">{state} · {label} · by {as_html(item.author)},'
+        f" {item.made_at:%d %B %Y}:"
         f" {as_html(item.reason)}</span></div>"
     )
 

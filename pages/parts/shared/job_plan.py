@@ -17,8 +17,8 @@ FIRST_CALLS = 1000
 """Default call limit of the first job of a grader that asks an endpoint."""
 MINUTE = 60
 NEEDED = (
-    "Active questions × pooled passages. Equal wordings and equal texts count once. Other screens count pairs per query"
-    " and can show other numbers."
+    "Active questions × pooled passages. Equal wordings and equal texts count once. Other screens"
+    " count pairs per query and can show other numbers."
 )
 LEFT_OUT = {
     "other_kind": "{} of a kind that the grader does not support",
@@ -38,7 +38,9 @@ class Chosen:
 
     @property
     def address(self) -> str | None:
-        """Address of the endpoint for ratings or answer checks; None if the grader asks no endpoint."""
+        """Address of the endpoint for ratings or answer checks; None if the grader asks no
+        endpoint.
+        """
         given = self.parameters
         asks = "openai" in (graders.back_end_name(given), given.get("verify_back_end"))
         return str(given.get("base_url") or graders.usual_address()) if asks else None
@@ -55,31 +57,52 @@ def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | Non
     }
     if exams:
         ui.draw_note(
-            ":material/info: Exam items are not graded. Examinees answer them.", "students", key="items-not-graded"
+            ":material/info: Exam items are not graded. Examinees answer them.",
+            "students",
+            key="items-not-graded",
         )
         if not queries:
             return None
     chosen = st.multiselect(
-        "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
+        "Queries",
+        list(queries),
+        format_func=queries.__getitem__,
+        placeholder="All queries",
+        key="queries",
         persist_state="session",
-    )  # fmt: skip
+    )
     top = st.number_input(
-        "Top passages per run", 1, project.read(pool_depth), None, key="top", placeholder="The whole pool",
-        disabled=not run_names(project), persist_state="session",
-        help="Grades only the passages within this rank of at least one run. This is enough for coverage and precision"
-        " with this cutoff. nDCG, AP and recall need the whole pool. You can grade the remaining passages later.",
-    )  # fmt: skip
+        "Top passages per run",
+        1,
+        project.read(pool_depth),
+        None,
+        key="top",
+        placeholder="The whole pool",
+        disabled=not run_names(project),
+        persist_state="session",
+        help="Grades only the passages within this rank of at least one run. This is enough for"
+        " coverage and precision"
+        " with this cutoff. nDCG, AP and recall need the whole pool. You can grade the remaining"
+        " passages later.",
+    )
     scope = grading.Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
         tally = cached_plan(project, grader, scope)
     again = st.container(key="plan again")
-    if tally.failed and again.checkbox(f"Grade {text.how_many(tally.failed, 'failed pairs')} again"):
+    if tally.failed and again.checkbox(
+        f"Grade {text.how_many(tally.failed, 'failed pairs')} again"
+    ):
         scope = replace(scope, retry_failed=True)
         tally = cached_plan(project, grader, scope)
     ui.draw_metrics(
         ("needed", "Pairs needed", f"{tally.needed:,}", NEEDED),
         ("known", "Already graded", f"{tally.known:,}", None),
-        ("failed", "Failed", f"{tally.failed:,}", "The grader gave no usable rating. This is not a rating of 0."),
+        (
+            "failed",
+            "Failed",
+            f"{tally.failed:,}",
+            "The grader gave no usable rating. This is not a rating of 0.",
+        ),
         ("to grade", "To grade", f"{tally.to_grade:,}", None),
     )
     without = project.cached(
@@ -97,37 +120,55 @@ def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | Non
         )
     ui.draw_speaking(len(bank.speaking_passages(project, version)))
     if not tally.to_grade:
-        where = "this bank version" if scope == grading.Scope(retry_failed=scope.retry_failed) else "your selection"
+        where = (
+            "this bank version"
+            if scope == grading.Scope(retry_failed=scope.retry_failed)
+            else "your selection"
+        )
         if tally.failed:
             st.info(
-                f"No ungraded pairs in {where}, but {text.how_many(tally.failed, 'failed pairs')}. See the list below.",
+                f"No ungraded pairs in {where}, but {text.how_many(tally.failed, 'failed pairs')}."
+                " See the list below.",
                 icon=":material/info:",
             )
         else:
-            st.container(key="all-graded").success(f"All pairs in {where} are graded.", icon=":material/check:")
+            st.container(key="all-graded").success(
+                f"All pairs in {where} are graded.", icon=":material/check:"
+            )
         return None
     request = grading.Request(scope)
     draw_tag(project, grader, request, tally.to_grade)
     return in_batches(project, grader, draw_budget(project, grader, request, "plan"))
 
 
-def in_batches(project: Project, grader: graders.Grader, request: grading.Request) -> grading.Request:
-    """Draw the choice of batches for a grader that asks an endpoint, and return the request with it."""
+def in_batches(
+    project: Project, grader: graders.Grader, request: grading.Request
+) -> grading.Request:
+    """Draw the choice of batches for a grader that asks an endpoint, and return the request with
+    it.
+    """
     if not graders.is_remote(grader):
         return request
     price = bank.model_prices(project).get(grader.spec.model) or graders.Price()
-    cheaper = "half the price" if price.batch == graders.BATCH_SHARE else f"{price.batch:.0%} of the price"
+    cheaper = (
+        "half the price"
+        if price.batch == graders.BATCH_SHARE
+        else f"{price.batch:.0%} of the price"
+    )
     wanted = st.checkbox(
-        f"Send as a batch ({cheaper}, takes up to 24 hours)", key="plan batch", persist_state="session",
-        help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can close the app: sent "
-        "batches continue. Results are read when you check the batches here.",
-    )  # fmt: skip
+        f"Send as a batch ({cheaper}, takes up to 24 hours)",
+        key="plan batch",
+        persist_state="session",
+        help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can"
+        " close the app: sent batches continue. Results are read when you check the batches here.",
+    )
     return replace(request, batch=bool(wanted))
 
 
 def cached_plan(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
     """Return the counts of a job, cached."""
-    # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
+    # Cached, since every click reruns the screen and counting takes half a second for 20 million
+    # pairs.
     return project.cached(
         ("plan", grader.spec.fingerprint, scope),
         lambda: grading.make_plan(project, grader.spec, bank.latest_version(project), scope),
@@ -138,23 +179,32 @@ def cached_plan(project: Project, grader: graders.Grader, scope: grading.Scope) 
 def _passed_over(tally: grading.Plan, without: grading.LeftOut, spec: types.GraderSpec) -> None:
     if tally.weightless:
         st.caption(
-            f":material/info: Pairs with a question weight of 0 or less: {tally.weightless:,}. The grader rates them "
-            "too, but labels do not use them."
+            f":material/info: Pairs with a question weight of 0 or less: {tally.weightless:,}. The"
+            " grader rates them too, but labels do not use them."
         )
     if tally.without_text:
         st.caption(
-            f":material/info: {text.how_many(tally.without_text, 'pooled passages')} without text cannot be graded."
+            f":material/info: {text.how_many(tally.without_text, 'pooled passages')} without text"
+            " cannot be graded."
         )
     if without.total:
-        what = ("query is", "queries are") if spec.method == "direct" else ("question is", "questions are")
+        what = (
+            ("query is", "queries are")
+            if spec.method == "direct"
+            else ("question is", "questions are")
+        )
         counts = {name: getattr(without, name) for name in LEFT_OUT}
-        reasons = ", ".join(LEFT_OUT[name].format(f"{count:,}") for name, count in counts.items() if count)
+        reasons = ", ".join(
+            LEFT_OUT[name].format(f"{count:,}") for name, count in counts.items() if count
+        )
         st.container(key="left-out").caption(
             f":material/info: {without.total:,} {what[without.total > 1]} left out: {reasons}."
         )
 
 
-def draw_tag(project: Project, grader: graders.Grader, request: grading.Request, pairs: int, place: str = "") -> None:
+def draw_tag(
+    project: Project, grader: graders.Grader, request: grading.Request, pairs: int, place: str = ""
+) -> None:
     """Draw the price tag of a request, or a button for it if it takes long.
 
     Args:
@@ -166,15 +216,24 @@ def draw_tag(project: Project, grader: graders.Grader, request: grading.Request,
     if not isinstance(grader, graders.ReadingGrader):
         if price.seconds is not None:
             st.container(key=f"free-of-charge{place}").caption(
-                f"Estimated time from earlier jobs: {ui.as_estimate(price.seconds)}. No model calls and no cost."
+                f"Estimated time from earlier jobs: {ui.as_estimate(price.seconds)}. No model"
+                " calls and no cost."
             )
         return
     show_tag(price, grader.spec.model, place)
     more = (
-        f"Estimated time from earlier jobs: {ui.as_estimate(price.seconds)}." if price.seconds else "",
-        f"Output tokens for thinking: {as_count(price.thinking_tokens)}." if price.thinking_tokens else "",
-        f"Input tokens that the endpoint may cache: {as_count(price.cached_tokens)}." if price.cached_tokens else "",
-        f"Included: {as_count(price.sentinels)} repeated pairs, which show a changed model." if price.sentinels else "",
+        f"Estimated time from earlier jobs: {ui.as_estimate(price.seconds)}."
+        if price.seconds
+        else "",
+        f"Output tokens for thinking: {as_count(price.thinking_tokens)}."
+        if price.thinking_tokens
+        else "",
+        f"Input tokens that the endpoint may cache: {as_count(price.cached_tokens)}."
+        if price.cached_tokens
+        else "",
+        f"Included: {as_count(price.sentinels)} repeated pairs, which show a changed model."
+        if price.sentinels
+        else "",
         "" if price.batch_cost is None else f"Estimated cost as a batch: {price.batch_cost:,.2f}.",
     )
     if any(more):
@@ -190,10 +249,18 @@ def show_tag(price: grading.PriceTag, model: str, place: str = "") -> None:
     """
     about, how = "", "Counted by the model's tokenizer on a sample."
     if not price.counted:
-        about, how = "≈ ", "Estimated from a sample, because the model's tokenizer is not available."
-    cost, currency = f"≈ {price.cost:,.2f}" if price.cost is not None else "–", "In the currency of the price table."
+        about, how = (
+            "≈ ",
+            "Estimated from a sample, because the model's tokenizer is not available.",
+        )
+    cost, currency = (
+        f"≈ {price.cost:,.2f}" if price.cost is not None else "–",
+        "In the currency of the price table.",
+    )
     if price.cost is None:
-        currency = f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
+        currency = (
+            f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
+        )
     ui.draw_metrics(
         (f"calls{place}", "Calls", f"{price.calls:,}", "Model calls without retries."),
         (f"tokens read{place}", "Input tokens", f"{about}{as_count(price.input_tokens)}", how),
@@ -206,7 +273,9 @@ def price_tag(
     project: Project, grader: graders.Grader, request: grading.Request, pairs: int
 ) -> grading.PriceTag | None:
     """Return the price tag of a request; draw a button for it and return None if it takes long."""
-    counting = isinstance(grader, graders.ReadingGrader) and grader.back_end.count_tokens("") is not None
+    counting = (
+        isinstance(grader, graders.ReadingGrader) and grader.back_end.count_tokens("") is not None
+    )
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
         if not presses.button("Estimate the cost", icon=":material/sell:", key="estimate"):
@@ -214,7 +283,9 @@ def price_tag(
         st.session_state[key] = True
     return project.cached(
         key,
-        lambda: grading.price_tag(project, grader, request.bank_version or bank.latest_version(project), request.scope),
+        lambda: grading.price_tag(
+            project, grader, request.bank_version or bank.latest_version(project), request.scope
+        ),
     )
 
 
@@ -225,8 +296,12 @@ def as_count(number: int) -> str:
     return f"{number / 1e6:,.1f} M" if number >= 1_000_000 else f"{number / 1e3:,.1f} k"
 
 
-def draw_budget(project: Project, grader: graders.Grader, request: grading.Request, key: str) -> grading.Request:
-    """Draw the limits of a job of a grader that asks a model; return the request with them; see `draw_limits`."""
+def draw_budget(
+    project: Project, grader: graders.Grader, request: grading.Request, key: str
+) -> grading.Request:
+    """Draw the limits of a job of a grader that asks a model; return the request with them; see
+    `draw_limits`.
+    """
     if not isinstance(grader, graders.ReadingGrader):
         return request
     remote = is_endpoint(grader.spec)
@@ -238,9 +313,15 @@ C = TypeVar("C", bound=jobs.Caps)
 
 
 def draw_limits(
-    project: Project, caps: C, key: str, model: str | None = None, remote: bool = False, first: int | None = None
+    project: Project,
+    caps: C,
+    key: str,
+    model: str | None = None,
+    remote: bool = False,
+    first: int | None = None,
 ) -> C:
-    """Draw the limits of a job, and for an endpoint the parallel calls and the patience; return the caps with them.
+    """Draw the limits of a job, and for an endpoint the parallel calls and the patience; return the
+    caps with them.
 
     Args:
         key: distinguishes the widgets of several jobs.
@@ -250,28 +331,52 @@ def draw_limits(
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         calls = st.number_input(
-            "Call limit", 1, None, first, key=f"{key} calls{' at first' * (first is not None)}",
-            placeholder="No limit", persist_state="session",
-            help="Retries count. The job stops at the limit, and you can start it again. The first job of an endpoint"
-            " has a limit; clear the field to remove it.",
-        )  # fmt: skip
+            "Call limit",
+            1,
+            None,
+            first,
+            key=f"{key} calls{' at first' * (first is not None)}",
+            placeholder="No limit",
+            persist_state="session",
+            help="Retries count. The job stops at the limit, and you can start it again. The first"
+            " job of an endpoint has a limit; clear the field to remove it.",
+        )
         priced = model is None or model in bank.model_prices(project)
         money = st.number_input(
-            "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
-            disabled=not priced, help=None if priced else "Set a price for the model on the Grading screen first.",
-        )  # fmt: skip
+            "Cost limit",
+            0.0,
+            None,
+            None,
+            key=f"{key} money",
+            placeholder="No limit",
+            persist_state="session",
+            disabled=not priced,
+            help=None if priced else "Set a price for the model on the Grading screen first.",
+        )
         caps = replace(caps, max_calls=calls, max_cost=money if priced else None)
         if not remote:
             return caps
         flying = st.number_input(
-            "Parallel calls", 1, MOST_IN_FLIGHT, caps.concurrency, key=f"{key} flying", persist_state="session",
+            "Parallel calls",
+            1,
+            MOST_IN_FLIGHT,
+            caps.concurrency,
+            key=f"{key} flying",
+            persist_state="session",
             help="You can change this while the job runs.",
-        )  # fmt: skip
+        )
         minutes = st.number_input(
-            "Wait for the endpoint (minutes)", 0, round(jobs.LONGEST_PATIENCE / MINUTE),
-            round(caps.patience / MINUTE), key=f"{key} patience", persist_state="session",
-            help="If the endpoint is unavailable, the job waits this long. It continues when the endpoint is back.",
-        )  # fmt: skip
+            "Wait for the endpoint (minutes)",
+            0,
+            round(jobs.LONGEST_PATIENCE / MINUTE),
+            round(caps.patience / MINUTE),
+            key=f"{key} patience",
+            persist_state="session",
+            help=(
+                "If the endpoint is unavailable, the job waits this long. It continues when the"
+                " endpoint is back."
+            ),
+        )
     return replace(caps, concurrency=flying, patience=float(MINUTE * minutes))
 
 
@@ -280,7 +385,9 @@ def is_endpoint(spec: types.GraderSpec) -> bool:
     return spec.parameters.get("back_end") == "openai"
 
 
-def remember_and_start(project: Project, chosen: Chosen, request: grading.Request, author: str) -> None:
+def remember_and_start(
+    project: Project, chosen: Chosen, request: grading.Request, author: str
+) -> None:
     """Save the settings of a grader, so that other screens offer it later, and start the job."""
     bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, author)
     grading.start_job(project, chosen.grader, request, author)
@@ -289,10 +396,16 @@ def remember_and_start(project: Project, chosen: Chosen, request: grading.Reques
 def draw_pool(project: Project) -> None:
     """Draw the depth of the pool."""
     with st.expander("Pool"):
-        st.caption("The pool has the judged passages, the passages of imported graded files, and the top of every run.")
+        st.caption(
+            "The pool has the judged passages, the passages of imported graded files, and"
+            " the top of every run."
+        )
         depth = project.read(pool_depth)
-        wanted = st.container(key="pool depth").number_input("Pool depth (passages per run and query)", 1, 1000, depth)
-        # Always enabled: the value is known after the field loses focus, which the click on the button causes.
+        wanted = st.container(key="pool depth").number_input(
+            "Pool depth (passages per run and query)", 1, 1000, depth
+        )
+        # Always enabled: the value is known after the field loses focus, which the click on the
+        # button causes.
         if presses.button("Rebuild the pool", key="pool again") and wanted != depth:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())

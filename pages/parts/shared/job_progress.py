@@ -26,15 +26,18 @@ CLOSING = "You can close this tab. The job continues while the app runs."
 
 
 def draw_grading_job(project: Project, controls: bool = True) -> bool:
-    """Draw the running grading job, or the result of the last one; return whether one is running."""
+    """Draw the running grading job or the last one's result; return whether one is running."""
     return watch_job(project, "grading", partial(_draw_end, project), controls)
 
 
 def watch_job(
-    project: Project, family: str, ended: Callable[[jobs.BackgroundJob], None], controls: bool = True
+    project: Project,
+    family: str,
+    ended: Callable[[jobs.BackgroundJob], None],
+    controls: bool = True,
 ) -> bool:
-    """Draw the running job of a family with regular updates, or the result of the last; return whether one is
-    running.
+    """Draw the running job of a family with regular updates, or the result of the last; return
+    whether one is running.
 
     Args:
         controls: whether the job can be paused and cancelled here.
@@ -46,12 +49,15 @@ def watch_job(
         ended(job)
         return False
     every = update_interval(job)
-    st.fragment(_draw_running, run_every=every)(project, family, every, job.control.paused, controls)
+    st.fragment(_draw_running, run_every=every)(
+        project, family, every, job.control.paused, controls
+    )
     return True
 
 
 def watch_steps(project: Project, family: str, again: str) -> None:
-    """Draw as `watch_job` does, for a job that asks examinees, generators or models one after the other.
+    """Draw as `watch_job` does, for a job that asks examinees, generators or models one after the
+    other.
 
     Args:
         again: the label of the button that starts such a job.
@@ -68,10 +74,15 @@ def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
 
 
 def _step_ended(name: str, end: jobs.Progress, things: str, again: str) -> None:
-    result = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.as_duration(end.seconds)}."
+    result = (
+        f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in"
+        f" {ui.as_duration(end.seconds)}."
+    )
     more = f" {ui.plain(end.message)}" if end.message else ""
     # If a person or a limit stopped it, the message says how to continue.
-    rest = f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
+    rest = (
+        f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
+    )
     box = st.container(key=f"ended {end.state} {name}")
     draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
     draw(f"{STOPPED.get(end.state, 'Failed')}: {result}{more}{rest}", icon=f":material/{icon}:")
@@ -93,20 +104,28 @@ def say_not_begun(project: Project, key: str) -> None:
     if st.session_state.get("not begun") == (project.path, job.started_at):
         is_over = job.over
         st.container(key="not begun").warning(
-            f"Your job did not start, because {describe_job(job)} {'was' if is_over else 'is'} running."
-            f" Press {key.capitalize()} again{'' if is_over else ' when it has finished'}.",
+            f"Your job did not start, because {describe_job(job)}"
+            f" {'was' if is_over else 'is'} running. Press {key.capitalize()}"
+            f" again{'' if is_over else ' when it has finished'}.",
             icon=":material/info:",
         )
 
 
 def describe_job(job: jobs.BackgroundJob) -> str:
-    """Return a description of a job for the present person as Markdown, such as "a trial started by bob"."""
+    """Return a description of a job for the present person as Markdown, such as "a trial started by
+    bob".
+    """
     what = "trial" if is_trial(job) else "job"
-    return f"your {what}" if job.author == ui.person() else f"a {what} started by {ui.plain(job.author)}"
+    return (
+        f"your {what}"
+        if job.author == ui.person()
+        else f"a {what} started by {ui.plain(job.author)}"
+    )
 
 
 def accompany(screen: str) -> None:
-    """Show the progress of running jobs in the browser's title and on other screens; redraw the screen at their end.
+    """Show the progress of running jobs in the browser's title and on other screens; redraw the
+    screen at their end.
 
     Args:
         screen: the open screen.
@@ -132,7 +151,9 @@ def _show_progress(project: Project, screen: str, families: set[str]) -> None:
             continue
         now = job.progress
         how_far = f": {now.done:,} of {now.total:,} {job.things}" if now.total else " starts"
-        st.progress(_done_share(job), f"{ui.plain(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}")
+        st.progress(
+            _done_share(job), f"{ui.plain(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}"
+        )
 
 
 def _done_share(job: jobs.BackgroundJob) -> float:
@@ -149,11 +170,15 @@ def _state_in_short(job: jobs.BackgroundJob) -> str:
 
 
 def update_interval(job: jobs.BackgroundJob) -> float:
-    """Return seconds between two updates of a job, longer for a long one, since each update slows it."""
+    """Return seconds between two updates of a job, longer for a long one, since each update slows
+    it.
+    """
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
-def _draw_running(project: Project, family: str, every: float, paused: bool, controls: bool) -> None:
+def _draw_running(
+    project: Project, family: str, every: float, paused: bool, controls: bool
+) -> None:
     job = jobs.current_job(project, family)
     # A new interval needs a rerun of the whole screen. The list of jobs below shows a pause.
     if job is None or job.over or (update_interval(job), job.control.paused) != (every, paused):
@@ -180,21 +205,36 @@ def _draw_controls(job: jobs.BackgroundJob) -> None:
     """Draw widgets that change the number of parallel calls, pause and cancel."""
     if asks_endpoint(job) and not in_batches(job):
         flying = st.number_input(
-            "Parallel calls", 1, job_plan.MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now", width=120
+            "Parallel calls",
+            1,
+            job_plan.MOST_IN_FLIGHT,
+            job.control.concurrency,
+            key="calls in flight now",
+            width=120,
         )
         if flying != job.control.concurrency:
             job.control.concurrency = int(flying)
     if job.control.paused:
-        st.button("Resume", icon=":material/play_arrow:", on_click=job.control.resume, key="resume job")
+        st.button(
+            "Resume", icon=":material/play_arrow:", on_click=job.control.resume, key="resume job"
+        )
     else:
         st.button(
-            "Pause", icon=":material/pause:", on_click=job.control.pause, disabled=job.control.cancelled,
-            help="Running calls finish and count. No new calls start.", key="pause job"
-        )  # fmt: skip
+            "Pause",
+            icon=":material/pause:",
+            on_click=job.control.pause,
+            disabled=job.control.cancelled,
+            help="Running calls finish and count. No new calls start.",
+            key="pause job",
+        )
     st.button(
-        "Cancel", icon=":material/stop:", on_click=job.control.cancel, disabled=job.control.cancelled,
-        help="Keeps the finished results. You can get the missing ones later.", key="cancel job"
-    )  # fmt: skip
+        "Cancel",
+        icon=":material/stop:",
+        on_click=job.control.cancel,
+        disabled=job.control.cancelled,
+        help="Keeps the finished results. You can get the missing ones later.",
+        key="cancel job",
+    )
 
 
 def asks_endpoint(job: jobs.BackgroundJob) -> bool:
@@ -228,13 +268,20 @@ def describe_state(job: jobs.BackgroundJob) -> str:
     if (quiet := job.quiet) is not None:
         again = ""
         if asks_endpoint(job):
-            again = " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
+            again = (
+                " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
+            )
         return f"**No answer for {ui.as_duration(quiet)}.**{again} Running {since}."
-    return f"{_format_rate(now.rate, job.things)} · {ui.as_duration(now.seconds_left)} left · running {since}"
+    return (
+        f"{_format_rate(now.rate, job.things)} · {ui.as_duration(now.seconds_left)}"
+        f" left · running {since}"
+    )
 
 
 def standing_still(control: graders.Control) -> str:
-    """Return why a job does not continue now, as Markdown: it is cancelled, paused or waits; empty if it continues."""
+    """Return why a job does not continue now, as Markdown: it is cancelled, paused or waits; empty
+    if it continues.
+    """
     if control.cancelled:
         return "Cancelling. Calls that are already running finish first."
     if control.paused:
@@ -243,23 +290,33 @@ def standing_still(control: graders.Control) -> str:
         return ""
     until = "" if waits.until is None else f" It stops waiting at {waits.until:%H:%M}."
     return (
-        f"**Waiting for the endpoint**, next try at {waits.next_try:%H:%M}: {ui.plain(waits.reason)}."
-        f" The job continues automatically.{until}"
+        f"**Waiting for the endpoint**, next try at {waits.next_try:%H:%M}:"
+        f" {ui.plain(waits.reason)}. The job continues automatically.{until}"
     )
 
 
 def _state_of_batches(job: jobs.BackgroundJob, since: str) -> str:
     """Return the progress of batches; the app may be closed while they run."""
-    message = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
+    message = (
+        ui.plain(job.progress.message)
+        or "Preparing the batches. Keep the app open until they are sent"
+    )
     if job.control.cancelled:
         return f"Cancelling. Answers that are already billed are kept. {message}."
     if job.control.paused:
-        return f"**Paused**. The app does not check the batches, but the endpoint still works on them. {message}."
-    return f"{message}. Running {since}. The endpoint works on sent batches even if you close the app."
+        return (
+            "**Paused**. The app does not check the batches, but the endpoint still works on"
+            f" them. {message}."
+        )
+    return (
+        f"{message}. Running {since}. The endpoint works on sent batches even if you close the app."
+    )
 
 
 def _format_rate(rate: float, things: str) -> str:
-    return f"{rate:,.0f} {things} per second" if rate >= 2 else f"{rate * 60:,.0f} {things} per minute"
+    return (
+        f"{rate:,.0f} {things} per second" if rate >= 2 else f"{rate * 60:,.0f} {things} per minute"
+    )
 
 
 def _describe_counts(job: jobs.BackgroundJob) -> str:
@@ -278,19 +335,26 @@ def _describe_usage(job: jobs.BackgroundJob) -> str:
         return ""
     calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
     cached = f" ({job_plan.as_count(used.cached_tokens)} cached)" if used.cached_tokens else ""
-    thinking = f" ({job_plan.as_count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
+    thinking = (
+        f" ({job_plan.as_count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
+    )
     tokens = (
-        f"{job_plan.as_count(used.input_tokens)} input tokens{cached}, {job_plan.as_count(used.output_tokens)} output"
-        f" tokens{thinking}"
+        f"{job_plan.as_count(used.input_tokens)} input tokens{cached},"
+        f" {job_plan.as_count(used.output_tokens)} output tokens{thinking}"
     )
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
-    money = f" · {spent} of {asked.max_cost:,.2f} spent" if asked.max_cost is not None else f" · {spent} spent"
+    money = (
+        f" · {spent} of {asked.max_cost:,.2f} spent"
+        if asked.max_cost is not None
+        else f" · {spent} spent"
+    )
     return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")
 
 
 def _draw_log(job: jobs.BackgroundJob) -> None:
     if lines := list(job.log):
-        # Without failures, the log may still have remarks, such as an endpoint that refuses a JSON schema.
+        # Without failures, the log may still have remarks, such as an endpoint that refuses a JSON
+        # schema.
         st.expander("Last failed calls" if job.progress.failed else "Job log").code(
             "\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True
         )
@@ -300,15 +364,20 @@ def _draw_end(project: Project, job: jobs.BackgroundJob) -> None:
     final = job.progress
     defaulted = f" ({final.defaulted:,} by default)" if final.defaulted else ""
     result = (
-        f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.as_duration(final.seconds)}."
-    )  # fmt: skip
+        f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in"
+        f" {ui.as_duration(final.seconds)}."
+    )
     # The start time distinguishes the job from the plan below it.
     result = f"{result} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
     of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
     again = " Start this grader again to grade the remaining pairs."
     ends = {
-        "done": (ended.success, "check", f"{'trial' if is_trial(job) else 'job'}{of} done: {result}"),
+        "done": (
+            ended.success,
+            "check",
+            f"{'trial' if is_trial(job) else 'job'}{of} done: {result}",
+        ),
         "cancelled": (ended.info, "stop_circle", f"job cancelled: {result}{again}"),
         "stopped": (ended.warning, "savings", f"job stopped at its limit: {result}{again}"),
     }
@@ -341,5 +410,7 @@ def _draw_result_links(project: Project, job: jobs.BackgroundJob) -> None:
         states = {"from-grader": looks_by.name, "to-grader": job.name} | {
             f"{side}-version": version for side in ("from", "to")
         }
-        ui.draw_link("changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states)
+        ui.draw_link(
+            "changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states
+        )
     ui.draw_link("leaderboard")

@@ -1,4 +1,6 @@
-"""Storage of downloads: files are kept until a browser can fetch them, and never replaced by similar ones."""
+"""Storage of downloads: files are kept until a browser can fetch them, and never replaced by
+similar ones.
+"""
 
 import functools
 import hashlib
@@ -10,7 +12,12 @@ from threading import Lock
 from typing import Any
 
 from pages.parts.shared import login, streamlit_bridge
-from pages.parts.shared.streamlit_bridge import MediaFileKind, MediaFileManager, MemoryFile, MemoryMediaFileStorage
+from pages.parts.shared.streamlit_bridge import (
+    MediaFileKind,
+    MediaFileManager,
+    MemoryFile,
+    MemoryMediaFileStorage,
+)
 
 SECONDS = 120.0
 """Seconds for which a file is kept after no screen shows it."""
@@ -19,7 +26,9 @@ MOST = 64 << 20
 
 
 _KEY = secrets.token_bytes(32)
-_drawn_for: ContextVar[str | None] = ContextVar("whose screen offers the file that is made", default=None)
+_drawn_for: ContextVar[str | None] = ContextVar(
+    "whose screen offers the file that is made", default=None
+)
 
 
 def mark_of(person: str | None) -> str:
@@ -30,10 +39,11 @@ def mark_of(person: str | None) -> str:
 class LastingFiles(MemoryMediaFileStorage):
     """Streamlit's storage of files, with downloads kept for a while.
 
-    Streamlit drops a file that a click made as soon as any two runs of the app have ended, of any person. With twenty
-    people at work, that is before a remote browser has asked for it. Streamlit also treats two large files as one if
-    their length, beginning, middle and end are equal. Then a download of qrels could have an outdated label. Here the
-    id of a file depends on all of its content, and on its person.
+    Streamlit drops a file that a click made as soon as any two runs of the app have ended, of any
+    person. With twenty people at work, that is before a remote browser has asked for it. Streamlit
+    also treats two large files as one if their length, beginning, middle and end are equal. Then a
+    download of qrels could have an outdated label. Here the id of a file depends on all of its
+    content, and on its person.
 
     Args:
         media_endpoint: path under which files are served.
@@ -47,7 +57,11 @@ class LastingFiles(MemoryMediaFileStorage):
         self._let_go: dict[str, float] = {}
 
     def load_and_get_id(
-        self, path_or_data: str | bytes, mimetype: str, kind: MediaFileKind, filename: str | None = None
+        self,
+        path_or_data: str | bytes,
+        mimetype: str,
+        kind: MediaFileKind,
+        filename: str | None = None,
     ) -> str:
         """Store a file and return its id."""
         if kind is not MediaFileKind.DOWNLOADABLE or isinstance(path_or_data, str):
@@ -86,13 +100,20 @@ def install() -> None:
     streamlit_bridge.store_media_in(LastingFiles)
     add = MediaFileManager.add_deferred
 
-    def add_deferred(manager: MediaFileManager, data_callable: Callable[[], Any], *given: Any, **further: Any) -> str:
-        return add(manager, functools.partial(_make_for, login.current_identity(), data_callable), *given, **further)
+    def add_deferred(
+        manager: MediaFileManager, data_callable: Callable[[], Any], *given: Any, **further: Any
+    ) -> str:
+        return add(
+            manager,
+            functools.partial(_make_for, login.current_identity(), data_callable),
+            *given,
+            **further,
+        )
 
     MediaFileManager.add_deferred = add_deferred
 
 
 def _make_for(person: str | None, make: Callable[[], Any]) -> Any:
-    """Make a file when its button is pressed; Streamlit calls this in a thread without a session."""
+    """Make a file at the press of its button. Streamlit calls this in a thread without session."""
     _drawn_for.set(person)
     return make()

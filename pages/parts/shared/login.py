@@ -50,8 +50,8 @@ def can_log_in() -> None:
         raise InputError(
             "no-login",
             "Login is not possible: secrets.toml of this server names no identity provider.",
-            "Ask the administrator of the server to add the section [auth] (docs/how-to/run-a-team-server.md) and to "
-            "restart it.",
+            "Ask the administrator of the server to add the section [auth]"
+            " (docs/how-to/run-a-team-server.md) and to restart it.",
         )
 
 
@@ -61,9 +61,13 @@ def login_claims() -> Mapping[str, Any] | None:
 
 
 def claims_in(cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Return the claims of the login cookie of a request; None without a cookie that this server signed."""
+    """Return the claims of the login cookie of a request; None without a cookie that this server
+    signed.
+    """
     signed = _get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)
-    said = _parse_decoded_user_cookie(signed, get_origin_from_redirect_uri() or "") if signed else {}
+    said = (
+        _parse_decoded_user_cookie(signed, get_origin_from_redirect_uri() or "") if signed else {}
+    )
     return said if said.get("is_logged_in") else None
 
 
@@ -71,8 +75,8 @@ def is_expired(token: Mapping[str, Any], now: float | None = None) -> bool:
     """Return whether a login is too old.
 
     Args:
-        token: claims of the identity token; `iat` is the time of its issue in seconds since 1970. OpenID Connect Core
-            1.0, section 2, requires it.
+        token: claims of the identity token; `iat` is the time of its issue in seconds since 1970.
+            OpenID Connect Core 1.0, section 2, requires it.
         now: in the same unit; None for the present.
     """
     try:
@@ -87,10 +91,12 @@ def _too_old(made: float, now: float | None = None) -> bool:
 
 
 def meant_for_us(token: Mapping[str, Any]) -> bool:
-    """Return whether a login is for this application: its client id is in the audience of the identity token.
+    """Return whether a login is for this application: its client id is in the audience of the
+    identity token.
 
-    The login package accepts other audiences if the token names this client as the authorized party (`azp`). But a
-    token for others must be refused (OpenID Connect Core 1.0, section 3.1.3.7, step 3).
+    The login package accepts other audiences if the token names this client as the authorized party
+    (`azp`). But a token for others must be refused (OpenID Connect Core 1.0, section 3.1.3.7, step
+    3).
 
     Args:
         token: claims of the identity token, with the name of the provider as `provider`.
@@ -121,15 +127,20 @@ def proven_identity(token: Mapping[str, Any] | None) -> str:
         NotAllowed: the login is missing, has ended, or is for another application.
     """
     if token is None or _login_mark(token) in _ended:
-        raise NotAllowed("not-logged-in", "You are not logged in.", "Log in and open the link again.")
+        raise NotAllowed(
+            "not-logged-in", "You are not logged in.", "Log in and open the link again."
+        )
     if not meant_for_us(token):
         raise NotAllowed(
             "not-logged-in",
             "Your login is for another application.",
-            "Log in again. If it fails again, ask the administrator of the server to check the client id.",
+            "Log in again. If it fails again, ask the administrator of the server to"
+            " check the client id.",
         )
     if is_expired(token):
-        raise NotAllowed("not-logged-in", "Your login has expired.", "Log in again. Saved work is not lost.")
+        raise NotAllowed(
+            "not-logged-in", "Your login has expired.", "Log in again. Saved work is not lost."
+        )
     return identity_of(token)
 
 
@@ -162,11 +173,16 @@ def passed() -> bool:
         return True
     except WorkbenchError as error:
         refusal = error
-    if ways and st.query_params.get(response_headers.WORD) == response_headers.REFUSED and login_claims() is None:
+    if (
+        ways
+        and st.query_params.get(response_headers.WORD) == response_headers.REFUSED
+        and login_claims() is None
+    ):
         refusal = NotAllowed(
             "not-logged-in",
             "Login failed: the identity provider refused it or sent an invalid answer.",
-            "Log in again. If it fails again, ask the administrator of the server: the reason is in the server log.",
+            "Log in again. If it fails again, ask the administrator of the server: the reason is"
+            " in the server log.",
         )
     st.title("Exam Workbench", anchor=False)
     with st.container(border=True, key=f"error {refusal.code} 0"):
@@ -179,9 +195,13 @@ def passed() -> bool:
 
 
 def _list_providers() -> dict[str | None, str]:
-    """Return names of the providers with the labels of their buttons; a single provider has the name None."""
+    """Return names of the providers with the labels of their buttons; a single provider has the
+    name None.
+    """
     auth = visitor.server_secrets().get("auth") or {}
-    several = [name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value]
+    several = [
+        name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value
+    ]
     return {name: f"Log in with {name}" for name in several} or {None: "Log in"}
 
 
@@ -194,7 +214,9 @@ def _log_in(provider: str | None) -> None:
         reason = str(error)
     else:
         return
-    st.container(key="error no-logins 0").error("Login does not work on this server. Ask its administrator for help.")
+    st.container(key="error no-logins 0").error(
+        "Login does not work on this server. Ask its administrator for help."
+    )
     st.text(reason)
 
 
@@ -210,12 +232,14 @@ def take_note(project: Project | None) -> None:
 
 
 def current_member() -> Member | None:
-    """Return the logged-in person with their role; None if login is not required, or they have no role."""
+    """Return the logged-in person with their role; None if login is not required, or they have no
+    role.
+    """
     return st.session_state.get(MEMBER) if is_required() else None
 
 
 def begins_with_work() -> bool:
-    """Return whether this is the first screen of an assessor's visit, who then begins with My work."""
+    """Return whether this is the first screen of an assessor's visit: it begins with My work."""
     first = "arrived" not in st.session_state
     st.session_state["arrived"] = True
     found = current_member()
@@ -255,6 +279,8 @@ def check_screen(project: Project | None, screen: str) -> None:
 
 @functools.cache
 def _to_see(screen: str) -> list[ActName]:
-    """Return the actions of a screen; a person who may do one of them sees it. Actions that only read are preferred."""
+    """Return the actions of a screen; a person who may do one of them sees it. Actions that only
+    read are preferred.
+    """
     acts = [act for act, rule in ACTS.items() if screen in rule.screens]
     return [act for act in acts if not ACTS[act].writes] or acts

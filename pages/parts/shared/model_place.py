@@ -1,4 +1,4 @@
-"""Choosing the place of a model: an offered endpoint or an address, a folder or a name on the hub."""
+"""Choosing the place of a model: an offered endpoint, an address, a folder or a hub name."""
 
 import json
 from collections.abc import Mapping
@@ -24,46 +24,61 @@ def choose_endpoint(
     Args:
         stored: initial settings.
         key: prefix of the widgets' keys.
-        bound: whether stored settings that this visitor may not use raise an error; otherwise they are ignored.
+        bound: whether stored settings that this visitor may not use raise an error; otherwise they
+            are ignored.
 
     Returns:
         The settings of the address, and the offered endpoint; None for a typed address.
 
     Raises:
-        InputError: the visitor has no allowed choice, the stored address is not allowed, or an address is invalid.
+        InputError: the visitor has no allowed choice, the stored address is not allowed, or an
+            address is invalid.
     """
     offered = {endpoint.name: endpoint for endpoint in graders.offered_endpoints()}
     free = graders.current_access().any_address
     if not offered and not free:
         raise errors.InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
     known = _match_offered(stored, offered)
-    set_up = stored.get("base_url") or "openai" in (stored.get("back_end"), stored.get("verify_back_end"))
+    set_up = stored.get("base_url") or "openai" in (
+        stored.get("back_end"),
+        stored.get("verify_back_end"),
+    )
     if bound and set_up and known is None and not free:
         raise errors.InputError(
             "address-not-offered",
             "The endpoint of this grader is not set up on this server:"
             f" {stored.get('base_url') or graders.usual_address()}.",
-            f"Available: {', '.join(offered)}. Set up a grader of your own with an available endpoint.",
+            f"Available: {', '.join(offered)}. Set up a grader of your own with an"
+            " available endpoint.",
         )
     options = [*offered, OTHER] if free else [*offered]
     name = OTHER
     if offered:
         start = known or (OTHER if stored.get("base_url") or stored.get("model") else options[0])
         name = st.selectbox(
-            "Endpoint", options, options.index(start) if start in options else 0,
-            format_func=lambda name: name or "Another address", key=f"{key} endpoint", persist_state="session",
-        )  # fmt: skip
+            "Endpoint",
+            options,
+            options.index(start) if start in options else 0,
+            format_func=lambda name: name or "Another address",
+            key=f"{key} endpoint",
+            persist_state="session",
+        )
     if name != OTHER:
         endpoint = offered[name]
         settings = {"base_url": endpoint.base_url} | (
             {"key_variable": endpoint.key_variable} if endpoint.key_variable else {}
         )
-        st.caption(f":material/cloud: {ui.plain(graders.checked_host(endpoint.base_url))}{_describe_limits(endpoint)}")
+        st.caption(
+            ":material/cloud:"
+            f" {ui.plain(graders.checked_host(endpoint.base_url))}{_describe_limits(endpoint)}"
+        )
         return settings, endpoint
     return _draw_typed_address(stored, key), None
 
 
-def _match_offered(stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]) -> str | None:
+def _match_offered(
+    stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]
+) -> str | None:
     """Return the name of the offered endpoint that matches stored settings."""
     address, variable = stored.get("base_url"), stored.get("key_variable")
     return next(
@@ -90,18 +105,31 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     left, right = st.columns([3, 2])
     typed = f"{key} base_url"
     given = left.text_input(
-        "Address", stored.get("base_url", ""), placeholder=graders.usual_address(), key=typed,
+        "Address",
+        stored.get("base_url", ""),
+        placeholder=graders.usual_address(),
+        key=typed,
         persist_state="session",
-        help="Address of an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or LiteLLM.",
-    ).strip()  # fmt: skip
+        help=(
+            "Address of an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or LiteLLM."
+        ),
+    ).strip()
     address = given or graders.usual_address()
     place, host = graders.address_origin(address), graders.checked_host(address)
     box = f"{key} key"
     right.text_input(
-        "Key for this address", type="password", key=box, placeholder="Only if no key is set up", autocomplete="off",
-        on_change=_take_key, args=(typed, box),
-        help="The key stays in memory for this browser window and is sent only to this address. It is not saved.",
-    )  # fmt: skip
+        "Key for this address",
+        type="password",
+        key=box,
+        placeholder="Only if no key is set up",
+        autocomplete="off",
+        on_change=_take_key,
+        args=(typed, box),
+        help=(
+            "The key stays in memory for this browser window and is sent only to this"
+            " address. It is not saved."
+        ),
+    )
     settings = {"base_url": given} if given else {}
     if stored.get("key_variable") and stored.get("base_url", "") == given:
         # The author of the grader's settings may have bound this variable to the address.
@@ -111,7 +139,8 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _take_key(typed: str, box: str) -> None:
-    # The person may have changed the address after the screen was drawn. The key is for the address that they see.
+    # The person may have changed the address after the screen was drawn. The key is for the address
+    # that they see.
     address = str(st.session_state.get(typed) or "").strip() or graders.usual_address()
     # An invalid address is reported by the screen, which then asks for the key again.
     with suppress(errors.InputError):
@@ -124,7 +153,9 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
     shown = ui.plain(host)
     if place in graders.current_access().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key=f"key typed {key}").caption(f":material/key: Using the key that you typed for {shown}.")
+            st.container(key=f"key typed {key}").caption(
+                f":material/key: Using the key that you typed for {shown}."
+            )
             if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
                 visitor.type_key(place, "")
                 st.rerun()
@@ -134,22 +165,31 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         entry = graders.key_for(address, None, variable, graders.current_access())
     codes: dict[str, str] = {}
     if entry is not None and entry.key:
-        state, sentence = "found", f":material/key: Using the key in {ui.plain(entry.name)} for {shown}."
+        state, sentence = (
+            "found",
+            f":material/key: Using the key in {ui.plain(entry.name)} for {shown}.",
+        )
     elif graders.is_loopback(host):
-        state, sentence = "needless", ":material/key_off: An endpoint on this computer needs no key."
+        state, sentence = (
+            "needless",
+            ":material/key_off: An endpoint on this computer needs no key.",
+        )
     elif entry is not None and entry.name:
         state, sentence = (
             "missing",
             (
-                f":material/key_off: No key in {ui.plain(entry.name)}. Type a key. Or set it in the terminal before you"
-                " start the app, or in .streamlit/secrets.toml:"
+                f":material/key_off: No key in {ui.plain(entry.name)}. Type a key. Or set it in the"
+                " terminal before you start the app, or in .streamlit/secrets.toml:"
             ),
         )
         codes = {"bash": f'export {entry.name}="KEY"', "toml": f'{entry.name} = "KEY"'}
     else:
         state, sentence = (
             "unknown",
-            (f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"),
+            (
+                f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in"
+                " .streamlit/secrets.toml:"
+            ),
         )
         # In JSON, a text is written as in TOML.
         table = f'[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"'
@@ -160,23 +200,40 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
             st.code(code, language=language)
 
 
-def choose_model(stored: str, endpoint: graders.OfferedEndpoint | None, key: str, label: str = "Model") -> str:
+def choose_model(
+    stored: str, endpoint: graders.OfferedEndpoint | None, key: str, label: str = "Model"
+) -> str:
     """Draw the model of an endpoint, as a list if the endpoint has one; return it."""
     if endpoint is None or not endpoint.models:
         return st.text_input(
-            label, stored, key=key, persist_state="session", help="The name of the model at the endpoint."
+            label,
+            stored,
+            key=key,
+            persist_state="session",
+            help="The name of the model at the endpoint.",
         ).strip()
     index = endpoint.models.index(stored) if stored in endpoint.models else 0
-    return str(st.selectbox(label, endpoint.models, index, key=f"{key} of {endpoint.name}", persist_state="session"))
+    return str(
+        st.selectbox(
+            label, endpoint.models, index, key=f"{key} of {endpoint.name}", persist_state="session"
+        )
+    )
 
 
 def choose_local(
-    stored: str, default: str, key: str, label: str = "Model", about: str | None = None, bound: bool = True
+    stored: str,
+    default: str,
+    key: str,
+    label: str = "Model",
+    about: str | None = None,
+    bound: bool = True,
 ) -> str:
-    """Draw the choice of a model on this computer: any on an unshared localhost, else an offered one.
+    """Draw the choice of a model on this computer: any on an unshared localhost, else an offered
+    one.
 
     Args:
-        bound: whether a stored model that this visitor may not use raises an error; otherwise it is ignored.
+        bound: whether a stored model that this visitor may not use raises an error; otherwise it is
+            ignored.
 
     Returns:
         Its folder or its name on the hub; the default for an empty field.
@@ -186,9 +243,14 @@ def choose_local(
     """
     if graders.current_access().any_model:
         given = st.text_input(
-            label, stored, placeholder=default, key=key, persist_state="session",
-            help=about or "A name on the Hugging Face hub, or a folder on the computer that runs the app.",
-        ).strip()  # fmt: skip
+            label,
+            stored,
+            placeholder=default,
+            key=key,
+            persist_state="session",
+            help=about
+            or "A name on the Hugging Face hub, or a folder on the computer that runs the app.",
+        ).strip()
         return given or default
     offered = graders.offered_models()
     if not offered:
@@ -197,7 +259,8 @@ def choose_local(
         raise errors.InputError(
             "model-not-offered",
             f"The model of this grader is not set up on this server: {stored}.",
-            f"Available: {', '.join(offered)}. Set up a grader of your own with an available model.",
+            f"Available: {', '.join(offered)}. Set up a grader of your own with"
+            " an available model.",
         )
     start = stored or default
     index = offered.index(start) if start in offered else 0
@@ -212,7 +275,8 @@ LAST = "drafter"
 
 @ui.errors()
 def choose_settings(project: Project, key: str) -> dict[str, str] | None:
-    """Draw the choice of a model and return its settings; without a valid choice, show an error and return None.
+    """Draw the choice of a model and return its settings; without a valid choice, show an error and
+    return None.
 
     The default is the last choice here, else the model for grading.
 
@@ -221,15 +285,25 @@ def choose_settings(project: Project, key: str) -> dict[str, str] | None:
     """
     usual: dict[str, str] = st.session_state.get(LAST) or grading.usual_settings(project)
     where = st.segmented_control(
-        "Where the model runs", graders.BACK_ENDS, default=usual["back_end"],
-        format_func=WHERE.__getitem__, required=True, key=f"{key} where",
-    )  # fmt: skip
-    settings = choose_model_place(str(where), key, usual if where == usual["back_end"] else {}, bound=False)
+        "Where the model runs",
+        graders.BACK_ENDS,
+        default=usual["back_end"],
+        format_func=WHERE.__getitem__,
+        required=True,
+        key=f"{key} where",
+    )
+    settings = choose_model_place(
+        str(where), key, usual if where == usual["back_end"] else {}, bound=False
+    )
     return {name: value for name, value in settings.items() if value}
 
 
 def choose_model_place(
-    kind: str, key: str, stored: Mapping[str, str] = NOTHING, default: str = graders.LOCAL_MODEL, bound: bool = True
+    kind: str,
+    key: str,
+    stored: Mapping[str, str] = NOTHING,
+    default: str = graders.LOCAL_MODEL,
+    bound: bool = True,
 ) -> dict[str, str]:
     """Draw the choice of a model on this computer or at an endpoint, and return its settings.
 

@@ -1,4 +1,4 @@
-"""Other people in the open query and their recent changes, on a server that several people share."""
+"""Other people in the open query and their recent changes, on a shared server."""
 
 import streamlit as st
 
@@ -26,8 +26,8 @@ def draw_beside(project: Project, query_id: str) -> None:
 def accompany() -> None:
     """Redraw the screen when other people have saved changes; do nothing without login.
 
-    If a redraw would disturb, because the person is typing or has a dialog open, a button offers it instead. Without
-    new changes an update needs no query.
+    If a redraw would disturb, because the person is typing or has a dialog open, a button offers it
+    instead. Without new changes an update needs no query.
     """
     if not login.is_required() or not ui.person():
         return
@@ -42,7 +42,11 @@ def _draw_news(project: Project, seen: int) -> None:
     # The number of the newest action, so that the browser recognizes further changes.
     news = latest_act(project) if others else 0
     answer = components.draw(
-        "news", "redraw", {"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None
+        "news",
+        "redraw",
+        {"news": news},
+        on_redraw_change=lambda: None,
+        on_looked_change=lambda: None,
     )
     if others and answer.redraw:
         st.rerun()
@@ -63,5 +67,6 @@ def _draw_others(project: Project, query_id: str) -> None:
     if others:
         names = ", ".join(others)
         st.container(key="others-here").caption(
-            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} also working on this query."
+            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} also"
+            " working on this query."
         )

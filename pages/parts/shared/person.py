@@ -1,4 +1,6 @@
-"""The person at this browser: the name is kept by the browser and asked for before the first action."""
+"""The person at this browser: the name is kept by the browser and asked for before the first
+action.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +21,9 @@ def remembered_name() -> str:
 
 
 def current_name() -> str:
-    """Return the name of the person in this window, from the login if there is one; empty if unknown."""
+    """Return the name of the person in this window, from the login if there is one; empty if
+    unknown.
+    """
     if login.is_required():
         found = login.current_member()
         return found.name if found else ""
@@ -27,7 +31,9 @@ def current_name() -> str:
 
 
 def require_author() -> str:
-    """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
+    """Return the name under which actions are recorded; if it is unknown, ask for it and end the
+    action.
+    """
     if not (name := current_name()):
         if login.is_required():
             # A person who is signed in but has no role learns whom to ask for one.
@@ -39,12 +45,18 @@ def require_author() -> str:
         _request_name()
         st.rerun()
         # In a callback, the rerun happens only after the callback.
-        raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
+        raise errors.WorkbenchError(
+            "no-name", "Your name is missing.", "Enter your name, then try again."
+        )
     return name
 
 
 def draw_download(
-    label: str, data: Callable[[], str | bytes], file_name: str, disabled: bool = False, **options: Any
+    label: str,
+    data: Callable[[], str | bytes],
+    file_name: str,
+    disabled: bool = False,
+    **options: Any,
 ) -> None:
     """Draw a button that downloads a file; if the person's name is unknown, it asks for it first.
 
@@ -53,7 +65,9 @@ def draw_download(
         options: passed to `st.download_button`.
     """
     if current_name() or login.is_required():
-        st.download_button(label, data, file_name, disabled=disabled or not current_name(), **options)
+        st.download_button(
+            label, data, file_name, disabled=disabled or not current_name(), **options
+        )
         return
     same = {name: options[name] for name in ("type", "icon", "help") if name in options}
     st.button(label, key=f"name for {file_name}", on_click=_request_name, disabled=disabled, **same)
@@ -77,8 +91,8 @@ def draw_box() -> None:
         max_chars=LONGEST_NAME,
         placeholder="Not entered yet",
         on_change=_mark_given,
-        help="The activity log shows this name, and this browser remembers it. Another name is another person with"
-        " separate unsaved changes.",
+        help="The activity log shows this name, and this browser remembers it. Another name is"
+        " another person with separate unsaved changes.",
     )
     # Streamlit can read cookies but not set them.
     said = current_name() if st.session_state.get("name said") else None
@@ -86,16 +100,21 @@ def draw_box() -> None:
 
 
 def ask_for_name() -> None:
-    """Ask a new browser for the name: at the top of the page, and in a dialog on an attempt to act."""
+    """Ask a new browser for the name: at the top of the page, and in a dialog before an action."""
     wanted, name = st.session_state.pop("ask who", False), current_name()
     # On the screen where the name was entered, the line stays, so that nothing moves.
-    if login.is_required() or (name and st.session_state.get("named on") != st.session_state["screen"]):
+    if login.is_required() or (
+        name and st.session_state.get("named on") != st.session_state["screen"]
+    ):
         return
     if wanted and not name:
         _draw_dialog()
     with st.container(key="name-wanted"):
         if name or wanted:
-            st.caption("The activity log shows your name with your changes. You can change it in the sidebar.")
+            st.caption(
+                "The activity log shows your name with your changes. You can"
+                " change it in the sidebar."
+            )
         else:
             _draw_form()
 
@@ -104,12 +123,17 @@ def ask_for_name() -> None:
 def _draw_dialog() -> None:
     if current_name():
         st.rerun()
-    st.container(key="not-done-yet").text("Your last action was not carried out. Enter your name, then try again.")
+    st.container(key="not-done-yet").text(
+        "Your last action was not carried out. Enter your name, then try again."
+    )
     _draw_form()
 
 
 def _draw_form() -> None:
-    with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="center"):
+    with (
+        st.form("who are you", border=False),
+        st.container(horizontal=True, vertical_alignment="center"),
+    ):
         st.text_input(
             "Your name",
             store.current_author(),

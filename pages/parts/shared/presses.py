@@ -1,8 +1,9 @@
 """Buttons whose presses are not lost.
 
-Streamlit ends a run as soon as the next message arrives, such as the regular update of a job. A press is known only
-to the run that it starts. If that run is ended before it draws the button, the press is lost. Callbacks run first:
-here a callback notes the press, and the run that draws the button takes it.
+Streamlit ends a run as soon as the next message arrives, such as the regular update of a job. A
+press is known only to the run that it starts. If that run is ended before it draws the button, the
+press is lost. Callbacks run first: here a callback notes the press, and the run that draws the
+button takes it.
 """
 
 import time
@@ -22,7 +23,8 @@ LONGEST = 20.0
 class Presses:
     """The pending presses in a browser tab: time and place, by the key of the button.
 
-    Callbacks get this object because they must not access the session state: any access may end the run.
+    Callbacks get this object because they must not access the session state: any access may end the
+    run.
     """
 
     made: dict[str, tuple[float, object]] = field(default_factory=dict)
@@ -36,7 +38,9 @@ class Presses:
         return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
     def forget(self, *keys: str) -> None:
-        """Drop the presses of these buttons, which are not on the page; without keys, drop all after a complete run."""
+        """Drop the presses of these buttons, which are not on the page; without keys, drop all
+        after a complete run.
+        """
         for key in keys or tuple(self.made):
             self.made.pop(key, None)
 
@@ -47,17 +51,22 @@ def presses() -> Presses:
 
 
 def _current_place() -> object:
-    """Return the screen, the project and the address, so that a press takes effect only in its place."""
+    """Return the screen, the project and the address, so that a press takes effect only in its
+    place.
+    """
     return st.session_state.get("screen"), st.session_state.get("project"), dict(st.query_params)
 
 
 def was_pressed(key: str) -> bool:
-    """Return whether a button of `button` was pressed; call this before drawing elements that show its effect."""
+    """Return whether a button of `button` was pressed; call this before drawing elements that show
+    its effect.
+    """
     return presses().take(key, _current_place())
 
 
 def button(label: str, at: Any = st, **options: Any) -> bool:
-    """Draw a button; return whether it was pressed, in this run or in one that ended before it drew the button.
+    """Draw a button; return whether it was pressed, in this run or in one that ended before it drew
+    the button.
 
     Do not use it in a dialog: a press in a closed dialog would take effect in the next one.
 
@@ -71,7 +80,8 @@ def button(label: str, at: Any = st, **options: Any) -> bool:
 
 
 def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
-    """Draw a check box that shows `value`; return its new value if the person changed it, otherwise None.
+    """Draw a check box that shows `value`; return its new value if the person changed it, otherwise
+    None.
 
     As for `button`, a change in a run that ended early is not lost.
 
@@ -86,7 +96,9 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
     return wanted if changed and wanted != value else None
 
 
-def run_act(act: Callable[..., object], *given: object, said: str = "", icon: str | None = None) -> None:
+def run_act(
+    act: Callable[..., object], *given: object, said: str = "", icon: str | None = None
+) -> None:
     """Do an act of core under the person's name and redraw the screen; an error is shown instead.
 
     Args:
@@ -99,7 +111,9 @@ def run_act(act: Callable[..., object], *given: object, said: str = "", icon: st
             st.toast(said, icon=icon)
 
 
-def act_button(label: str, act: Callable[..., object], *given: object, said: str = "", **options: Any) -> None:
+def act_button(
+    label: str, act: Callable[..., object], *given: object, said: str = "", **options: Any
+) -> None:
     """Draw a button that does an act of core; see `run_act`.
 
     Args:
@@ -110,7 +124,13 @@ def act_button(label: str, act: Callable[..., object], *given: object, said: str
 
 
 def confirm_button(
-    label: str, why: str, act: Callable[..., object], *given: object, now: str, now_key: str, **options: Any
+    label: str,
+    why: str,
+    act: Callable[..., object],
+    *given: object,
+    now: str,
+    now_key: str,
+    **options: Any,
 ) -> None:
     """Draw a popover with a warning, and a button in it that does an act of core.
 

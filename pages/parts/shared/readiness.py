@@ -1,4 +1,6 @@
-"""The line that says how far a leaderboard can be trusted, the same on Home, Leaderboard and Export."""
+"""The line that says how far a leaderboard can be trusted, the same on Home, Leaderboard and
+Export.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +18,12 @@ GREYED = "few-graded"
 
 
 def draw(project: Project, state: Readiness | None = None) -> Readiness | None:
-    """Draw the line, each part with a link to its screen; draw nothing and return None before the first grades.
+    """Draw the line, each part with a link to its screen; draw nothing and return None before the
+    first grades.
 
     Args:
-        state: the readiness of the leaderboard whose sentence above the line already has the graded share and the
-            audit; None without such a sentence.
+        state: the readiness of the leaderboard whose sentence above the line already has the graded
+            share and the audit; None without such a sentence.
     """
     view, below_sentence = scoring_settings.current_view(), state is not None
     if view is None:
@@ -42,9 +45,14 @@ def draw_checklist(project: Project, policy: Policy, ready: Readiness) -> None:
     with st.container(key="checklist", gap=None):
         for check in publication_checks(project, policy, ready):
             _draw_part(
-                check.screen, f":material/{'check' if check.done else 'warning'}: {ui.plain(check.says)}", **check.place
+                check.screen,
+                f":material/{'check' if check.done else 'warning'}: {ui.plain(check.says)}",
+                **check.place,
             )
-    st.caption("You can publish with open points. The manifest states the audit and the number of open disagreements.")
+    st.caption(
+        "You can publish with open points. The manifest states the audit and the number of"
+        " open disagreements."
+    )
 
 
 def _draw_part(screen: str, words: str, **query: str) -> None:

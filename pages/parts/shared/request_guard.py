@@ -1,4 +1,6 @@
-"""Requests that the server answers: for its own host names, from its own pages, and from logged-in people."""
+"""Requests that the server answers: for its own host names, from its own pages, and from logged-in
+people.
+"""
 
 import asyncio
 from collections import Counter
@@ -16,14 +18,16 @@ from pages.parts.shared.streamlit_bridge import UploadedFile
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
 OPEN = ("health", "host-config", "stream", "bidi-components")
-"""Parts of Streamlit's own paths that a browser requests before login. They reveal no project data."""
+"""Parts of Streamlit's own paths that a browser requests before login. They reveal no project data.
+"""
 
 
 class RequestGuard:
-    """Refuses requests for other host names, from pages of another origin, and from people without a role.
+    """Refuses requests for other host names, from pages of another origin, and from people without
+    a role.
 
-    If people log in, files, uploads and figures about the server need a role in a project. The page itself is open,
-    because it leads to the login.
+    If people log in, files, uploads and figures about the server need a role in a project. The page
+    itself is open, because it leads to the login.
 
     Args:
         app: the ASGI application that answers the other requests.
@@ -34,7 +38,10 @@ class RequestGuard:
         self._arriving: Counter[str] = Counter()
 
     async def __call__(
-        self, scope: response_headers.Message, receive: response_headers.Receive, send: response_headers.Send
+        self,
+        scope: response_headers.Message,
+        receive: response_headers.Receive,
+        send: response_headers.Send,
     ) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
@@ -45,7 +52,9 @@ class RequestGuard:
                 await self.app(scope, receive, send)
         except errors.WorkbenchError as error:
             status = 413 if isinstance(error, server.TooMuch) else 403
-            await PlainTextResponse(f"{error.message} {error.hint or ''}", status)(scope, receive, send)
+            await PlainTextResponse(f"{error.message} {error.hint or ''}", status)(
+                scope, receive, send
+            )
         finally:
             if scope["type"] == "websocket":
                 back = st.get_option("server.disconnectedSessionTTL")
@@ -71,7 +80,9 @@ class RequestGuard:
             if size and self._arriving[session] + kept > (most := limits.read_limit("UPLOADS")):
                 raise server.TooMuch(
                     "request-too-large",
-                    limits.describe_exceeded("the uploads of this tab are larger than", "UPLOADS", most),
+                    limits.describe_exceeded(
+                        "the uploads of this tab are larger than", "UPLOADS", most
+                    ),
                     "Reload the page.",
                 )
             yield
@@ -85,7 +96,9 @@ async def _check_request(request: HTTPConnection, path: str) -> None:
     host = request.headers.get("host", "")
     # Without such names, the server answers for any.
     server.check_host(host, st.get_option("server.allowedHosts") or ())
-    server.check_origin(request.headers.get("origin"), host, st.get_option("server.corsAllowedOrigins"))
+    server.check_origin(
+        request.headers.get("origin"), host, st.get_option("server.corsAllowedOrigins")
+    )
     _, core, rest = path.partition(CORE)
     if MEDIA in path or (core and rest.partition("/")[0] not in OPEN):
         await run_in_threadpool(_check_person, request, path)
@@ -96,7 +109,9 @@ def _check_person(request: HTTPConnection, path: str) -> None:
         person = login.proven_identity(login.claims_in(request.cookies))
         if not server.projects_with_role(ui.project_files(), person):
             raise errors.NotAllowed(
-                "no-role", "You have no role in any project of this server.", "Ask an organizer for a role."
+                "no-role",
+                "You have no role in any project of this server.",
+                "Ask an organizer for a role.",
             )
         if MEDIA in path and not path.partition(MEDIA)[2].startswith(lasting_files.mark_of(person)):
             raise errors.NotAllowed(

@@ -1,4 +1,6 @@
-"""Headers of every response: security headers, with or without a proxy, and the way back from a refused login."""
+"""Headers of every response: security headers, with or without a proxy, and the way back from a
+refused login.
+"""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -29,7 +31,8 @@ Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 class ResponseHeaders:
     """Adds the headers to every response, and reports failed logins to the screen.
 
-    If the provider refused a login, or its answer was invalid, Streamlit would open the first screen without a message.
+    If the provider refused a login, or its answer was invalid, Streamlit would open the first
+    screen without a message.
 
     Args:
         app: the wrapped ASGI application.
@@ -43,18 +46,28 @@ class ResponseHeaders:
             if message["type"] == "http.response.start":
                 if _answers_login(scope) and not _logs_in(message):
                     message["headers"] = [
-                        (name, value + f"?{WORD}={REFUSED}".encode() if name.lower() == b"location" else value)
+                        (
+                            name,
+                            value + f"?{WORD}={REFUSED}".encode()
+                            if name.lower() == b"location"
+                            else value,
+                        )
                         for name, value in message["headers"]
                     ]
                 known = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(one for one in HEADERS if one[0] not in known)]
+                message["headers"] = [
+                    *message["headers"],
+                    *(one for one in HEADERS if one[0] not in known),
+                ]
             await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
 def _answers_login(scope: Message) -> bool:
-    """Return whether a request brings the provider's answer; without both parameters it is the return from a logout."""
+    """Return whether a request brings the provider's answer; without both parameters it is the
+    return from a logout.
+    """
     asked = parse_qs(scope["query_string"], keep_blank_values=True).keys()
     return scope["path"].endswith(CALLBACK) and bool({b"code", b"error"} & asked)
 
@@ -62,4 +75,6 @@ def _answers_login(scope: Message) -> bool:
 def _logs_in(message: Message) -> bool:
     """Return whether a response sets the login cookie; a removal sets it to an empty value."""
     cookies = [value for name, value in message["headers"] if name.lower() == b"set-cookie"]
-    return any(value.startswith(COOKIE) and not value.startswith(COOKIE + b'""') for value in cookies)
+    return any(
+        value.startswith(COOKIE) and not value.startswith(COOKIE + b'""') for value in cookies
+    )

@@ -1,4 +1,6 @@
-"""Widgets for the scoring settings and the measure; the choice is in the URL and holds on every screen."""
+"""Widgets for the scoring settings and the measure; the choice is in the URL and holds on every
+screen.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +17,9 @@ from exam_workbench.records import gold_name, official_sources
 from exam_workbench.store import Project
 from pages.parts.shared import address, ui
 
-Choice = Literal["grader", "rating", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
+Choice = Literal[
+    "grader", "rating", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"
+]
 """The choices in the line, by the key of their widget."""
 
 LABELS: tuple[Choice, ...] = ("grader", "rating", "tau", "label", "weights")
@@ -32,10 +36,14 @@ MATTERS: dict[str, tuple[Choice, ...]] = {
     "measures": ("against", "relevant"),
     "export": (*LABELS, "measure", "against", "cutoff", "relevant"),
 }
-"""The choices that affect each screen. Screens without an entry do not show the line, since no choice affects them."""
+"""The choices that affect each screen. Screens without an entry do not show the line, since no
+choice affects them.
+"""
 
 INLINE = ("leaderboard", "changes", "measures")
-"""Screens that show measure and official leaderboard next to the line, since they are changed often."""
+"""Screens that show measure and official leaderboard next to the line, since they are changed
+often.
+"""
 
 SHARES = ("leaderboard", "changes", "export")
 """Screens that can compute measures by shares of a pool or by gold texts."""
@@ -48,7 +56,11 @@ NO_BOARD = "No official board"
 NO_EFFECT = "No effect on this screen."
 DEFAULT_MEASURE = "nDCG@10"
 
-LABEL_RULES = {"max": "Best rating", "support:2": "Supported by 2 questions", "mean": "Weighted mean"}
+LABEL_RULES = {
+    "max": "Best rating",
+    "support:2": "Supported by 2 questions",
+    "mean": "Weighted mean",
+}
 
 RATING_RULES = {"written": "Written rating", "expected": "Expected rating"}
 
@@ -97,7 +109,9 @@ def chosen_policy(project: Project) -> labels.Policy:
 
 
 def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]:
-    """Return the rating rules that the grades of a grader allow: usual ones, and the one that a person typed."""
+    """Return the rating rules that the grades of a grader allow: usual ones, and the one that a
+    person typed.
+    """
     rules = []
     for rule in dict.fromkeys([*RATING_RULES, typed]) if bank.label_graders(project) else ():
         with suppress(errors.InputError):
@@ -107,19 +121,26 @@ def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]
 
 
 def line(screen: str) -> None:
-    """Draw the line of the present choices with a popover to change them, on screens that they affect.
+    """Draw the line of the present choices with a popover to change them, on screens that they
+    affect.
 
-    The frame draws it, not the screens, because Streamlit drops parameters of one screen's widgets on another screen.
+    The frame draws it, not the screens, because Streamlit drops parameters of one screen's widgets
+    on another screen.
 
     Args:
         screen: its name; choices that do not affect it are disabled with an explanation.
     """
     st.session_state.pop("looking", None)
-    # The first project can change with the list of projects, so an address always names its project.
+    # The first project can change with the list of projects, so an address always names its
+    # project.
     parameters = {"project": str(st.session_state["project"])} if ui.list_projects() else {}
     usual: dict[str, str] = {}
     project = ui.project_or_none()
-    known = [grader.spec.name for grader in bank.label_graders(project) if grader.grades] if project else []
+    known = (
+        [grader.spec.name for grader in bank.label_graders(project) if grader.grades]
+        if project
+        else []
+    )
     if project is not None and known:
         st.session_state["looking"], choices, defaults = _draw_line(project, known, screen)
         parameters |= choices
@@ -127,8 +148,11 @@ def line(screen: str) -> None:
     address.write_choices(parameters, usual)
 
 
-def _draw_line(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str], dict[str, str]]:
-    """Draw the line; return the choices, their address parameters, and the parameters of the defaults.
+def _draw_line(
+    project: Project, known: list[str], screen: str
+) -> tuple[View, dict[str, str], dict[str, str]]:
+    """Draw the line; return the choices, their address parameters, and the parameters of the
+    defaults.
 
     Args:
         known: names of the graders that have grades.
@@ -141,7 +165,11 @@ def _draw_line(project: Project, known: list[str], screen: str) -> tuple[View, d
         # A screen without these widgets keeps the choices for the next screen.
         measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
         view = View(chosen_policy(project), measure, None if against == NO_BOARD else against)
-    return view, _as_parameters({choice: st.session_state[choice] for choice in usual}), _as_parameters(usual)
+    return (
+        view,
+        _as_parameters({choice: st.session_state[choice] for choice in usual}),
+        _as_parameters(usual),
+    )
 
 
 def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
@@ -149,16 +177,27 @@ def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict
     default = labels.Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
-        "grader": known[0], "rating": default.rating, "tau": default.min_rating, "label": default.label,
-        "weights": True, "measure": DEFAULT_MEASURE, "against": boards[0], "cutoff": default.cutoff,
+        "grader": known[0],
+        "rating": default.rating,
+        "tau": default.min_rating,
+        "label": default.label,
+        "weights": True,
+        "measure": DEFAULT_MEASURE,
+        "against": boards[0],
+        "cutoff": default.cutoff,
         "relevant": min_judgment,
-    }  # fmt: skip
+    }
     read: dict[Choice, Callable[[str], Any]] = {
-        "grader": _reader_of(known), "rating": str, "tau": lambda text: _reader_of(MIN_RATINGS)(int(text)),
-        "label": lambda text: rules.get(text) or _reader_of(LABEL_RULES)(text), "weights": lambda text: text != "false",
-        "measure": str, "against": _reader_of(boards), "cutoff": lambda text: min(1000, max(1, int(text))),
+        "grader": _reader_of(known),
+        "rating": str,
+        "tau": lambda text: _reader_of(MIN_RATINGS)(int(text)),
+        "label": lambda text: rules.get(text) or _reader_of(LABEL_RULES)(text),
+        "weights": lambda text: text != "false",
+        "measure": str,
+        "against": _reader_of(boards),
+        "cutoff": lambda text: min(1000, max(1, int(text))),
         "relevant": lambda text: _reader_of(MIN_JUDGMENTS)(int(text)),
-    }  # fmt: skip
+    }
     for choice, value in usual.items():
         address.set_from_address(choice, read[choice], value)
 
@@ -175,8 +214,14 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
     offered = _offer_measures(True, DEFAULT_MEASURE, gold_name(project) is not None)
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
-        popover = st.popover("Change", type="tertiary", help="Change the scoring settings", key="change scoring")
-        beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
+        popover = st.popover(
+            "Change", type="tertiary", help="Change the scoring settings", key="change scoring"
+        )
+        beside = (
+            st.container(horizontal=True, width="content", key="looking-beside")
+            if inline
+            else popover
+        )
 
     def place_of(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
         here = {"width": INLINE_WIDTH[choice]}
@@ -185,15 +230,29 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
     present: dict[Choice, Any] = {choice: st.session_state[choice] for choice in get_args(Choice)}
     measures = [*offered, *([] if present["measure"] in offered else [present["measure"]])]
 
-    def widget_options(choice: Choice, about: str, among: Sequence[Any] | None = None) -> dict[str, Any]:
+    def widget_options(
+        choice: Choice, about: str, among: Sequence[Any] | None = None
+    ) -> dict[str, Any]:
         idle = choice not in matters
-        # The present value is also the default. Otherwise a browser that has not yet drawn the folded widget would
-        # use another default.
-        now = {"value": present[choice]} if among is None else {"options": among, "index": among.index(present[choice])}
-        return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about, **now}
+        # The present value is also the default. Otherwise a browser that has not yet drawn the
+        # folded widget would use another default.
+        now = (
+            {"value": present[choice]}
+            if among is None
+            else {"options": among, "index": among.index(present[choice])}
+        )
+        return {
+            "key": choice,
+            "disabled": idle,
+            "help": f"{NO_EFFECT} {about}" if idle else about,
+            **now,
+        }
 
     with popover:
-        st.selectbox("Grader", **widget_options("grader", "Labels are derived from the grades of this grader.", known))
+        st.selectbox(
+            "Grader",
+            **widget_options("grader", "Labels are derived from the grades of this grader.", known),
+        )
         rules = _rating_rules(project, str(present["grader"]), str(present["rating"]))
         if present["rating"] not in rules:
             st.container(key="no-such-rating").caption(
@@ -201,42 +260,73 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
             )
             present["rating"] = st.session_state["rating"] = labels.Policy.rating
         st.selectbox(
-            "Rating", format_func=lambda rule: RATING_RULES.get(rule, rule), accept_new_options=True,
-            **widget_options("rating", "The rating that the grader wrote, or the expectation over its probabilities."
-                      " The expectation needs a grader that stored probabilities. Type your own cut points, such as"
-                      " expected:1,2,3,4,4.8", rules),
-        )  # fmt: skip
+            "Rating",
+            format_func=lambda rule: RATING_RULES.get(rule, rule),
+            accept_new_options=True,
+            **widget_options(
+                "rating",
+                "The rating that the grader wrote, or the expectation over its probabilities."
+                " The expectation needs a grader that stored probabilities. Type your own cut"
+                " points, such as expected:1,2,3,4,4.8",
+                rules,
+            ),
+        )
         if said := describe_succession(project, str(present["grader"])):
             st.container(key="succeeded-grader").caption(ui.plain(said))
         st.selectbox(
             "Min rating",
-            **widget_options("tau", "Lowest rating at which a question counts as answered, and lowest label that"
-                      " counts as relevant in binary measures.", MIN_RATINGS),
-        )  # fmt: skip
+            **widget_options(
+                "tau",
+                "Lowest rating at which a question counts as answered, and lowest label that"
+                " counts as relevant in binary measures.",
+                MIN_RATINGS,
+            ),
+        )
         st.selectbox(
-            "Label rule", format_func=LABEL_RULES.__getitem__,
-            **widget_options("label", "Derives the relevance label of a passage from its ratings.", list(LABEL_RULES)),
-        )  # fmt: skip
+            "Label rule",
+            format_func=LABEL_RULES.__getitem__,
+            **widget_options(
+                "label",
+                "Derives the relevance label of a passage from its ratings.",
+                list(LABEL_RULES),
+            ),
+        )
         st.checkbox("Weights", **widget_options("weights", "Use the questions' weights."))
         st.number_input(
-            "Cutoff", 1, 1000, **widget_options("cutoff", "EXAM-Cover uses this many top passages per run.")
+            "Cutoff",
+            1,
+            1000,
+            **widget_options("cutoff", "EXAM-Cover uses this many top passages per run."),
         )
         st.selectbox(
             "Min judgment",
-            **widget_options("relevant", "Lowest judgment that counts as relevant in binary measures of the official"
-                      " leaderboard.", MIN_JUDGMENTS),
-        )  # fmt: skip
+            **widget_options(
+                "relevant",
+                "Lowest judgment that counts as relevant in binary measures of the official"
+                " leaderboard.",
+                MIN_JUDGMENTS,
+            ),
+        )
     at, size = place_of("measure")
     picked = at.selectbox(
-        "Measure", accept_new_options=True, **size, **widget_options("measure", _measure_help(shares), measures)
+        "Measure",
+        accept_new_options=True,
+        **size,
+        **widget_options("measure", _measure_help(shares), measures),
     )
     at, size = place_of("against")
     against = at.selectbox(
-        "Official leaderboard", format_func=lambda name: "None" if name == NO_BOARD else name, **size,
+        "Official leaderboard",
+        format_func=lambda name: "None" if name == NO_BOARD else name,
+        **size,
         **widget_options("against", "The leaderboard to compare with.", boards),
-    )  # fmt: skip
+    )
     # A disabled measure is kept as it is: another screen can show it.
-    name = _read_measure(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
+    name = (
+        _read_measure(str(picked), offered, DEFAULT_MEASURE, shares)
+        if "measure" in matters
+        else str(picked)
+    )
     view = View(chosen_policy(project), name, None if against == NO_BOARD else str(against))
     words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
     return view
@@ -244,11 +334,16 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
 
 def _as_parameters(choices: Mapping[Choice, Any]) -> dict[str, str]:
     """Return the choices as address parameters."""
-    return {choice: str(value).lower() if choice == "weights" else str(value) for choice, value in choices.items()}
+    return {
+        choice: str(value).lower() if choice == "weights" else str(value)
+        for choice, value in choices.items()
+    }
 
 
 def _reader_of(options: Collection[Any]) -> Callable[[Any], Any]:
-    """Return a function that returns its argument if it is an option, and raises ValueError otherwise."""
+    """Return a function that returns its argument if it is an option, and raises ValueError
+    otherwise.
+    """
 
     def read_option(value: Any) -> Any:
         if value not in options:
@@ -273,7 +368,10 @@ def require_view() -> View:
     """Return the present choices; end the screen if nothing has been graded."""
     if (view_now := current_view()) is None:
         ui.end_empty_screen(
-            "No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded"
+            "No grades yet.",
+            "Grade the pool, or import a graded file.",
+            "grading",
+            code="nothing-graded",
         )
     return view_now
 
@@ -286,7 +384,11 @@ def in_words(project: Project, view: View) -> str:
     words = [
         spec.name,
         f"min rating {spec.min_rating(policy.min_rating)}{scale}",
-        *([] if policy.rating == labels.Policy.rating else [RATING_RULES.get(policy.rating, policy.rating).lower()]),
+        *(
+            []
+            if policy.rating == labels.Policy.rating
+            else [RATING_RULES.get(policy.rating, policy.rating).lower()]
+        ),
         LABEL_RULES.get(policy.label, policy.label).lower(),
         *([] if policy.weighted else ["no weights"]),
         *([] if policy.min_judgment == 1 else [f"min judgment {policy.min_judgment}"]),
@@ -296,7 +398,9 @@ def in_words(project: Project, view: View) -> str:
     return " · ".join(words)
 
 
-def describe_succession(project: Project, grader: str | None, within: timedelta = timedelta.max) -> str:
+def describe_succession(
+    project: Project, grader: str | None, within: timedelta = timedelta.max
+) -> str:
     """Return a sentence if the chosen grader became the default by itself; otherwise an empty text.
 
     Args:
@@ -306,33 +410,52 @@ def describe_succession(project: Project, grader: str | None, within: timedelta 
     if change is None or change.usual != grader or datetime.now() - change.since > within:
         return ""
     return (
-        f"Default grader changed from {change.former} to {change.usual} on {change.since:%d %B %Y, %H:%M}, when"
-        f" {change.usual} had enough grades. To use {change.former} again, press Change and choose it as the grader."
+        f"Default grader changed from {change.former} to {change.usual} on"
+        f" {change.since:%d %B %Y, %H:%M}, when"
+        f" {change.usual} had enough grades. To use {change.former} again, press Change and choose"
+        " it as the grader."
     )
 
 
 def choose_queries() -> labels.QueryChoice:
     """Draw the choice of the queries over which two leaderboards are compared, and return it."""
     return st.segmented_control(
-        "Queries", get_args(labels.QueryChoice), default="common", key="over-queries", required=True,
+        "Queries",
+        get_args(labels.QueryChoice),
+        default="common",
+        key="over-queries",
+        required=True,
         bind="query-params",
-        help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
-        " queries of each leaderboard.",
-    )  # fmt: skip
+        help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in"
+        " both, or all queries of each leaderboard.",
+    )
 
 
 def choose_ties() -> Ties:
     """Draw the choice of how equal scores are ranked, and return it."""
     return st.segmented_control(
-        "Ties", get_args(Ties), default="average", key="ties", required=True, bind="query-params",
-        help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
-    )  # fmt: skip
+        "Ties",
+        get_args(Ties),
+        default="average",
+        key="ties",
+        required=True,
+        bind="query-params",
+        help=(
+            "Average: equal scores share a rank. Random: mean of ten random orders of equal scores."
+        ),
+    )
 
 
 def choose_measure(
-    label: str, cover: bool, key: str, default: str = DEFAULT_MEASURE, shares: bool = False, gold: bool = False
+    label: str,
+    cover: bool,
+    key: str,
+    default: str = DEFAULT_MEASURE,
+    shares: bool = False,
+    gold: bool = False,
 ) -> str:
-    """Draw a choice of the standard measures and return it; other measures of trec_eval can be typed.
+    """Draw a choice of the standard measures and return it; other measures of trec_eval can be
+    typed.
 
     Args:
         cover: whether EXAM-Cover is offered.
@@ -341,28 +464,43 @@ def choose_measure(
     """
     offered = _offer_measures(cover, default, gold)
     picked = st.selectbox(
-        label, offered, index=offered.index(default), key=key, bind="query-params", accept_new_options=True,
+        label,
+        offered,
+        index=offered.index(default),
+        key=key,
+        bind="query-params",
+        accept_new_options=True,
         help=_measure_help(shares),
-    )  # fmt: skip
+    )
     return _read_measure(str(picked), offered, default, shares)
 
 
 def _offer_measures(cover: bool, default: str, gold: bool = False) -> list[str]:
-    names = [name for name, one in MEASURES.items() if one.takes_judgments or (cover and one.basis == "intents")]
+    names = [
+        name
+        for name, one in MEASURES.items()
+        if one.takes_judgments or (cover and one.basis == "intents")
+    ]
     by_gold = ["n-EXAM", *SIMILARITIES] if gold else []
-    # The default may be a measure that a person typed for another leaderboard, so it is offered too.
+    # The default may be a measure that a person typed for another leaderboard, so it is offered
+    # too.
     return list(dict.fromkeys([*([COVER] if cover else []), *by_gold, *names, default]))
 
 
 def _measure_help(shares: bool) -> str:
     gold = (
-        ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (the last three need gold passages)." if shares else "."
+        ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (the last three"
+        " need gold passages)."
+        if shares
+        else "."
     )
     return f"Choose a measure or type its name: P@30, nDCG@5{gold}"
 
 
 def _read_measure(picked: str, offered: Collection[str], default: str, shares: bool) -> str:
-    """Return the standard name of a chosen or typed measure; if it cannot be shown, the default with an explanation."""
+    """Return the standard name of a chosen or typed measure; if it cannot be shown, the default
+    with an explanation.
+    """
     if picked in offered:
         return picked
     try:
@@ -373,7 +511,8 @@ def _read_measure(picked: str, offered: Collection[str], default: str, shares: b
     if not shares and not typed.ranks_passages:
         # It may have been chosen on a screen that can show it.
         st.container(key="other-measure").caption(
-            f":material/info: {ui.plain(typed.name)} is not available on this screen, which shows {ui.plain(default)}."
+            f":material/info: {ui.plain(typed.name)} is not available on this screen, which shows"
+            f" {ui.plain(default)}."
         )
         return default
     return typed.name

@@ -1,4 +1,4 @@
-"""The screens: every file directly in `pages/`, with its title, its icon and its place in the menu."""
+"""The screens: every file directly in `pages/`, with its title, icon and place in the menu."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -15,11 +15,13 @@ MENU = {
     "Questions": (":material/quiz:", {"question_bank": "Question bank", "changes": "Changes"}),
     "Passages": (":material/article:", {"passages": "Passages"}),
     "Disagreements": (
-        ":material/compare_arrows:", {"disagreements": "Disagreements", "adjudication": "Adjudication"},
+        ":material/compare_arrows:",
+        {"disagreements": "Disagreements", "adjudication": "Adjudication"},
     ),
     "Grading": (":material/fact_check:", {"grading": "Grading", "prompts": "Prompts"}),
     "Leaderboard": (
-        ":material/leaderboard:", {"leaderboard": "Leaderboard", "audit": "Audit", "measures": "Meta-evaluation"},
+        ":material/leaderboard:",
+        {"leaderboard": "Leaderboard", "audit": "Audit", "measures": "Meta-evaluation"},
     ),
     "Export": (":material/download:", {"export": "Export"}),
     "Exams": (
@@ -27,29 +29,39 @@ MENU = {
         {"exam": "Exam", "students": "Examinees", "items": "Items", "improve": "Improve"},
     ),
     "Answers": (
-        ":material/forum:", {"answers": "Answers", "cases": "Cases", "judges": "Answer checks"},
+        ":material/forum:",
+        {"answers": "Answers", "cases": "Cases", "judges": "Answer checks"},
     ),
     "Administration": (":material/settings:", {"people": "People", "activity": "Activity"}),
-}  # fmt: skip
+}
 """The entries of the menu: the icon, and the title of each screen by the name of its file.
 
-The first screen of an entry is the one that its link leads to. Home is the screen where people arrive.
+The first screen of an entry is the one that its link leads to. Home is the screen where people
+arrive.
 """
 
-SCREENS = {name: (title, icon) for icon, screens in MENU.values() for name, title in screens.items()}
+SCREENS = {
+    name: (title, icon) for icon, screens in MENU.values() for name, title in screens.items()
+}
 """Title and icon of every screen, by the name of its file."""
 
 
 ABOUT = {
     "question_bank": "Edit the questions of each query. Assessors and organizers save versions.",
     "changes": "Compare two bank versions: questions, labels and leaderboard.",
-    "disagreements": "Assessors resolve cases in which a label and a judgment differ, or two graders.",
+    "disagreements": (
+        "Assessors resolve cases in which a label and a judgment differ, or two graders."
+    ),
     "adjudication": "Organizers decide pairs that two assessors judged or rated independently.",
     "grading": "Organizers set up graders, and grade passages.",
     "prompts": "Organizers write and test the prompts of graders.",
     "leaderboard": "Compare systems by a measure.",
-    "audit": "Organizers draw passages, assessors judge them: the error of the leaderboard is estimated.",
-    "measures": "Compare leaderboards of several measures and graders with the official leaderboard.",
+    "audit": (
+        "Organizers draw passages, assessors judge them: the error of the leaderboard is estimated."
+    ),
+    "measures": (
+        "Compare leaderboards of several measures and graders with the official leaderboard."
+    ),
     "exam": "Compare the scores of examinees.",
     "students": "Sit an exam with an examinee.",
     "items": "Check how difficult each item is, and how well it separates examinees.",
@@ -74,7 +86,7 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
 
 
 def first_by_name() -> Route:
-    """Return a redirect from the first screen's name, which people may type, to its empty address."""
+    """Return a redirect from the first screen's name, which people may type, to the empty path."""
 
     async def redirect_home(request: Request) -> Response:
         # A relative address, so that it works under any path prefix.
@@ -97,8 +109,8 @@ def menu(
 ) -> None:
     """Draw a link for each entry of the menu.
 
-    Streamlit's own list of screens drops the parameters of the address. The next screen would then write each of them
-    into the address again, as a step of its own for the browser's Back.
+    Streamlit's own list of screens drops the parameters of the address. The next screen would then
+    write each of them into the address again, as a step of its own for the browser's Back.
 
     Args:
         here: the screen that the person is on.
@@ -124,14 +136,24 @@ def menu(
 
 
 def _draw_entry(
-    entry: str, screens: Sequence[str], here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str]
+    entry: str,
+    screens: Sequence[str],
+    here: str,
+    pages: Mapping[str, st.Page],
+    choices: Mapping[str, str],
 ) -> None:
     target = here if here in screens else screens[0]
-    st.page_link(pages[target], label=entry, icon=MENU[entry][0], query_params=choices, width="stretch")
+    st.page_link(
+        pages[target], label=entry, icon=MENU[entry][0], query_params=choices, width="stretch"
+    )
 
 
-def tabs(here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:
-    """Draw links to the screens of an entry, and who does what there. The arguments are those of `menu`."""
+def tabs(
+    here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]
+) -> None:
+    """Draw links to the screens of an entry, and who does what there. The arguments are those of
+    `menu`.
+    """
     screens = {name: title for name, title in MENU[entry_of(here)][1].items() if name in visible}
     if len(screens) > 1:
         for name, title in screens.items():

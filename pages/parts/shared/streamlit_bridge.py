@@ -1,6 +1,8 @@
-"""All that this app assumes about the inside of Streamlit: names in its page, and parts that it does not document.
+"""All that this app assumes about the inside of Streamlit: names in its page, and parts that it
+does not document.
 
-After an upgrade of Streamlit, `tests/pages/test_streamlit_bridge.py` says which assumption is wrong.
+After an upgrade of Streamlit, `tests/pages/test_streamlit_bridge.py` says which assumption is
+wrong.
 """
 
 import json
@@ -17,15 +19,21 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state import get_session_state
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-__all__ = ["MediaFileKind", "MediaFileManager", "MemoryFile", "MemoryMediaFileStorage", "UploadedFile"]
+__all__ = [
+    "MediaFileKind",
+    "MediaFileManager",
+    "MemoryFile",
+    "MemoryMediaFileStorage",
+    "UploadedFile",
+]
 
 # Parts of the page
 
 _NAMED = """
-    app main mainBlockContainer header heading captionContainer markdown markdownContainer text html alert
-    sidebar sidebarUserContent widgetLabel textInput numberInputContainer selectbox multiSelect sliderThumbValue
-    metricValue metricLabel vegaLiteChart horizontalBlock column layoutWrapper toastContainer
-    dialog popover popoverBody form formSubmitButton
+    app main mainBlockContainer header heading captionContainer markdown markdownContainer text html
+    alert sidebar sidebarUserContent widgetLabel textInput numberInputContainer selectbox
+    multiSelect sliderThumbValue metricValue metricLabel vegaLiteChart horizontalBlock column
+    layoutWrapper toastContainer dialog popover popoverBody form formSubmitButton
 """
 
 PARTS = {name: f'[data-testid="st{name[0].upper()}{name[1:]}"]' for name in _NAMED.split()} | {
@@ -36,7 +44,9 @@ PARTS = {name: f'[data-testid="st{name[0].upper()}{name[1:]}"]' for name in _NAM
     "component": '[data-testid*="BidiComponent"]',
     "primaryButton": 'button[data-testid$="primary"]',
     "fieldRoot": '[data-testid$="RootElement"]',
-    "selected": '[data-selected="true"]:is([data-variant="segmented_control"], [data-variant="pills"])',
+    "selected": (
+        '[data-selected="true"]:is([data-variant="segmented_control"], [data-variant="pills"])'
+    ),
     "stale": '[data-stale="true"]',
 }
 """Selectors of parts of Streamlit's page, by the names that scripts and style sheets use."""
@@ -59,7 +69,9 @@ def went_back() -> bool:
 
 
 def make_readable(place: Mapping[str, str]) -> None:
-    """Make parameters readable from the address in this run, without a step in the browser's history."""
+    """Make parameters readable from the address in this run, without a step in the browser's
+    history.
+    """
     with get_session_state().query_params() as here:
         for name, value in place.items():
             if value:
@@ -85,7 +97,8 @@ def forget_upload(file_id: str) -> None:
 def release_sessions() -> None:
     """Drop the sessions that cannot be resumed, and their files.
 
-    Streamlit keeps them until another session ends, and their content until Python's garbage collector runs.
+    Streamlit keeps them until another session ends, and their content until Python's garbage
+    collector runs.
     """
     sessions, uploads = runtime.get_instance()._session_mgr, _upload_manager()
     for _, info in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]

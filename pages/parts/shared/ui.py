@@ -1,4 +1,6 @@
-"""Helpers of all screens: the open project, the person, errors as sentences, and small drawing functions."""
+"""Helpers of all screens: the open project, the person, errors as sentences, and small drawing
+functions.
+"""
 
 import asyncio
 import importlib
@@ -35,8 +37,8 @@ _log = logging.getLogger(__name__)
 def begin_screen(style: str = "") -> None:
     """Begin a screen, with a style sheet of its own if it has one.
 
-    If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without the frame.
-    Declaring the screens once corrects that.
+    If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without
+    the frame. Declaring the screens once corrects that.
     """
     if "framed" not in st.session_state:
         screens.navigation()
@@ -58,7 +60,9 @@ async def served(_: st.App) -> AsyncIterator[None]:
     The project named at its start is open from then on, so that commands and scripts find it there.
     """
     # The first chart would wait for Altair otherwise.
-    threading.Thread(target=importlib.import_module, args=["exam_workbench.charts"], daemon=True).start()
+    threading.Thread(
+        target=importlib.import_module, args=["exam_workbench.charts"], daemon=True
+    ).start()
     server.send_at_once()
     server.open_doors(_own_address())
     # A command may arrive before anyone opens a screen.
@@ -66,7 +70,8 @@ async def served(_: st.App) -> AsyncIterator[None]:
     graders.provide_endpoints(visitor.endpoint_tables)
     try:
         login.can_log_in()
-        # In megabytes: screens show this limit, and Streamlit refuses a larger file while it arrives.
+        # In megabytes: screens show this limit, and Streamlit refuses a larger file while it
+        # arrives.
         config.set_option("server.maxUploadSize", -(-limits.read_limit("UPLOAD") >> 20))
     except WorkbenchError as error:
         _log.error("%s", error)
@@ -84,7 +89,9 @@ async def served(_: st.App) -> AsyncIterator[None]:
 
 
 def _own_address() -> str | None:
-    """Return the address of this server on this computer; None if it has a certificate, which is for another name."""
+    """Return the address of this server on this computer; None if it has a certificate, which is
+    for another name.
+    """
     if st.get_option("server.sslCertFile"):
         return None
     address = st.get_option("server.address") or ""
@@ -97,32 +104,40 @@ def _own_address() -> str | None:
 def list_projects() -> dict[str, Path]:
     """Return every project that can be opened, by name.
 
-    If people log in, these are the projects in which the person has a role; no screen reveals others.
+    If people log in, these are the projects in which the person has a role; no screen reveals
+    others.
     """
     known = login.current_identity()
     return project_files() if known is None else server.projects_with_role(project_files(), known)
 
 
 def project_files() -> dict[str, Path]:
-    """Return the projects of this server by name: files of the projects folder, and the project named at start.
+    """Return the projects of this server by name: files of the projects folder, and the project
+    named at start.
 
-    If people log in, only plain files of that folder count. A symbolic link could make the server open a file that
-    people with write access to the folder must not read.
+    If people log in, only plain files of that folder count. A symbolic link could make the server
+    open a file that people with write access to the folder must not read.
     """
     every, shared = sorted(locations.projects_folder().glob("*.duckdb")), login.is_required()
-    found = {path.stem: path for path in every if not shared or (path.is_file() and not path.is_symlink())}
+    found = {
+        path.stem: path
+        for path in every
+        if not shared or (path.is_file() and not path.is_symlink())
+    }
     named = os.environ.get("EXAM_PROJECT")
     return {Path(named).stem: Path(named)} | found if named else found
 
 
 def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw what surrounds every screen: its title, the choice of the project and the name of the person.
+    """Draw what surrounds every screen: its title, the choice of the project and the name of the
+    person.
 
     Args:
         screen: its name.
 
     Returns:
-        The places for the menu and for the tabs of its entry. They are drawn later, when the choices are known.
+        The places for the menu and for the tabs of its entry. They are drawn later, when the
+            choices are known.
     """
     st.session_state["framed"] = True
     st.session_state.pop("not opened", None)
@@ -134,7 +149,9 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     names = list(list_projects())
     asked = st.query_params.get("project", "")
     if names and not opened:
-        address.set_from_address("project", lambda name: name if name in names else names[0], names[0])
+        address.set_from_address(
+            "project", lambda name: name if name in names else names[0], names[0]
+        )
     with st.sidebar:
         if names:
             st.selectbox("Project", names, key="project")
@@ -159,7 +176,9 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def name_tab(progress: str = "") -> None:
     """Set the browser's title to the screen, after the progress of a job if one is running."""
-    st.set_page_config(page_title=" · ".join(filter(None, (progress, st.session_state["screen"], NAME))))
+    st.set_page_config(
+        page_title=" · ".join(filter(None, (progress, st.session_state["screen"], NAME)))
+    )
 
 
 def _take_note() -> WorkbenchError | None:
@@ -187,7 +206,8 @@ def _say_another(missing: str) -> None:
     unknown, instead = st.session_state.get("another", ("", ""))
     if unknown and instead == st.session_state["project"]:
         st.container(key="another-project").warning(
-            f"Unknown project '{plain(unknown)}'. This is {plain(instead)}. Choose your project on the left.",
+            f"Unknown project '{plain(unknown)}'. This is {plain(instead)}. Choose your"
+            " project on the left.",
             icon=":material/info:",
         )
 
@@ -212,7 +232,9 @@ def chosen_project() -> Project | None:
         raise failed
     try:
         opened, identity = _hold_project(str(path)), login.current_identity()
-        project_in_use = opened.seen_by(person()) if identity is None else opened.acting_as(identity)
+        project_in_use = (
+            opened.seen_by(person()) if identity is None else opened.acting_as(identity)
+        )
     except ProjectError as error:
         # Opening waits for the process that holds the file; once in a run of the screen is enough.
         st.session_state["not opened"] = error
@@ -224,7 +246,9 @@ def chosen_project() -> Project | None:
 
 
 def project_or_none() -> Project | None:
-    """Return the open project; None without one, and if it cannot be opened, which the screen itself shows."""
+    """Return the open project; None without one, and if it cannot be opened, which the screen
+    itself shows.
+    """
     with suppress(WorkbenchError):
         return chosen_project()
     return None
@@ -240,7 +264,10 @@ def _say_not_closed(project: Project) -> None:
         st.toast(plain(project.not_closed), icon=":material/info:", duration="infinite")
     if project.read_only:
         st.toast(
-            plain(f"{project.path.name} is open read-only, because the file or its folder is not writable."),
+            plain(
+                f"{project.path.name} is open read-only, because the file or its"
+                " folder is not writable."
+            ),
             icon=":material/lock:",
             duration="infinite",
         )
@@ -255,14 +282,17 @@ def say_reopened() -> None:
     if len(times) > st.session_state.setdefault(key, len(times)):
         st.session_state[key] = len(times)
         st.toast(
-            f"The database failed at {times[-1].at:%H:%M} and was opened again. Saved work is not lost.",
+            f"The database failed at {times[-1].at:%H:%M} and was opened again."
+            " Saved work is not lost.",
             icon=":material/restart_alt:",
             duration="infinite",
         )
 
 
 def require_project(style: str = "") -> Project:
-    """Begin a screen and return the project that is open in this browser tab; end the screen without one."""
+    """Begin a screen and return the project that is open in this browser tab; end the screen
+    without one.
+    """
     begin_screen(style)
     in_use = chosen_project()
     if in_use is None:
@@ -293,7 +323,9 @@ def visible() -> frozenset[str]:
 
 
 def folded(here: str) -> frozenset[str]:
-    """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
+    """Return the entries of the menu that the project has no content for, without that of the
+    screen `here`.
+    """
     in_use = project_or_none()
     unused = bank.parts_without_content(in_use) if in_use is not None else []
     return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
@@ -309,7 +341,9 @@ def check(screen: str) -> None:
         login.check_screen(chosen_project(), screen)
 
 
-def end_empty_screen(what: str, todo: str, screen: str | None = None, code: str = "empty") -> NoReturn:
+def end_empty_screen(
+    what: str, todo: str, screen: str | None = None, code: str = "empty"
+) -> NoReturn:
     """Show that the screen is empty and the next step, and end the screen.
 
     Args:
@@ -336,7 +370,9 @@ def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
         end_empty_screen(error.message, hint, screen or named, code or error.code)
 
 
-def draw_note(words: str, screen: str, label: str | None = None, key: str | None = None, **query: str) -> None:
+def draw_note(
+    words: str, screen: str, label: str | None = None, key: str | None = None, **query: str
+) -> None:
     """Draw a caption with a link to a screen beside it; arguments as for `draw_link`."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key=key, width="content").caption(words, width="content")
@@ -344,10 +380,13 @@ def draw_note(words: str, screen: str, label: str | None = None, key: str | None
 
 
 Fact = tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str | None]
-"""End of the key of a metric or an empty text, its label, value and help, and possibly its change."""
+"""End of the key of a metric or an empty text, its label, value and help, and possibly its change.
+"""
 
 
-def draw_metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
+def draw_metrics(
+    *facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch"
+) -> None:
     """Draw metrics side by side."""
     with st.container(horizontal=True, gap="medium", key=key):
         for name, label, value, about, *change in facts:
@@ -362,10 +401,14 @@ def draw_link(
     help: str | None = None,
     **query: str,
 ) -> None:
-    """Draw a link to a screen of the project; draw nothing if the person's role does not include it."""
+    """Draw a link to a screen of the project; draw nothing if the person's role does not include
+    it.
+    """
     if login.is_required() and not may_see(screen):
         return
-    parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
+    parameters = (
+        {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
+    )
     parameters |= address.travelling()
     st.page_link(
         f"pages/{screen}.py",
@@ -377,7 +420,7 @@ def draw_link(
 
 
 def draw_speaking(passages: int) -> None:
-    """Draw the number of pooled passages that address the grader, with a link; draw nothing for 0."""
+    """Draw the number of pooled passages that address the grader, with a link; nothing for 0."""
     if passages:
         about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
         draw_note(about, "passages", "Show these passages", speaking="true")
@@ -400,7 +443,9 @@ def errors(rerun: bool = False) -> Iterator[None]:
 
 
 def show_error(error: WorkbenchError) -> None:
-    """Draw an error: the problem, its place and the fix; the key of its box contains the error code."""
+    """Draw an error: the problem, its place and the fix; the key of its box contains the error
+    code.
+    """
     st.session_state["errors shown"] = st.session_state.get("errors shown", 0) + 1
     with st.container(border=True, key=f"error {error.code} {st.session_state['errors shown']}"):
         st.error(plain(error.message), icon=":material/error:")
@@ -416,8 +461,11 @@ def show_error(error: WorkbenchError) -> None:
             draw_link(screen)
 
 
-_SHORTCODE = re.compile(r":(?=material/|(?!\d+:)[\w+-]+:|100:|1234:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
-"""Texts that Streamlit replaces by pictures and symbols, after Markdown has removed every escape."""
+_SHORTCODE = re.compile(
+    r":(?=material/|(?!\d+:)[\w+-]+:|100:|1234:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))"
+)
+"""Texts that Streamlit replaces by pictures and symbols, after Markdown has removed every escape.
+"""
 JOINER = "\u2060"
 """An invisible character without width that breaks a shortcode."""
 
@@ -430,7 +478,8 @@ def plain(text: str) -> str:
 
 
 def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return distinct labels for a list of options: for equal labels, Streamlit would always return the first option.
+    """Return distinct labels for a list of options: for equal labels, Streamlit would always return
+    the first option.
 
     Long labels are cut, since thousands of them are sent to the browser.
 
@@ -440,7 +489,8 @@ def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
     labels = {key: shorten_text(label, LISTED) for key, label in labels.items()}
     times = Counter(labels.values())
     return {
-        key: f"{label} ({shorten_text(key, LISTED)})" if times[label] > 1 else label for key, label in labels.items()
+        key: f"{label} ({shorten_text(key, LISTED)})" if times[label] > 1 else label
+        for key, label in labels.items()
     }
 
 

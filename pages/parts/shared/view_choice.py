@@ -24,7 +24,9 @@ def choose_view(views: Sequence[str], names: Callable[[str], str] = str, key: st
     if came or address.is_new_screen() or st.session_state.get(key) not in views:
         st.session_state[key] = by_name.get(named, views[0])
     view = str(
-        st.segmented_control("View", views, format_func=names, key=key, required=True, label_visibility="collapsed")
+        st.segmented_control(
+            "View", views, format_func=names, key=key, required=True, label_visibility="collapsed"
+        )
     )
     if view != by_name.get(here.named(key), views[0]):
         here.go(**{key: "" if view == views[0] else view})
@@ -34,10 +36,16 @@ def choose_view(views: Sequence[str], names: Callable[[str], str] = str, key: st
 def draw_view_button(label: str, view: str) -> None:
     """Draw a button that leads to another view of the screen.
 
-    It is not a link: a repeated address of this screen would be mistaken for one from a delayed browser.
+    It is not a link: a repeated address of this screen would be mistaken for one from a delayed
+    browser.
     """
     st.button(
-        label, type="tertiary", icon=":material/arrow_forward:", on_click=_set_view, args=(view,), key=f"go to {view}"
+        label,
+        type="tertiary",
+        icon=":material/arrow_forward:",
+        on_click=_set_view,
+        args=(view,),
+        key=f"go to {view}",
     )
 
 
@@ -48,8 +56,8 @@ def _set_view(view: str) -> None:
 def stays_folded(key: str) -> None:
     """Keep the state of an expander that is drawn next.
 
-    With a changed title, Streamlit treats it as a new one and would fold it during a person's click, which would be
-    lost.
+    With a changed title, Streamlit treats it as a new one and would fold it during a person's
+    click, which would be lost.
 
     Args:
         key: key of the expander.

@@ -1,4 +1,6 @@
-"""The visitor of a screen: the models and endpoints that they may use, and the keys that they typed in this window."""
+"""The visitor of a screen: the models and endpoints that they may use, and the keys that they typed
+in this window.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +30,9 @@ def access() -> graders.Access:
     """Return what this visitor may use in addition to the server's configuration."""
     if not is_alone():
         return graders.VISITOR
-    return graders.Access(any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {})))
+    return graders.Access(
+        any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {}))
+    )
 
 
 def type_key(origin: str, key: str) -> None:
@@ -46,11 +50,19 @@ def secret(name: str) -> str | None:
 def endpoint_tables() -> Mapping[str, Any]:
     """Return the endpoints from the app's secrets, unchanged."""
     found = server_secrets().get("endpoints")
-    return {} if not isinstance(found, Mapping) else {name: _plain_value(table) for name, table in found.items()}
+    return (
+        {}
+        if not isinstance(found, Mapping)
+        else {name: _plain_value(table) for name, table in found.items()}
+    )
 
 
 def _plain_value(value: Any) -> Any:
-    return {name: _plain_value(one) for name, one in value.items()} if isinstance(value, Mapping) else value
+    return (
+        {name: _plain_value(one) for name, one in value.items()}
+        if isinstance(value, Mapping)
+        else value
+    )
 
 
 def server_secrets() -> Mapping[str, Any]:
@@ -70,6 +82,7 @@ def server_secrets() -> Mapping[str, Any]:
         raise errors.InputError(
             "secrets-unreadable",
             "Access is refused, because secrets.toml of this server cannot be read.",
-            "Ask the administrator of the server to fix the file or its permissions (see the log), then restart it.",
+            "Ask the administrator of the server to fix the file or its permissions (see the log),"
+            " then restart it.",
         )
     return {}
