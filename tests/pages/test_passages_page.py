@@ -760,6 +760,7 @@ def test_keys_go_on_from_the_passage_that_was_chosen_in_the_list(
         rows.nth(chosen).click()
         for at in (chosen, *following):
             expect(rows.nth(at)).to_have_attribute("aria-current", "true")
+            expect(page.locator(".keys button.value").first).to_be_enabled()
             page.keyboard.press("1")
     expect(rows.nth(8)).to_have_attribute("aria-current", "true")
 
