@@ -1,5 +1,5 @@
-"""Replay of audits on collections with full judgments: coverage, interval width and order of
-systems for each way to audit.
+"""Replay of audits on collections with full judgments: coverage, interval width and order of systems for each way to
+audit.
 """
 
 from __future__ import annotations
@@ -20,16 +20,12 @@ REPEATS, LOOKS = 500, 8
 
 
 def audit(shared: Path, tiny: bool) -> None:
-    """Print the tables of the replay; with `tiny`, use a generated collection instead of the real
-    ones.
-    """
+    """Print the tables of the replay; with `tiny`, use a generated collection instead of the real ones."""
     if tiny:
         _replay(made(), "generated", (20,), 2)
         return
     if not (shared / "dl20").exists():
-        raise SystemExit(
-            f"No collections at {shared}. The replay needs the judgments of dl20 and dl23-llmjudge."
-        )
+        raise SystemExit(f"No collections at {shared}. The replay needs the judgments of dl20 and dl23-llmjudge.")
     _replay(dl20(shared, "DCG@10"), "dl20, DCG@10", BUDGETS, REPEATS)
     for title, held in (
         ("dl20, P@10", dl20(shared, "P@10")),
@@ -57,23 +53,18 @@ def say(what: str, *facts: str) -> None:
 
 
 def simulated(repeats: int, once: Callable[[int], Sequence[float]]) -> tuple[Array, Array]:
-    """Return median and mean of each value of a simulation, over its seeds; values that are NaN are
-    left out.
-    """
+    """Return median and mean of each value of a simulation, over its seeds; values that are NaN are left out."""
     rows = np.array([once(seed) for seed in range(repeats)], float)
     return np.nanmedian(rows, axis=0), np.nanmean(rows, axis=0)
 
 
-def table(
-    held: Collection, title: str, chosen: Sequence[Way], budgets: Sequence[int], repeats: int
-) -> None:
+def table(held: Collection, title: str, chosen: Sequence[Way], budgets: Sequence[int], repeats: int) -> None:
     """Print coverage, median interval width and Kendall's tau for every way and budget."""
     truth, w, apart = held.truth, held.weights.w, held.apart
     machine = w @ held.machine
     say(
         f"{title}: {len(w)} systems, {held.weights.queries} queries, {len(held.gains):,} passages",
-        f"scores {truth.min():.2f} to {truth.max():.2f}; machine alone: tau"
-        f" {kendalltau(machine, truth)[0]:.3f}",
+        f"scores {truth.min():.2f} to {truth.max():.2f}; machine alone: tau {kendalltau(machine, truth)[0]:.3f}",
     )
 
     def once(way: Way, budget: int, seed: int) -> Sequence[float]:
@@ -145,9 +136,7 @@ def adversarial(held: Collection, budget: int, repeats: int) -> None:
 
 
 def looking(held: Collection, each: int, repeats: int) -> None:
-    """Print how often a statement is false if an assessor looks after every batch and stops at the
-    first statement.
-    """
+    """Print how often a statement is false if an assessor looks after every batch and stops at the first statement."""
     w, apart = held.weights.w, held.apart
     way = Way("", audits.passage_importance(w), held.pool, learn=True, batches=LOOKS)
     false, shifted, naive = np.zeros((3, repeats, len(apart)), bool)
@@ -161,15 +150,11 @@ def looking(held: Collection, each: int, repeats: int) -> None:
             false[seed] |= claims & (np.sign(told.difference.value) != np.sign(apart))
             stops[seed, claims] = look * each
             shifted[seed] |= missed(told.difference, apart)
-            naive[seed] |= missed(
-                audits.compare_all_systems(w, found.until(look)).difference, apart
-            )
+            naive[seed] |= missed(audits.compare_all_systems(w, found.until(look)).difference, apart)
     say(
         f"looking after each of {LOOKS} batches of {each}: A is better than B",
-        f"made for {np.isfinite(stops).mean():.0%} of pairs, after {np.nanmedian(stops):.0f}"
-        " judgments in the median",
-        f"false: {false.mean():.4f} of audits, at worst {false.mean(axis=0).max():.3f} (of"
-        f" {len(apart)} pairs)",
+        f"made for {np.isfinite(stops).mean():.0%} of pairs, after {np.nanmedian(stops):.0f} judgments in the median",
+        f"false: {false.mean():.4f} of audits, at worst {false.mean(axis=0).max():.3f} (of {len(apart)} pairs)",
     )
     say(
         "the same, where a difference of its true size is called another",
@@ -179,7 +164,7 @@ def looking(held: Collection, each: int, repeats: int) -> None:
 
 
 def which_is_best(held: Collection, budget: int, repeats: int) -> None:
-    """Print how many systems may still be the best after an audit, per way to draw batches."""
+    """Print how many systems may still be the best after an audit, for three ways to draw batches."""
     w, winner = held.weights.w, int(np.argmax(held.truth))
     top = np.argsort(-held.truth)[:6]
     rows, columns = np.triu_indices(len(top), 1)
@@ -188,23 +173,13 @@ def which_is_best(held: Collection, budget: int, repeats: int) -> None:
     def once(way: Way, seed: int) -> Sequence[float]:
         corrected = simulate(held, way, budget, seed).until(way.batches)
         left = audits.decide_best(w, corrected, 0.05).systems
-        return (
-            len(left),
-            winner not in left,
-            np.median(audits.estimate_sums(apart, corrected).width),
-        )
+        return len(left), winner not in left, np.median(audits.estimate_sums(apart, corrected).width)
 
     for_differences = audits.passage_importance(w, "differences")
     for way in (
         Way("one batch", audits.passage_importance(w), held.pool),
         Way("one batch for differences", for_differences, held.pool),
-        Way(
-            "4 batches that follow the contenders",
-            for_differences,
-            held.pool,
-            batches=4,
-            contenders=True,
-        ),
+        Way("4 batches that follow the contenders", for_differences, held.pool, batches=4, contenders=True),
     ):
         median, mean = simulated(repeats, partial(once, way))
         say(
@@ -216,9 +191,7 @@ def which_is_best(held: Collection, budget: int, repeats: int) -> None:
 
 
 def correlations(held: Collection, budgets: Sequence[int], repeats: int) -> None:
-    """Print estimates of the correlation between the machine's leaderboard and the leaderboard from
-    full judgments.
-    """
+    """Print estimates of the correlation between the machine's leaderboard and the leaderboard from full judgments."""
     w = held.weights.w
     machine = w @ held.machine
     true = np.corrcoef(machine, held.truth)[0, 1]
@@ -229,13 +202,7 @@ def correlations(held: Collection, budgets: Sequence[int], repeats: int) -> None
         told = audits.true_correlation(machine, w, found)
         undefined = np.isnan(told.value)
         within = np.nan if undefined else told.low <= true <= told.high
-        return (
-            told.value,
-            told.high - told.low,
-            within,
-            np.corrcoef(machine, w @ found.gains)[0, 1],
-            undefined,
-        )
+        return told.value, told.high - told.low, within, np.corrcoef(machine, w @ found.gains)[0, 1], undefined
 
     for budget in budgets:
         median, mean = simulated(repeats, partial(once, budget))

@@ -1,6 +1,4 @@
-"""Collections with full judgments, and simulated audits that reveal only the judgments of drawn
-passages.
-"""
+"""Collections with full judgments, and simulated audits that reveal only the judgments of drawn passages."""
 
 from __future__ import annotations
 
@@ -17,15 +15,7 @@ from numpy.typing import NDArray
 
 from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.measures import audit as audits
-from exam_workbench.measures.audit import (
-    Batch,
-    Corrected,
-    Estimates,
-    Pool,
-    Weights,
-    passage_importance,
-    pool_of,
-)
+from exam_workbench.measures.audit import Batch, Corrected, Estimates, Pool, Weights, passage_importance, pool_of
 
 Array = NDArray[np.float64]
 
@@ -60,9 +50,7 @@ class Collection:
 
     @property
     def apart(self) -> Array:
-        """The difference of the scores for each pair of systems, as `compare_all_systems` orders
-        them.
-        """
+        """The difference of the scores for each pair of systems, as `compare_all_systems` orders them."""
         first, second = np.triu_indices(len(self.truth), 1)
         return self.truth[first] - self.truth[second]
 
@@ -87,10 +75,8 @@ class Way:
         pool: features for the predictions.
         learn: whether later batches use the judgments of earlier ones.
         batches: number of batches that share the budget.
-        one_share: whether a batch has the same share in the estimate of every passage, for
-            comparison.
-        contenders: whether later batches estimate differences between systems that may still be the
-            best.
+        one_share: whether a batch has the same share in the estimate of every passage, for comparison.
+        contenders: whether later batches estimate differences between systems that may still be the best.
     """
 
     name: str
@@ -117,13 +103,11 @@ class Drawn:
 
 
 def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
-    """Return the 54 judged queries of TREC DL 2020 with 24 runs and question ratings by
-    FLAN-T5-large.
+    """Return the 54 judged queries of TREC DL 2020 with 24 runs and question ratings by FLAN-T5-large.
 
     Args:
         measure: a linear measure.
-        condensed: remove passages without a NIST judgment from the rankings; otherwise they count
-            as 0.
+        condensed: remove passages without a NIST judgment from the rankings; otherwise they count as 0.
     """
     folder = shared / "dl20"
     judged, runs = _read(folder, condensed)
@@ -133,9 +117,7 @@ def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
 
 
 def dl23(shared: Path, measure: str) -> Collection:
-    """Return the 25 queries of LLMJudge with 16 systems made for tests and question ratings by
-    FLAN-T5-large.
-    """
+    """Return the 25 queries of LLMJudge with 16 systems made for tests and question ratings by FLAN-T5-large."""
     folder = shared / "dl23-llmjudge"
     judged, runs = _read(folder)
     columns: dict[str, dict[Item, float]] = defaultdict(dict)
@@ -145,17 +127,9 @@ def dl23(shared: Path, measure: str) -> Collection:
                 for given in passage["exam_grades"]:
                     if not given.get("self_ratings"):
                         continue
-                    name = (
-                        "questions"
-                        if given["prompt_info"]["prompt_class"] == QUESTIONS
-                        else "nuggets"
-                    )
+                    name = "questions" if given["prompt_info"]["prompt_class"] == QUESTIONS else "nuggets"
                     ratings = np.array([one["self_rating"] for one in given["self_ratings"]], float)
-                    facts = {
-                        "label": ratings.max(),
-                        "mean": ratings.mean(),
-                        "answered": (ratings >= 4).sum(),
-                    }
+                    facts = {"label": ratings.max(), "mean": ratings.mean(), "answered": (ratings >= 4).sum()}
                     facts["mean square"] = (ratings**2).mean()
                     for what, value in facts.items():
                         columns[f"{name} {what}"][query, passage["paragraph_id"]] = float(value)
@@ -163,46 +137,31 @@ def dl23(shared: Path, measure: str) -> Collection:
 
 
 def label_sets(shared: Path, items: Sequence[Item]) -> dict[str, Array]:
-    """Return the labels of all graders of `dl20` for these passages: eight by FLAN-T5-large, and
-    UMBRELA's; NaN if missing.
+    """Return the labels of all graders of `dl20` for these passages: eight by FLAN-T5-large, and UMBRELA's; NaN if
+    missing.
     """
     folder = shared / "dl20"
     found = {file.stem: _qrels(file) for file in sorted((folder / "rubric-qrels").glob("*.qrel"))}
     found["UMBRELA"] = {}
     with gzip.open(folder / "direct-grades-umbrela.jsonl.gz", "rt", encoding="utf-8") as lines:
         for query, passages in map(json.loads, lines):
-            found["UMBRELA"] |= {
-                (query, one["paragraph_id"]): one["grades"][0]["self_ratings"] for one in passages
-            }
-    return {
-        name: np.array([labels.get(item, np.nan) for item in items])
-        for name, labels in found.items()
-    }
+            found["UMBRELA"] |= {(query, one["paragraph_id"]): one["grades"][0]["self_ratings"] for one in passages}
+    return {name: np.array([labels.get(item, np.nan) for item in items]) for name, labels in found.items()}
 
 
 def made(queries: int = 6, runs: int = 5) -> Collection:
-    """Return a small generated collection whose labels differ from the judgments by at most one
-    step.
-    """
+    """Return a small generated collection whose labels differ from the judgments by at most one step."""
     dice = np.random.default_rng(0)
-    judged = {
-        (f"q{q}", f"p{p}"): int(dice.integers(0, 4)) for q in range(queries) for p in range(20)
-    }
-    rated = {
-        item: int(np.clip(value + dice.integers(-1, 2), 0, 3) * 5 / 3)
-        for item, value in judged.items()
-    }
+    judged = {(f"q{q}", f"p{p}"): int(dice.integers(0, 4)) for q in range(queries) for p in range(20)}
+    rated = {item: int(np.clip(value + dice.integers(-1, 2), 0, 3) * 5 / 3) for item, value in judged.items()}
     rankings: dict[str, dict[str, list[str]]] = {}
     for run in range(runs):
         # Later runs rank closer to the judgments, so that the systems differ.
         noise = {item: value + dice.normal(0, 3 / (run + 1)) for item, value in judged.items()}
         rankings[f"run{run}"] = {
-            f"q{q}": sorted((f"p{p}" for p in range(20)), key=lambda p, q=q: -noise[f"q{q}", p])
-            for q in range(queries)
+            f"q{q}": sorted((f"p{p}" for p in range(20)), key=lambda p, q=q: -noise[f"q{q}", p]) for q in range(queries)
         }
-    return _collection(
-        rankings, judged, {"questions label": rated, "nuggets label": rated}, "DCG@10"
-    )
+    return _collection(rankings, judged, {"questions label": rated, "nuggets label": rated}, "DCG@10")
 
 
 def _collection(
@@ -222,10 +181,7 @@ def _collection(
     ]
     weights = weights_from(ranks, list(runs), linear, len(queries))
     gains = np.array([max(0, judged.get(item, 0)) for item in weights.items], float)
-    found = {
-        name: np.array([values.get(item, np.nan) for item in weights.items])
-        for name, values in columns.items()
-    }
+    found = {name: np.array([values.get(item, np.nan) for item in weights.items]) for name, values in columns.items()}
     label = found["questions label"] * 3 / 5
     if linear.binary:
         gains = (gains >= RELEVANT).astype(float)
@@ -240,22 +196,14 @@ def _qrels(file: Path) -> dict[Item, int]:
     return {(query, passage): int(value) for query, _, passage, value in rows}
 
 
-def _read(
-    folder: Path, condensed: bool = False
-) -> tuple[dict[Item, int], dict[str, dict[str, list[str]]]]:
-    """Return the judgments of a collection, and for each run and query the passages by falling
-    score.
-    """
+def _read(folder: Path, condensed: bool = False) -> tuple[dict[Item, int], dict[str, dict[str, list[str]]]]:
+    """Return the judgments of a collection, and for each run and query the passages by falling score."""
     judged, runs = _qrels(folder / "qrels-nist.txt"), {}
     for file in sorted((folder / "runs").glob("*.run")):
         with file.open(encoding="utf-8") as lines:
             scores = pytrec_eval.parse_run(lines)
         runs[file.stem] = {
-            query: [
-                one
-                for one in sorted(own, key=own.get, reverse=True)
-                if not condensed or (query, one) in judged
-            ]
+            query: [one for one in sorted(own, key=own.get, reverse=True) if not condensed or (query, one) in judged]
             for query, own in scores.items()
         }
     return judged, runs
@@ -267,8 +215,7 @@ def ways(held: Collection) -> list[Way]:
     size = passage_importance(weights.w)
     alike = np.ones(n)
     full = held.pool
-    # Plain prediction-powered inference: the machine's features alone, without queries and
-    # rankings.
+    # Plain prediction-powered inference: the machine's features alone, without queries and rankings.
     machine = pool_of(replace(weights, w=np.ones((1, n))), held.columns)
     plain = replace(machine, queries=np.zeros(n, np.int64))
     nothing = replace(plain, x=np.empty((n, 0)))
@@ -308,11 +255,7 @@ def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
             if way.contenders:
                 corrected = audits.correct_gains(batches, planned, gains, predicted)
                 left = audits.decide_best(held.weights.w, corrected, 0.05).systems
-                size = (
-                    passage_importance(held.weights.w[list(left)], "differences")
-                    if len(left) > 1
-                    else size
-                )
+                size = passage_importance(held.weights.w[list(left)], "differences") if len(left) > 1 else size
             size = size * audits.expected_spread(way.pool, batches, planned, gains, predicted)
     return Drawn(batches, planned, audits.predict_batches(way.pool, batches, planned, gains), gains)
 
@@ -323,5 +266,5 @@ def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:
 
 
 def covered(told: Estimates, truth: Array) -> float:
-    """Return the share of intervals that contain the truth, up to rounding errors."""
+    """Return the share of intervals that contain the truth; rounding errors do not count as a miss."""
     return float(1 - missed(told, truth).mean())

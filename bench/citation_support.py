@@ -1,12 +1,10 @@
-"""How well graders of citations tell right citations from wrong ones: AUC on questions with gold
-passages.
+"""How well graders of citations tell right citations from wrong ones: AUC on questions with gold passages.
 
     python -m bench.citation_support FILE [--examples N] [--base-url URL --model NAME]
 
-FILE is a JSON list of {question, answers, text}, such as NQ-open with gold passages. Each example
-gives three pairs: a statement of its answer with its passage (supported), with the most similar
-other passage that lacks the answer (wrong passage), and a statement of another example's answer
-with its passage (wrong fact).
+FILE is a JSON list of {question, answers, text}, such as NQ-open with gold passages. Each example gives three pairs: a
+statement of its answer with its passage (supported), with the most similar other passage that lacks the answer (wrong
+passage), and a statement of another example's answer with its passage (wrong fact).
 """
 
 from __future__ import annotations
@@ -30,9 +28,7 @@ def main() -> None:
     parser.add_argument("--model", default="model")
     given = parser.parse_args()
     examples = json.loads(given.file.read_text(encoding="utf-8"))
-    examples = [one for one in examples if one["answers"][0].lower() in one["text"].lower()][
-        : given.examples
-    ]
+    examples = [one for one in examples if one["answers"][0].lower() in one["text"].lower()][: given.examples]
     texts, answers = [one["text"] for one in examples], [one["answers"][0] for one in examples]
     vectors = unit_vectors(texts, keep=False)
     alike = vectors @ vectors.T
@@ -42,16 +38,8 @@ def main() -> None:
         lacking = [j for j in np.argsort(-alike[i]) if answers[i].lower() not in texts[j].lower()]
         other = next(answers[j] for j in lacking if answers[j].lower() not in texts[i].lower())
         right = _statement(one["question"], answers[i])
-        flat += [
-            (right, texts[i]),
-            (_statement(one["question"], other), texts[i]),
-            (right, texts[lacking[0]]),
-        ]
-    parameters = (
-        {"base_url": given.base_url, "model": given.model, "timeout_s": 600}
-        if given.base_url
-        else {}
-    )
+        flat += [(right, texts[i]), (_statement(one["question"], other), texts[i]), (right, texts[lacking[0]])]
+    parameters = {"base_url": given.base_url, "model": given.model, "timeout_s": 600} if given.base_url else {}
     grader = make_grader("support" if parameters else "support-embedding", parameters)
     asked = {i: Asked(sentence) for i, (sentence, _) in enumerate(flat)}
     passages = {i: passage for i, (_, passage) in enumerate(flat)}

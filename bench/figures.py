@@ -28,8 +28,7 @@ class Figure:
 
     Args:
         measured, alternative: the values with their units.
-        ratio: quotient of the two; each bench says in `what` or `alternative` which is divided by
-            which.
+        ratio: quotient of the two; each bench says in `what` or `alternative` which is divided by which.
         budget: the limit of DESIGN section 10 in words.
         kept: whether the measured value is within the budget.
     """
@@ -48,26 +47,20 @@ class Figure:
 
 
 def faster(what: str, seconds: float, name: str, alternative: float, limit: float) -> Figure:
-    """Return the figure of a time with a limit, compared with the time of a named alternative; all
-    in seconds.
-    """
+    """Return the figure of a time with a limit, compared with the time of a named alternative; all in seconds."""
     measured, other, budget = (f"{value * 1000:,.0f} ms" for value in (seconds, alternative, limit))
-    return Figure(
-        what, measured, f"{name}: {other}", alternative / seconds, f"< {budget}", seconds < limit
-    )
+    return Figure(what, measured, f"{name}: {other}", alternative / seconds, f"< {budget}", seconds < limit)
 
 
 def timed(clock: Callable[[], float], work: Callable[..., T], *arguments: Any) -> tuple[float, T]:
-    """Return the seconds of a call by a clock, such as `time.process_time` for all threads
-    together, and its result.
-    """
+    """Return the seconds of a call by a clock, such as `time.process_time` for all threads together, and its result."""
     begin = clock()
     result = work(*arguments)
     return clock() - begin, result
 
 
 def peak_megabytes() -> float:
-    """Return the peak resident memory of this process; getrusage would include its parent's."""
+    """Return the peak resident memory of this process; getrusage would include that of the parent."""
     match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))
     assert match
     return int(match[1]) / 1024

@@ -1,6 +1,4 @@
-"""Benches of grading: a local model against a loop over pairs, and an endpoint against its ideal
-rate.
-"""
+"""Benches of grading: a local model against a loop over pairs, and an endpoint against its ideal rate."""
 
 from __future__ import annotations
 
@@ -31,8 +29,7 @@ ENDPOINTS = ((0.2, 8, 160), (1.0, 64, 640), (2.0, 256, 5100))
 
 
 def local(tiny: bool) -> Iterator[Figure]:
-    """Measure pairs per second of small local models, compared with `generate` for one pair at a
-    time.
+    """Measure pairs per second of small local models, compared with `generate` for one pair at a time.
 
     Raises:
         AssertionError: the two give different ratings.
@@ -61,9 +58,7 @@ def local(tiny: bool) -> Iterator[Figure]:
 
 
 def endpoint(tiny: bool) -> Iterator[Figure]:
-    """Measure calls per second at endpoints of a fixed latency, compared with the ideal n /
-    latency.
-    """
+    """Measure calls per second at endpoints of a fixed latency, compared with the ideal n / latency."""
     for latency, in_flight, calls in ((0.05, 4, 80),) if tiny else ENDPOINTS:
         seconds, grades = _ask_endpoint(latency, in_flight, calls)
         assert all(grade.status == "graded" for grade in grades.values())
@@ -80,15 +75,10 @@ def endpoint(tiny: bool) -> Iterator[Figure]:
 
 
 def _texts(questions: int, passages: int) -> tuple[dict[int, Asked], dict[int, str]]:
-    """Make texts of different lengths from the words of the small models; most passages contain a
-    rating.
-    """
+    """Make texts of different lengths from the words of the small models; most passages contain a rating."""
     dice = random.Random(1)
     ratings = [word for word, answer in ANSWERS.items() if answer in "012345"]
-    asked = {
-        key: Asked(" ".join(["which", *dice.choices(FILLER[:40], k=8), "?"]))
-        for key in range(questions)
-    }
+    asked = {key: Asked(" ".join(["which", *dice.choices(FILLER[:40], k=8), "?"])) for key in range(questions)}
     texts = {}
     for key in range(passages):
         words = dice.choices(FILLER[:40], k=dice.randrange(20, 200))
@@ -98,10 +88,7 @@ def _texts(questions: int, passages: int) -> tuple[dict[int, Asked], dict[int, s
 
 
 def _grade(
-    grader: Any,
-    questions: dict[int, Asked],
-    passages: dict[int, str],
-    control: Control | None = None,
+    grader: Any, questions: dict[int, Asked], passages: dict[int, str], control: Control | None = None
 ) -> dict[Pair, Grade]:
     pairs = [(question, passage) for question in questions for passage in passages]
     batches = grader.grade(questions, passages, pairs, control or Control())
@@ -126,9 +113,7 @@ def _loop(
             inputs = tokenizer(fill_prompt(call.prompt, call.values).joined(), return_tensors="pt")
             output = model.generate(**inputs, max_new_tokens=call.max_tokens, do_sample=False)[0]
             written = output if is_t5 else output[inputs["input_ids"].shape[1] :]
-            ratings[question, passage] = parse_rating(
-                tokenizer.decode(written, skip_special_tokens=True)
-            ).rating
+            ratings[question, passage] = parse_rating(tokenizer.decode(written, skip_special_tokens=True)).rating
     return perf_counter() - start, ratings
 
 
@@ -136,28 +121,18 @@ def _ask_endpoint(latency: float, in_flight: int, calls: int) -> tuple[float, di
     """Return the elapsed seconds of all calls, and their grades."""
     with tempfile.TemporaryDirectory() as root:
         port_file = Path(root) / "port"
-        command = [
-            sys.executable,
-            "-m",
-            "tests.made.endpoint_server",
-            "--port-file",
-            str(port_file),
-        ]
+        command = [sys.executable, "-m", "tests.made.endpoint_server", "--port-file", str(port_file)]
         server = subprocess.Popen([*command, "--latency", str(latency)], cwd=ROOT)
         try:
             while not port_file.exists():
                 assert server.poll() is None, "The endpoint ended before it listened."
                 sleep(0.05)
             url = f"http://127.0.0.1:{port_file.read_text()}/v1"
-            grader = make_grader(
-                "self-rating", {"back_end": "openai", "model": "m", "base_url": url}
-            )
+            grader = make_grader("self-rating", {"back_end": "openai", "model": "m", "base_url": url})
             questions = {key: Asked(f"Question {key}?") for key in range(10)}
             passages = {100 + key: f"Passage number {key}." for key in range(calls // 10)}
             _grade(grader, {0: questions[0]}, {100: "A first passage."})
-            return timed(
-                perf_counter, _grade, grader, questions, passages, Control(concurrency=in_flight)
-            )
+            return timed(perf_counter, _grade, grader, questions, passages, Control(concurrency=in_flight))
         finally:
             server.terminate()
             server.wait()

@@ -1,5 +1,5 @@
-"""Bench of imports: time compared with parsing the same file, and peak memory compared with a file
-of a fifth of the size.
+"""Bench of imports: time compared with parsing the same file, and peak memory compared with a file of a fifth of the
+size.
 """
 
 from __future__ import annotations

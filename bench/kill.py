@@ -2,9 +2,9 @@
 
 Usage: python bench/kill.py [--each N] [--seed N]
 
-A process repeats one kind of act on a project and acknowledges each committed act until it is
-killed. Another process opens the project, runs `exam check`, looks for every acknowledged act of
-all rounds, reads the written files, and looks for leftovers.
+A process repeats one kind of act on a project and acknowledges each committed act until it is killed.
+Another process opens the project, runs `exam check`, looks for every acknowledged act of all rounds, reads the written
+files, and looks for leftovers.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ Ack = tuple[str, list[Any]]
 
 
 class Quick:
-    """A grader without a model, which yields batches of five; a rating is the sum of both keys
-    modulo 6.
-    """
+    """A grader without a model, which yields batches of five; a rating is the sum of both keys modulo 6."""
 
     def __init__(self, name: str) -> None:
         self.spec = GraderSpec(name, "self-rating", name)
@@ -82,16 +80,13 @@ def begin(folder: Path) -> None:
         old = store.create_project(folder / "old.duckdb")
         with old.transaction() as cursor:
             cursor.execute(
-                "INSERT INTO queries SELECT nextval('keys'), 'q' || i, 'old ' || i, NULL, NULL"
-                " FROM range(1, 400) t(i)"
+                "INSERT INTO queries SELECT nextval('keys'), 'q' || i, 'old ' || i, NULL, NULL FROM range(1, 400) t(i)"
             )
         old.close()
     project = store.create_project(folder / "drill.duckdb")
     pairs = [(q, p) for q in range(QUERIES) for p in range(1, PASSAGES)]
     files = {
-        "queries": "".join(
-            json.dumps({"query_id": f"q{q}", "text": f"query {q}"}) + "\n" for q in range(QUERIES)
-        ),
+        "queries": "".join(json.dumps({"query_id": f"q{q}", "text": f"query {q}"}) + "\n" for q in range(QUERIES)),
         "passages": "".join(f"q{q}-{p}\ttext of passage {q} {p}\n" for q, p in pairs),
         "runs": "".join(f"q{q} Q0 q{q}-{p} {p} {100 - p} one\n" for q, p in pairs),
     }
@@ -99,9 +94,7 @@ def begin(folder: Path) -> None:
         exchange.import_files(project, kind, [Source(kind, data=content.encode())], "drill")
     # One question of each query is never edited, so that there are always labels to publish.
     asked = [
-        Question(f"q{q}/{name}", f"q{q}", f"What of {q}, {name}?")
-        for q in range(QUERIES)
-        for name in ("0", "kept")
+        Question(f"q{q}/{name}", f"q{q}", f"What of {q}, {name}?") for q in range(QUERIES) for name in ("0", "kept")
     ]
     bank.save_version(project, asked, "begin", "drill")
     run_job(project, Quick("first grader"), Request(), "drill")
@@ -111,16 +104,14 @@ def begin(folder: Path) -> None:
 
 
 def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
-    """Repeat one kind of action and acknowledge each commit, until the process is killed."""
+    """Repeat one kind of action and acknowledge each committed action, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
     try:
         project = open_project(place / "drill.duckdb")
         close_interrupted(project)
         for number in count():
             acks.send(("begun", [number]))
-            acks.send(
-                (kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said)))
-            )
+            acks.send((kind, ACTS[kind](project, f"{seed}-{number}", dice, lambda *said: acks.send(said))))
     except Exception as error:
         acks.send(("failed", [f"{type(error).__name__}: {error}"]))
         raise
@@ -137,19 +128,12 @@ def _draft(project: Project, name: str, dice: random.Random, say: Say) -> list[A
 
 def _save(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     query = f"q{dice.randrange(QUERIES)}"
-    bank.save_version(
-        project, [Question(f"{query}/{dice.randrange(3)}", query, f"Saved {name}?")], name, "ann"
-    )
+    bank.save_version(project, [Question(f"{query}/{dice.randrange(3)}", query, f"Saved {name}?")], name, "ann")
     return [name, f"Saved {name}?"]
 
 
 def _override(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    return [
-        add_override(
-            project, "q0/0", f"q0-{dice.randrange(1, PASSAGES)}", dice.randrange(6), name, "ann"
-        ),
-        name,
-    ]
+    return [add_override(project, "q0/0", f"q0-{dice.randrange(1, PASSAGES)}", dice.randrange(6), name, "ann"), name]
 
 
 def _judge(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
@@ -202,21 +186,9 @@ def _publish(project: Project, name: str, dice: random.Random, say: Say) -> list
     out = project.path.parent / OUT
     policy = Policy(grader="first grader")
     asked = ToExport(
-        str(out / f"{name}.qrels"),
-        "exam",
-        False,
-        "nDCG@10",
-        policy,
-        None,
-        out / f"{name}.json",
-        name,
-        False,
+        str(out / f"{name}.qrels"), "exam", False, "nDCG@10", policy, None, out / f"{name}.json", name, False
     )
-    return [
-        exchange.publish_qrels(
-            project, policy, "ann", note=name, deliver=asked.deliver_both
-        ).manifest
-    ]
+    return [exchange.publish_qrels(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]
 
 
 def _export(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
@@ -227,22 +199,8 @@ def _export(project: Project, name: str, dice: random.Random, say: Say) -> list[
     return [str(target)]
 
 
-EVERY = (
-    _draft,
-    _save,
-    _override,
-    _judge,
-    _import,
-    _grade,
-    _migrate,
-    _backup,
-    _restore,
-    _publish,
-    _export,
-)
-ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {
-    act.__name__[1:]: act for act in EVERY
-}
+EVERY = (_draft, _save, _override, _judge, _import, _grade, _migrate, _backup, _restore, _publish, _export)
+ACTS: dict[str, Callable[[Project, str, random.Random, Say], list[Any]]] = {act.__name__[1:]: act for act in EVERY}
 
 
 def look(folder: str, known: list[Ack]) -> list[str]:
@@ -251,11 +209,7 @@ def look(folder: str, known: list[Ack]) -> list[str]:
     try:
         with closing(_reopened(Path(folder) / "drill.duckdb")) as project:
             close_interrupted(project)
-            lost += [
-                str(one)
-                for findings in exchange.check_project(project).values()
-                for one in findings
-            ]
+            lost += [str(one) for findings in exchange.check_project(project).values() for one in findings]
             for kind, what in known:
                 if not SEEN[kind](project, *what):
                     lost.append(f"{kind} {str(what)[:200]} was acknowledged and is not there")
@@ -267,16 +221,11 @@ def look(folder: str, known: list[Ack]) -> list[str]:
 
 
 def _wrong_files(project: Project) -> Iterator[str]:
-    """Yield faults of exported files, acknowledged or not: incomplete files, and publications
-    without their file.
-    """
+    """Yield faults of exported files, acknowledged or not: incomplete files, and publications without their file."""
     out = project.path.parent / OUT
     for manifest in exchange.list_publications(project):
         file = out / f"{manifest['note']}.qrels"
-        if (
-            not file.exists()
-            or hashlib.sha256(file.read_bytes()).hexdigest() != manifest["qrels"]["sha256"]
-        ):
+        if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != manifest["qrels"]["sha256"]:
             yield f"publication {manifest['publication']} has no such file"
     for file in list(out.iterdir()):
         if file.suffix == ".json":
@@ -323,32 +272,22 @@ def _is_sound(path: str, sql: str) -> bool:
 
 
 def _reopened(path: Path) -> Project:
-    """Open a project twice, since `exam check` is incomplete right after an opening that read the
-    log.
-    """
+    """Open a project twice, since `exam check` is incomplete right after an opening that read the log."""
     open_project(path).close()
     return open_project(path)
 
 
 def _is_published(project: Project, manifest: dict[str, Any]) -> bool:
-    return manifest in exchange.list_publications(project) and bool(
-        exchange.reproduce_qrels(project, manifest, "d")
-    )
+    return manifest in exchange.list_publications(project) and bool(exchange.reproduce_qrels(project, manifest, "d"))
 
 
 SEEN: dict[str, Callable[..., bool]] = {
     "draft": _has("SELECT 1 FROM drafts WHERE author = ? AND contains(content, ?)"),
-    "save": _has(
-        "SELECT 1 FROM bank_versions WHERE note = ? AND EXISTS (FROM question_texts WHERE text = ?)"
-    ),
+    "save": _has("SELECT 1 FROM bank_versions WHERE note = ? AND EXISTS (FROM question_texts WHERE text = ?)"),
     "override": _has("SELECT 1 FROM overrides WHERE override_key = ? AND reason = ?"),
-    "judge": _has(
-        "SELECT 1 FROM judgments JOIN sources USING (source_key) WHERE name = ? AND value = ?"
-    ),
+    "judge": _has("SELECT 1 FROM judgments JOIN sources USING (source_key) WHERE name = ? AND value = ?"),
     "import": _has("SELECT 1 FROM passages WHERE starts_with(passage_id, ?) HAVING count(*) = ?"),
-    "grade": _has(
-        "SELECT 1 FROM grades JOIN graders USING (grader_key) WHERE name = ? HAVING count(*) >= ?"
-    ),
+    "grade": _has("SELECT 1 FROM grades JOIN graders USING (grader_key) WHERE name = ? HAVING count(*) >= ?"),
     "copied": _is_upgraded,
     "migrate": _is_upgraded,
     "backup": _backup_is_whole,
@@ -359,16 +298,11 @@ SEEN: dict[str, Callable[..., bool]] = {
 }
 """For each kind of action, a check that an acknowledged action is in the project."""
 ONCE = ("copied", "migrate", "backup", "placed", "restore", "publish", "export")
-"""Kinds that are checked after their own round only; `exam check` reproduces publications in each
-round.
-"""
+"""Kinds that are checked after their own round only; `exam check` reproduces publications in each round."""
 
 
-def drill(
-    each: int, seed: int, say: Callable[[str], None] = print, longest: float = 2.0
-) -> list[str]:
-    """Kill a process `each` times during each kind of action; return all losses and faults as
-    sentences.
+def drill(each: int, seed: int, say: Callable[[str], None] = print, longest: float = 2.0) -> list[str]:
+    """Kill a process `each` times during each kind of action; return all losses and faults as sentences.
 
     Args:
         say: gets each fault at once, and the lines of a table at the end.
@@ -388,11 +322,7 @@ def drill(
                 done = [act for act in acts if act[0] in SEEN]
                 kills[kind] += any(name == "begun" for name, _ in acts)
                 acknowledged[kind] += sum(name == kind for name, _ in done)
-                wrong = [
-                    f"an act failed before the kill: {what[0]}"
-                    for name, what in acts
-                    if name == "failed"
-                ]
+                wrong = [f"an act failed before the kill: {what[0]}" for name, what in acts if name == "failed"]
                 wrong += _looked(context, place, known + done)
                 known += [act for act in done if act[0] not in ONCE]
                 for fault in wrong:
@@ -413,9 +343,7 @@ def _looked(context: Any, folder: str, known: list[Ack]) -> list[str]:
             return ["the process that looked died"]
 
 
-def _killed(
-    context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float
-) -> list[Ack]:
+def _killed(context: Any, folder: str, seed: int, kind: str, dice: random.Random, longest: float) -> list[Ack]:
     """Run a process for a random time and kill it; return its messages."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(folder, seed, kind, sending))

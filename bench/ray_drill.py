@@ -2,11 +2,10 @@
 
     python -m bench.ray_drill PROJECT [QUERIES]
 
-Copies of the project are graded with an embedding grader that it does not have yet. One copy is
-graded in this process, the other by plan, cluster and ingest. The grades must be the same, and no
-pair may be in the folder twice. The drill counts pairs that workers began more than once, because a
-model behind an endpoint would bill them again. Ray must be installed: pip install
-"exam-workbench[ray]".
+Copies of the project are graded with an embedding grader that it does not have yet. One copy is graded in this
+process, the other by plan, cluster and ingest. The grades must be the same, and no pair may be in the folder twice.
+The drill counts pairs that workers began more than once, because a model behind an endpoint would bill them again.
+Ray must be installed: pip install "exam-workbench[ray]".
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ from exam_workbench.store import Project, open_project
 SETTINGS = {"cuts": [0.31, 0.41, 0.51, 0.61, 0.71]}
 """Settings of a grader that no project has, so that every pair is missing."""
 BEGUN = "EXAM_DRILL_BEGUN"
-"""Environment variable with the folder in which every worker writes the names of the pairs that it
-begins.
-"""
+"""Environment variable with the folder in which every worker writes the names of the pairs that it begins."""
 LOOK_SECONDS = 0.1
 
 
@@ -51,17 +48,9 @@ class WatchedWorker(GraderOnWorker):
 
 def drill(scratch: Path, path: Path, queries: int = 3) -> bool:
     """Grade a project both ways in a folder and compare; return whether all checks pass."""
-    here, there = (
-        open_project(Path(shutil.copy(path, scratch / f"{name}.duckdb")))
-        for name in ("here", "there")
-    )
+    here, there = (open_project(Path(shutil.copy(path, scratch / f"{name}.duckdb"))) for name in ("here", "there"))
     grader = make_grader("embedding", SETTINGS)
-    names = [
-        name
-        for (name,) in here.rows(
-            "SELECT query_id FROM queries ORDER BY query_key LIMIT ?", [queries]
-        )
-    ]
+    names = [name for (name,) in here.rows("SELECT query_id FROM queries ORDER BY query_key LIMIT ?", [queries])]
     scope, plan, folder = Scope(queries=tuple(names)), scratch / "plan.parquet", scratch / "grades"
     alone, _ = timed(time.monotonic, run_job, here, grader, Request(scope), "drill")
     write_missing(there, grader, plan, 1, scope, parameters=SETTINGS)
@@ -72,9 +61,7 @@ def drill(scratch: Path, path: Path, queries: int = 3) -> bool:
     files = sorted(folder.glob("*.parquet"))
     rows = [name for file in files for name in pq.read_table(file)["custom_id"].to_pylist()]
     taken = import_grade_files(there, grader, files, "drill")
-    unlike = len(
-        set(grades(here, grader.spec.fingerprint)) ^ set(grades(there, grader.spec.fingerprint))
-    )
+    unlike = len(set(grades(here, grader.spec.fingerprint)) ^ set(grades(there, grader.spec.fingerprint)))
     for project in (here, there):
         project.close()
     starts = Counter(begun_pairs(begun))
@@ -95,9 +82,7 @@ def drill(scratch: Path, path: Path, queries: int = 3) -> bool:
     return len(killed) == 2 and not unlike and len(rows) == len(set(rows)) == done.rows
 
 
-def _grade_with_kills(
-    plan: Path, folder: Path, begun: Path
-) -> tuple[list[str], float, adapter.GradedPlan]:
+def _grade_with_kills(plan: Path, folder: Path, begun: Path) -> tuple[list[str], float, adapter.GradedPlan]:
     """Grade on two nodes; kill a worker after a third of the pairs, and a node after two thirds."""
     from ray.cluster_utils import Cluster
 
@@ -107,15 +92,10 @@ def _grade_with_kills(
     total, killed, over = pq.read_metadata(plan).num_rows, list[str](), threading.Event()
 
     def kill_worker() -> None:
-        os.kill(
-            int(max(begun.iterdir(), key=lambda file: file.stat().st_mtime).name), signal.SIGKILL
-        )
+        os.kill(int(max(begun.iterdir(), key=lambda file: file.stat().st_mtime).name), signal.SIGKILL)
 
     def watch() -> None:
-        kills = [
-            ("a worker", kill_worker),
-            ("a node", partial(nodes.remove_node, second, allow_graceful=False)),
-        ]
+        kills = [("a worker", kill_worker), ("a node", partial(nodes.remove_node, second, allow_graceful=False))]
         while len(killed) < len(kills) and not over.wait(LOOK_SECONDS):
             name, kill = kills[len(killed)]
             if (at := len(set(begun_pairs(begun)))) > (len(killed) + 1) / 3 * total:
@@ -141,8 +121,7 @@ def begun_pairs(folder: Path) -> list[str]:
 
 def grades(project: Project, fingerprint: str) -> list[tuple[Any, ...]]:
     return project.rows(
-        "SELECT question_text_key, passage_text_key, rating, answer FROM grades JOIN graders"
-        " USING (grader_key)"
+        "SELECT question_text_key, passage_text_key, rating, answer FROM grades JOIN graders USING (grader_key)"
         " WHERE fingerprint = ?",
         [fingerprint],
     )

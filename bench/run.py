@@ -2,9 +2,9 @@
 
 Usage: python bench/run.py [--tiny] [NAME...]
 
-Without a NAME all budgets are measured. The studies replay audits on collections with full
-judgments, and simulate graders that change and systems that learn the questions. `--tiny` runs each
-bench at the smallest size: it shows that the bench works, and its figures mean nothing.
+Without a NAME all budgets are measured. The studies replay audits on collections with full judgments, and simulate
+graders that change and systems that learn the questions. `--tiny` runs each bench at the smallest size: it shows that
+the bench works, and its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -28,22 +28,14 @@ BUDGETS = {
     "status": "status",
 }
 """The module of each bench, imported when its bench runs."""
-STUDIES = {
-    "audit": "audit",
-    "graders": "trust",
-    "drift": "trust",
-    "sealed": "trust",
-    "repair": "trust",
-}
+STUDIES = {"audit": "audit", "graders": "trust", "drift": "trust", "sealed": "trust", "repair": "trust"}
 """The module of each study with known answers, which prints its own tables."""
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def main() -> None:
     """Run the named benches and print their figures as a Markdown table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="run each bench at the smallest size")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*BUDGETS, *STUDIES]))
     given = parser.parse_args()

@@ -1,6 +1,4 @@
-"""Benches of scoring: the impact of an edit, and the computation of labels, coverage and six
-measures.
-"""
+"""Benches of scoring: the impact of an edit, and the computation of labels, coverage and six measures."""
 
 from __future__ import annotations
 
@@ -19,15 +17,7 @@ from pandas.testing import assert_frame_equal
 from bench.figures import Figure, faster, in_child, timed
 from bench.large import large_file, large_size
 from exam_workbench.bank import list_questions
-from exam_workbench.labels import (
-    Policy,
-    basis,
-    coverage_scores,
-    label_qrels,
-    leaderboard,
-    list_labels,
-    score_runs,
-)
+from exam_workbench.labels import Policy, basis, coverage_scores, label_qrels, leaderboard, list_labels, score_runs
 from exam_workbench.records import ranking_scores
 from exam_workbench.review import changes
 from exam_workbench.store import Project, open_project
@@ -48,8 +38,7 @@ MEASURES = {
 EDITS = 15
 
 RATED = (
-    "grades JOIN question_revisions r ON r.text_key = question_text_key JOIN questions"
-    " USING (question_key)"
+    "grades JOIN question_revisions r ON r.text_key = question_text_key JOIN questions USING (question_key)"
     " JOIN passages p ON p.text_key = passage_text_key"
 )
 IDS = "query_key::VARCHAR AS query, passage_key::VARCHAR AS passage"
@@ -58,16 +47,14 @@ RANKINGS = f"SELECT name AS run, {IDS}, score FROM rankings JOIN runs USING (run
 
 
 def impact(tiny: bool) -> Iterator[Figure]:
-    """Measure the impact of an edit, compared with a new leaderboard and with a project that has a
-    tenth of the queries.
+    """Measure the impact of an edit, compared with a new leaderboard and with a project that has a tenth of the
+    queries.
     """
     small_size, size = large_size(tiny, 10), large_size(tiny)
     small, _ = in_child(tiny, _impact_among, small_size)
     median, again = in_child(tiny, _impact_among, size)
     few, many = small_size[0], size[0]
-    yield faster(
-        f"impact of an edit, {many} queries", median, "whole leaderboard again", again, 0.05
-    )
+    yield faster(f"impact of an edit, {many} queries", median, "whole leaderboard again", again, 0.05)
     yield Figure(
         f"the same, {many} queries to {few}",
         f"{median * 1000:.0f} ms",
@@ -79,8 +66,7 @@ def impact(tiny: bool) -> Iterator[Figure]:
 
 
 def recompute(tiny: bool) -> Iterator[Figure]:
-    """Measure labels, coverage and six measures computed from the file, compared with plain SQL and
-    pytrec_eval.
+    """Measure labels, coverage and six measures computed from the file, compared with plain SQL and pytrec_eval.
 
     Raises:
         AssertionError: the two give different numbers.
@@ -88,16 +74,12 @@ def recompute(tiny: bool) -> Iterator[Figure]:
     with large_file(large_size(tiny)) as path:
         seconds, means = in_child(tiny, timed, process_time, _by_workbench, path)
         alternative, expected = in_child(tiny, timed, process_time, _by_sql, path)
-    assert_frame_equal(
-        pd.DataFrame(means), pd.DataFrame(expected), check_like=True, rtol=0, atol=1e-6
-    )
+    assert_frame_equal(pd.DataFrame(means), pd.DataFrame(expected), check_like=True, rtol=0, atol=1e-6)
     yield faster("labels, coverage, six measures", seconds, "SQL and pytrec_eval", alternative, 2)
 
 
 def _impact_among(size: tuple[int, int, int]) -> tuple[float, float]:
-    """Return the median processor time of an edit's impact, and the processor time of a whole
-    leaderboard.
-    """
+    """Return the median processor time of an edit's impact, and the processor time of a whole leaderboard."""
     dice, policy = random.Random(0), Policy()
     with large_file(size) as path:
         project = open_project(path)
@@ -112,9 +94,7 @@ def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, l
     """Return the questions of a query after one of them is reworded, reweighted or retired."""
     asked = list_questions(project, query_id=query_id)
     place = dice.randrange(len(asked))
-    change = dice.choice(
-        [{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}]
-    )
+    change = dice.choice([{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}])
     asked[place] = replace(asked[place], **change)
     return {query_id: asked}
 
@@ -124,13 +104,8 @@ def _by_workbench(path: Path) -> Means:
     base = basis(project, Policy())
     list_labels(project, base)
     shares = coverage_scores(project, base)
-    scores = score_runs(
-        ranking_scores(project), list(MEASURES), label_qrels(project, base), base.min_rating
-    )
-    means = {
-        name: {run: statistics.mean(by[name].values()) for run, by in scores.items()}
-        for name in MEASURES
-    }
+    scores = score_runs(ranking_scores(project), list(MEASURES), label_qrels(project, base), base.min_rating)
+    means = {name: {run: statistics.mean(by[name].values()) for run, by in scores.items()} for name in MEASURES}
     means["coverage"] = {run: statistics.mean(by.values()) for run, by in shares.items()}
     project.close()
     return means
@@ -143,8 +118,7 @@ def _by_sql(path: Path) -> Means:
         f"WITH best AS (SELECT run_key, query_key, question_key, max(rating) AS best FROM {RATED}"
         f" JOIN rankings USING (query_key, passage_key) WHERE rank <= {cutoff} GROUP BY ALL),"
         " asked AS (SELECT query_key, count(*) AS asked FROM questions GROUP BY ALL),"
-        f" shares AS (SELECT run_key, query_key, count(*) FILTER (best >= {min_rating}) /"
-        " any_value(asked) AS share"
+        f" shares AS (SELECT run_key, query_key, count(*) FILTER (best >= {min_rating}) / any_value(asked) AS share"
         " FROM best JOIN asked USING (query_key) GROUP BY ALL)"
         " SELECT name, avg(share) FROM shares JOIN runs USING (run_key) GROUP BY ALL"
     )
@@ -168,6 +142,5 @@ def _by_pytrec_eval(labelled: pd.DataFrame, ranked: pd.DataFrame, min_rating: in
 
 def _by_query(frame: pd.DataFrame, column: str) -> dict[str, dict[str, float]]:
     return {
-        query: dict(zip(own["passage"], own[column].tolist(), strict=True))
-        for query, own in frame.groupby("query")
+        query: dict(zip(own["passage"], own[column].tolist(), strict=True)) for query, own in frame.groupby("query")
     }

@@ -1,6 +1,4 @@
-"""Bench of clicks and screens in a headless Chromium, compared with opening the same screen in a
-new tab.
-"""
+"""Bench of clicks and screens in a headless Chromium, compared with opening the same screen in a new tab."""
 
 from __future__ import annotations
 
@@ -18,13 +16,7 @@ from pages.parts.shared.person import COOKIE
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.browser import DEADLINE, DRAWN, FLAGS, WINDOW, find_chromium, serving
 
-EMPTY = {
-    "my_work",
-    "adjudication",
-    *MENU["Exams"][1],
-    *MENU["Answers"][1],
-    *MENU["Administration"][1],
-}
+EMPTY = {"my_work", "adjudication", *MENU["Exams"][1], *MENU["Answers"][1], *MENU["Administration"][1]}
 """Screens without content in the generated project."""
 Click = Callable[[Page, int], None]
 
@@ -66,9 +58,7 @@ CLICKS: tuple[tuple[str, str, Click, str], ...] = (
 
 
 def screens(tiny: bool) -> Iterator[Figure]:
-    """Measure clicks and screens; the first visit of each screen fills the caches and is not
-    counted.
-    """
+    """Measure clicks and screens; the first visit of each screen fills the caches and is not counted."""
     times = 1 if tiny else 5
     with (
         large_file(large_size(tiny)) as path,
@@ -120,9 +110,7 @@ def _choose(page: Page, turn: int, view: str) -> None:
 
 
 def _there_and_back(page: Page, there: Click, back: Click, shown: str, times: int) -> list[float]:
-    """Return seconds of a click that another one reverses; the first time fills the caches and is
-    left out.
-    """
+    """Return seconds of a click that another one reverses; the first time fills the caches and is left out."""
     took = []
     for turn in range(times + 1):
         took.append(_timed(page, there, turn, shown))
@@ -154,10 +142,8 @@ def _go(page: Page, screen: str) -> None:
 
 
 def _wait(page: Page, condition: str = "true") -> None:
-    """Wait until the page is complete and a JavaScript condition holds; check in every frame."""
-    page.wait_for_function(
-        f"document.querySelector({json.dumps(DRAWN)}) && {condition}", polling="raf"
-    )
+    """Wait until the page is complete and a JavaScript condition holds, and check in every frame."""
+    page.wait_for_function(f"document.querySelector({json.dumps(DRAWN)}) && {condition}", polling="raf")
 
 
 @contextmanager

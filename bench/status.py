@@ -1,6 +1,4 @@
-"""Bench of `exam status`: processor time of the command, compared with a script that counts grades
-with DuckDB.
-"""
+"""Bench of `exam status`: processor time of the command, compared with a script that counts grades with DuckDB."""
 
 from __future__ import annotations
 

@@ -27,22 +27,14 @@ from exam_workbench.measures.audit import compare_graders, passage_importance, p
 
 
 def graders(shared: Path, tiny: bool) -> None:
-    """Print how well 400 judgments choose among nine graders: the set, the chosen grader, and its
-    regret.
-    """
+    """Print how well 400 judgments choose among nine graders: the set, the chosen grader, and its regret."""
     held = made() if tiny else dl20(shared, "DCG@10")
     w = held.weights.w
     sets = {"a": held.label, "b": held.gains} if tiny else label_sets(shared, held.weights.items)
     quality = {name: np.corrcoef(w @ np.nan_to_num(sets[name]), held.truth)[0, 1] for name in sets}
     ordered = sorted(quality, key=lambda name: -quality[name])
-    print(
-        "Correlation with full judgments: "
-        + ", ".join(f"{name} {quality[name]:.3f}" for name in ordered)
-    )
-    header(
-        "graders | drawn for | best in the set | mean size | regret | random | ratio | regret in"
-        " tau | random"
-    )
+    print("Correlation with full judgments: " + ", ".join(f"{name} {quality[name]:.3f}" for name in ordered))
+    header("graders | drawn for | best in the set | mean size | regret | random | ratio | regret in tau | random")
     sizes = {"scores": passage_importance(w), "differences": passage_importance(w, "differences")}
     for left_out in range(1 if tiny else 3):
         chosen = {name: sets[name] for name in ordered[left_out:]}
@@ -62,12 +54,7 @@ def _choices(held: Collection, sets: dict[str, Array], aim: str, size: Array, re
 
     def once(seed: int) -> Sequence[float]:
         found = compare_graders(w, machines, simulate(held, way, budget, seed).until(1))
-        return (
-            found.kept[np.argmin(lost)],
-            found.kept.sum(),
-            lost[found.chosen],
-            lost_in_tau[found.chosen],
-        )
+        return found.kept[np.argmin(lost)], found.kept.sum(), lost[found.chosen], lost_in_tau[found.chosen]
 
     best, kept, regret, regret_in_tau = simulated(repeats, once)[1]
     random = lost.mean()
@@ -77,32 +64,18 @@ def _choices(held: Collection, sets: dict[str, Array], aim: str, size: Array, re
 
 
 def drift(shared: Path, tiny: bool) -> None:
-    """Print false alarms and delays of the drift watch for two meanings of 2 % noise, and swaps of
-    10 to 40 %.
-    """
-    header(
-        "noise | changed by the swap | runs | alarm within 50 calls | median delay | 95 % of"
-        " delays | any alarm"
-    )
+    """Print false alarms and delays of the drift watch for two meanings of 2 % noise, and swaps of 10 to 40 %."""
+    header("noise | changed by the swap | runs | alarm within 50 calls | median delay | 95 % of delays | any alarm")
     for noise in ("2 % of repeated answers", "2 % of all answers"):
         for swapped in (0.0, 0.4, 0.3, 0.2, 0.1):
             runs, calls = (10_000, 500) if not swapped else (1_000, 2_000)
             delays = _delays(20 if tiny else runs, calls, swapped, noise.endswith("all answers"))
             heard = np.isfinite(delays)
             told = [f"{np.quantile(delays, share, method='lower'):.0f}" for share in (0.5, 0.95)]
-            row(
-                noise,
-                f"{swapped:.0%}",
-                len(delays),
-                f"{(delays <= 50).mean():.1%}",
-                *told,
-                f"{heard.mean():.2%}",
-            )
+            row(noise, f"{swapped:.0%}", len(delays), f"{(delays <= 50).mean():.1%}", *told, f"{heard.mean():.2%}")
 
 
-def _delays(
-    runs: int, calls: int, swapped: float, odd_firsts: bool, noise: float = 0.02
-) -> np.ndarray:
+def _delays(runs: int, calls: int, swapped: float, odd_firsts: bool, noise: float = 0.02) -> np.ndarray:
     """Return the number of calls until the alarm, in checks of 10 calls; infinite without one."""
     dice = np.random.default_rng(1)
     found = np.full(runs, np.inf)
@@ -123,13 +96,8 @@ def _delays(
 
 
 def sealed(shared: Path, tiny: bool) -> None:
-    """Print how often a system that learnt the public questions is flagged, and honest systems by
-    mistake.
-    """
-    header(
-        "queries | sealed of 10 | mean coverage | gain | replays | cheat flagged | leaderboards"
-        " with an honest one"
-    )
+    """Print how often a system that learnt the public questions is flagged, and honest systems by mistake."""
+    header("queries | sealed of 10 | mean coverage | gain | replays | cheat flagged | leaderboards with an honest one")
     for queries, each, level, gain in (
         *((54, each, 0.5, 0.5) for each in (2, 3, 4)),
         *((54, 3, level, gain) for level, gain in ((0.5, 0.25), (0.85, 0.5), (0.85, 0.25))),
@@ -142,14 +110,11 @@ def sealed(shared: Path, tiny: bool) -> None:
         row(queries, each, f"{cover:.2f}", f"{gain:.0%}", repeats, caught, f"{wrong:.1%}")
 
 
-def _leak(
-    queries: int, each: int, level: float, gain: float, seed: int
-) -> tuple[bool, bool, float]:
-    """Return whether the cheat is flagged, whether an honest system is, and the honest mean
-    coverage.
+def _leak(queries: int, each: int, level: float, gain: float, seed: int) -> tuple[bool, bool, float]:
+    """Return whether the cheat is flagged, whether an honest system is, and the honest mean coverage.
 
-    24 systems answer 10 questions per query by a logistic model with abilities, and difficulties of
-    queries and questions. The first gains a share of the public questions that it had missed.
+    24 systems answer 10 questions per query by a logistic model with abilities, and difficulties of queries and
+    questions. The first gains a share of the public questions that it had missed.
     """
     dice = np.random.default_rng(seed)
     ability, query = dice.normal(0, 0.5, (24, 1, 1)), dice.normal(0, 0.7, (queries, 1))
@@ -165,32 +130,26 @@ def _leak(
 
 
 def repair(shared: Path, tiny: bool) -> None:
-    """Print how often random rewordings are accepted, and planted repairs, at the level of a
-    question's first test.
-    """
+    """Print how often random rewordings are accepted, and planted repairs, at the level of a question's first test."""
     header("pairs | wordings | random accepted of 500 | planted accepted of 500 | planted chosen")
     dice = np.random.default_rng(1)
     for pairs in (80, 100, 120, 200):
         for wordings in (1, 5):
             random, planted = (
-                [_reworded(pairs, wordings, share, dice) for _ in range(2 if tiny else 500)]
-                for share in (0.0, 0.3)
+                [_reworded(pairs, wordings, share, dice) for _ in range(2 if tiny else 500)] for share in (0.0, 0.3)
             )
             accepted = [sum(bool(one.accepted) for one in found) for found in (random, planted)]
             row(pairs, wordings, *accepted, sum(one.chosen == 0 for one in planted))
 
 
 def _reworded(pairs: int, wordings: int, gain: float, dice: np.random.Generator) -> RepairTest:
-    """Test wordings that change a fifth of the answers at random; with `gain`, the first repairs
-    this share of pairs.
+    """Test wordings that change a fifth of the answers at random; with `gain`, the first repairs this share of pairs.
 
     The present wording is right about 60 % of the pairs. A repair makes 5 % of the pairs wrong.
     """
     before = np.arange(pairs) < round(0.6 * pairs)
     dice.shuffle(before)
-    after = np.where(
-        dice.random((wordings, pairs)) < 0.2, dice.random((wordings, pairs)) < 0.6, before
-    )
+    after = np.where(dice.random((wordings, pairs)) < 0.2, dice.random((wordings, pairs)) < 0.6, before)
     if gain:
         wrong = dice.random(pairs)
         after[0] = np.where(before, wrong >= 0.05 / 0.6, wrong < gain / 0.4)

@@ -25,8 +25,9 @@ class _Loader(yaml.SafeLoader):
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
             raise yaml.MarkedYAMLError(
-                problem="aliases and tags are not allowed", problem_mark=event.start_mark
-            )  # type: ignore[arg-type]
+                problem="aliases and tags are not allowed",
+                problem_mark=event.start_mark,  # type: ignore[arg-type]
+            )
         return super().compose_node(parent, index)
 
 

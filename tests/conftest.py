@@ -42,9 +42,7 @@ loading.CPU_INFO = Path(os.devnull)
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_copy_of_the_package() -> Iterator[None]:
-    """The folder `core` is imported only as `exam_workbench`: two copies would have two classes of
-    each error.
-    """
+    """The folder `core` is imported only as `exam_workbench`: two copies would have two classes of each error."""
     yield
     assert "core" not in sys.modules
 
@@ -53,8 +51,7 @@ def _one_copy_of_the_package() -> Iterator[None]:
 check_cached_reads()
 
 SIGNS = Path(__file__).resolve().parents[1] / ".hypothesis" / "unicode_data"
-"""Hypothesis' file of all characters; if it exists, the tests were loaded in this checkout before.
-"""
+"""Hypothesis' file of all characters; if it exists, the tests were loaded in this checkout before."""
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -81,9 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Give priority to the process with the browser tests: it waits for server and page in turn,
-    and takes longest.
-    """
+    """Give priority to the process with the browser tests: it waits for server and page in turn, and takes longest."""
     if getattr(session.config, "workerinput", {"workerid": "gw0"})["workerid"] != "gw0":
         os.nice(5)
 
@@ -135,7 +130,7 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print each reason for skips once, with a count: one missing program can skip dozens."""
+    """Print once for each reason how many tests were skipped: one missing program can skip dozens."""
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
     for reason, tests in reasons.items():
         terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")

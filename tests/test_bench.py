@@ -23,18 +23,14 @@ def _run(*names: str) -> list[str]:
     """Run benches at their smallest size; return the lines of their output."""
     command = [sys.executable, "bench/run.py", "--tiny", *names]
     # The reason of a failure goes to the report of the test.
-    return subprocess.run(
-        command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout.splitlines()
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
 
 def _assert_figures(lines: list[str], least: int) -> None:
     rows = lines[2:]
     assert len(rows) >= least
     for row in rows:
-        what, measured, alternative, ratio, budget, kept = (
-            cell.strip() for cell in row.strip("|").split("|")
-        )
+        what, measured, alternative, ratio, budget, kept = (cell.strip() for cell in row.strip("|").split("|"))
         assert what and measured and alternative and budget
         assert float(ratio) > 0
         assert kept in ("yes", "NO")

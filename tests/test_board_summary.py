@@ -1,6 +1,4 @@
-"""The sentence above a leaderboard, and its readiness: graded pairs, open disagreements, audit,
-bank version.
-"""
+"""The sentence above a leaderboard, and its readiness: graded pairs, open disagreements, audit, bank version."""
 
 from __future__ import annotations
 
@@ -10,13 +8,7 @@ import pytest
 
 from exam_workbench import audit, bank
 from exam_workbench.audit import Goal
-from exam_workbench.board_summary import (
-    BoardSummary,
-    Readiness,
-    board_readiness,
-    find_summary,
-    summarize_board,
-)
+from exam_workbench.board_summary import BoardSummary, Readiness, board_readiness, find_summary, summarize_board
 from exam_workbench.labels import Leaderboard, Policy, compare, leaderboard
 from exam_workbench.labels._leaderboard import order_systems
 from exam_workbench.publication_checks import publication_checks
@@ -35,17 +27,11 @@ from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, numbers, put_sm
 def test_it_counts_the_pairs_that_the_leaderboard_counts(project: Project, measure: str) -> None:
     put_small(project)
     found, board = board_readiness(project, Policy(), measure), leaderboard(project, measure)
-    assert (found.measure, found.needed, found.usable) == (
-        board.measure,
-        board.needed,
-        board.usable,
-    )
+    assert (found.measure, found.needed, found.usable) == (board.measure, board.needed, board.usable)
     assert found.usable and found.bank_version == bank.latest_version(project)
 
 
-def test_open_disagreements_are_those_of_the_queue_and_hidden_from_viewers(
-    project: Project,
-) -> None:
+def test_open_disagreements_are_those_of_the_queue_and_hidden_from_viewers(project: Project) -> None:
     put_small(project)
     sides = Labels(Policy()), Judgments("judgments")
     waiting = list_disagreements(project, *sides)
@@ -70,18 +56,13 @@ def test_an_audit_counts_once_its_first_batch_is_judged(project: Project) -> Non
     audit.draw_batch(project, audit.find_audit(project), "org")
     judge_batch(project, audit.find_audit(project), "ben")
     assert audited() == "audited"
-    assert board_readiness(project, Policy(), "nDCG@10").audited not in (
-        "audited",
-        "not audited",
-    ), "another measure"
+    assert board_readiness(project, Policy(), "nDCG@10").audited not in ("audited", "not audited"), "another measure"
 
 
 def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project) -> None:
     put_small(project)
     assert not board_readiness(project, Policy(), "AP").too_few
-    bank.save_version(
-        project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob"
-    )
+    bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     found = board_readiness(project, Policy(), "AP")
     assert found.too_few and 0 < found.usable < found.needed / 2
 
@@ -96,9 +77,7 @@ def test_the_share_is_never_rounded_up(needed: int, usable: int, graded: str) ->
 
 def board_of(scores: dict[str, list[float]], needed: int = 0, usable: int = 0) -> Leaderboard:
     """A leaderboard with these scores on queries 0, 1, ..."""
-    per_query = {
-        run: {str(at): score for at, score in enumerate(of_run)} for run, of_run in scores.items()
-    }
+    per_query = {run: {str(at): score for at, score in enumerate(of_run)} for run, of_run in scores.items()}
     queries = [str(at) for at in range(len(next(iter(scores.values()))))]
     systems = order_systems(per_query, queries, Policy())
     return Leaderboard("AP", "exam", Policy(), systems, per_query, queries, needed, usable)
@@ -140,23 +119,15 @@ def test_a_leaderboard_without_grades_says_nothing_about_grades_and_audits() -> 
     ("ungraded", "numbers_said"),
     [((), [12]), (("20", "21"), [12, 14, 2]), (("0", "1", "20"), [12, 13, 2])],
 )
-def test_it_says_over_how_many_queries_it_is(
-    ungraded: tuple[str, ...], numbers_said: list[int]
-) -> None:
-    board = replace(
-        board_of({"a": level(0.9), "b": level(0.1)}), ungraded=dict.fromkeys(ungraded, 1)
-    )
+def test_it_says_over_how_many_queries_it_is(ungraded: tuple[str, ...], numbers_said: list[int]) -> None:
+    board = replace(board_of({"a": level(0.9), "b": level(0.1)}), ungraded=dict.fromkeys(ungraded, 1))
     assert (
-        numbers(summary_of(board).queries) == numbers_said
-        and summary_of(board).queries[:-1] in summary_of(board).says
+        numbers(summary_of(board).queries) == numbers_said and summary_of(board).queries[:-1] in summary_of(board).says
     )
 
 
 def test_a_set_of_queries_that_has_grown_is_told_with_the_best_system() -> None:
-    few, all_ = (
-        board_of({"a": [0.9, 0.9], "b": [0.1, 0.1]}),
-        board_of({"b": level(0.9), "a": level(0.1)}),
-    )
+    few, all_ = board_of({"a": [0.9, 0.9], "b": [0.1, 0.1]}), board_of({"b": level(0.9), "a": level(0.1)})
     before = summary_of(few).outcome
     assert summary_of(few).describe_change(before) == ""
     changed = summary_of(all_).describe_change(before)
@@ -170,10 +141,7 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     groups = group_alike(compared.board, compare_all(compared.board))
     ready = board_readiness(project, Policy(), "nDCG@10")
     found = summarize_board(project, Policy(), "nDCG@10", "assessors")
-    assert (
-        found == BoardSummary(compared.board, compared, groups, ready)
-        and found.official == compared.official
-    )
+    assert found == BoardSummary(compared.board, compared, groups, ready) and found.official == compared.official
     assert found == find_summary(project, Policy(), "nDCG@10", "assessors")
     assert find_summary(project, Policy(), "goodness", None) is None
 

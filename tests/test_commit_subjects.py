@@ -23,11 +23,7 @@ def refused(message: str) -> bool:
     [
         ("Fix tie handling in alpha_nDCG\n", False),
         ("Fix tie handling\n\nthe body may be anything.\n", False),
-        (
-            "Merge branch 'main' of a very long name that no person has chosen and that is"
-            " generated",
-            False,
-        ),
+        ("Merge branch 'main' of a very long name that no person has chosen and that is generated", False),
         ("F" * 72, False),
         ("F" * 73, True),
         ("fix tie handling\n", True),

@@ -1,6 +1,4 @@
-"""The files that put the workbench on a server say what the documentation and the app take for
-granted.
-"""
+"""The files that put the workbench on a server say what the documentation and the app take for granted."""
 
 from __future__ import annotations
 
@@ -34,22 +32,17 @@ def test_the_compose_file_has_a_proxy_a_health_check_and_a_volume() -> None:
     assert "ports" not in app and proxy["ports"] == ["80:80", "443:443", "443:443/udp"]
     assert proxy["depends_on"]["workbench"]["condition"] == "service_healthy"
     assert (DEPLOY / app["build"]["context"] / app["build"]["dockerfile"]).is_file()
-    volumes = dict(
-        one.split(":")[:2] for one in [*app["volumes"], *proxy["volumes"]] if isinstance(one, str)
-    )
+    volumes = dict(one.split(":")[:2] for one in [*app["volumes"], *proxy["volumes"]] if isinstance(one, str))
     assert {name for name in volumes if not name.startswith("./")} == set(services["volumes"])
     assert (DEPLOY / "Caddyfile").is_file() and volumes["./Caddyfile"] == "/etc/caddy/Caddyfile"
-    # Where the secrets are missing, nothing starts: a container made without them would have a
-    # folder in their place.
+    # Where the secrets are missing, nothing starts: a container made without them would have a folder in their place.
     [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
     assert (secrets["source"], secrets["read_only"]) == ("./secrets.toml", True)
     assert secrets["bind"] == {"create_host_path": False}
 
 
 def test_the_compose_file_and_the_image_speak_of_the_same_places() -> None:
-    app = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"][
-        "workbench"
-    ]
+    app = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
     said = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     image = dict(line.split(" ", 1) for line in said.splitlines())
     volume, program = image["VOLUME"], image["WORKDIR"]
@@ -66,9 +59,7 @@ def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:
     caddy = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
     assert caddy.count("{") == caddy.count("}")
     assert "reverse_proxy workbench:8501" in caddy and "{$EXAM_HOST}" in caddy
-    assert 'CMD ["exam", "serve", "--port", "8501"]' in (DEPLOY / "Dockerfile").read_text(
-        encoding="utf-8"
-    )
+    assert 'CMD ["exam", "serve", "--port", "8501"]' in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 
 
 def test_the_proxy_takes_uploads_as_large_as_the_app_does() -> None:
@@ -97,9 +88,7 @@ def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:
 def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
     section, image = _section(), (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in image
-    build = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"][
-        "workbench"
-    ]["build"]
+    build = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]["build"]
     assert build["args"] == {"TORCH_INDEX": "${TORCH_INDEX:-}"}
     assert "ARG TORCH_INDEX=\n" in image and "`TORCH_INDEX=`" in section
     given = re.findall(r"docker compose (?:exec|run)[-\w ]*? workbench exam ([^`\n]+)", section)
@@ -110,9 +99,7 @@ def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
             for word in words.split():
                 if not isinstance(command, click.Group):
                     break
-                command = command.get_command(context, word) or pytest.fail(
-                    f"exam {words} is no command"
-                )
+                command = command.get_command(context, word) or pytest.fail(f"exam {words} is no command")
 
 
 def _section() -> str:
@@ -124,12 +111,8 @@ def _section() -> str:
 def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> None:
     example = tomllib.loads((DEPLOY / "secrets.example.toml").read_text(encoding="utf-8"))
     assert set(example["auth"]) == {
-        "redirect_uri",
-        "cookie_secret",
-        "client_id",
-        "client_secret",
-        "server_metadata_url",
-    }
+        "redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url",
+    }  # fmt: skip
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     assert {"deploy/secrets.toml", "deploy/.env", ".streamlit/secrets.toml"} <= set(ignored)
 
@@ -139,17 +122,12 @@ def test_the_container_for_one_person_is_published_on_this_computer_only() -> No
     team = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     [name], app = said["services"], said["services"]["workbench"]
     assert name == "workbench" and app["ports"] == ["127.0.0.1:${PORT:-8501}:8501"]
-    # No other container can reach the server: no network is shared, and no other service is in this
-    # one.
+    # No other container can reach the server: no network is shared, and no other service is in this one.
     assert not {"networks", "network_mode"} & {*said, *app}
     assert said["name"] != team["name"], "the volumes of a team are not those of one person"
     same = "image", "build", "healthcheck", "read_only", "cap_drop", "security_opt"
-    assert {key: app[key] for key in same} == {
-        key: team["services"]["workbench"][key] for key in same
-    }
-    assert app["volumes"] == ["projects:/var/lib/exam", "scratch:/tmp"] and set(
-        said["volumes"]
-    ) == {
+    assert {key: app[key] for key in same} == {key: team["services"]["workbench"][key] for key in same}
+    assert app["volumes"] == ["projects:/var/lib/exam", "scratch:/tmp"] and set(said["volumes"]) == {
         "projects",
         "scratch",
     }
@@ -164,9 +142,7 @@ def test_one_person_in_a_container_has_full_access_without_login(
     project = new_project(tmp_path / "gold.duckdb")
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
     project.close()
-    app = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))["services"][
-        "workbench"
-    ]
+    app = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
     for name, value in app["environment"].items():
         monkeypatch.setenv(name, value)
     # Started servers are recognized by this line.
@@ -176,33 +152,19 @@ def test_one_person_in_a_container_has_full_access_without_login(
     command = ["-c", "from exam_workbench.cli import main; main()", "serve", "--port", str(port)]
     with running(command, port, tmp_path, tmp_path / "log") as server:
         visitor = Visitor(server.address)
-        for host, status in {
-            "localhost": 200,
-            "127.0.0.1": 200,
-            "exam.example": 403,
-            "172.18.0.2": 403,
-        }.items():
+        for host, status in {"localhost": 200, "127.0.0.1": 200, "exam.example": 403, "172.18.0.2": 403}.items():
             assert visitor.ask("/", Host=f"{host}:{port}").status == status, host
         with visitor.open("grading", "project=gold&setup=Self-rating") as tab:
             assert tab.widget("setup/self-rating//transformers model").default == ""
             assert not tab.box("error")
         if Path("/proc/net/tcp").exists():
-            lines = map(
-                str.split, Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-            )
-            listening = {
-                place
-                for _, place, _, state, *_ in lines
-                if state == "0A" and place.endswith(f":{port:04X}")
-            }
+            lines = map(str.split, Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:])
+            listening = {place for _, place, _, state, *_ in lines if state == "0A" and place.endswith(f":{port:04X}")}
             assert listening == {f"00000000:{port:04X}"}
 
 
 def test_workflows_have_few_rights_and_pinned_actions() -> None:
-    workflows = {
-        path.stem: path.read_text(encoding="utf-8")
-        for path in (ROOT / ".github/workflows").glob("*.yml")
-    }
+    workflows = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")}
     assert set(workflows) >= {"ci", "image"}
     for name, text in workflows.items():
         workflow = yaml.safe_load(text)
@@ -210,9 +172,7 @@ def test_workflows_have_few_rights_and_pinned_actions() -> None:
         for words in re.findall(r"uses: (\S+)", text):
             assert re.search(r"@v\d+\.\d+\.\d+$", words), words
         assert set(re.findall(r"secrets\.(\w+)", text)) <= {"GITHUB_TOKEN"}, name
-        for script in (
-            step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]
-        ):
+        for script in (step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]):
             # The name of a tag or a branch is text of its author, never a part of a command.
             assert "${{" not in script, name
     image = yaml.safe_load(workflows["image"])
@@ -220,21 +180,12 @@ def test_workflows_have_few_rights_and_pinned_actions() -> None:
     assert image[True] == {"push": {"tags": ["v*"]}}
     assert image["jobs"]["image"]["permissions"] == {"contents": "read", "packages": "write"}
     assert "--file deploy/Dockerfile" in workflows["image"]
-    assert any(
-        step.get("run") == ".ci/run"
-        for step in yaml.safe_load(workflows["ci"])["jobs"]["check"]["steps"]
-    )
+    assert any(step.get("run") == ".ci/run" for step in yaml.safe_load(workflows["ci"])["jobs"]["check"]["steps"])
 
 
-def test_a_server_with_a_certificate_of_its_own_has_no_door_for_commands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_server_with_a_certificate_of_its_own_has_no_door_for_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """TLS belongs to the proxy; what a door leads to is plain HTTP on this computer."""
-    options: dict[str, object] = {
-        "server.port": 8501,
-        "server.address": "0.0.0.0",
-        "server.baseUrlPath": "/exam/",
-    }
+    options: dict[str, object] = {"server.port": 8501, "server.address": "0.0.0.0", "server.baseUrlPath": "/exam/"}
     monkeypatch.setattr(ui.st, "get_option", options.get)
     assert ui._own_address() == "http://127.0.0.1:8501/exam"
     options["server.sslCertFile"] = "certificate.pem"

@@ -26,9 +26,7 @@ from exam_workbench.store import ACTS
 from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted(
-    {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")}
-)
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")})
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 
@@ -44,29 +42,22 @@ def generate() -> ModuleType:
 
 def test_the_built_reference_has_the_help_of_every_command(generate: ModuleType) -> None:
     page = generate.commands_page()
-    assert [
-        c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page
-    ] == []
+    assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
     for command in (["activity"], ["export", "qrels"]):
-        printed = CliRunner().invoke(
-            cli, [*command, "--help"], prog_name="exam", terminal_width=generate.HELP_WIDTH
-        )
+        printed = CliRunner().invoke(cli, [*command, "--help"], prog_name="exam", terminal_width=generate.HELP_WIDTH)
         assert printed.output.strip() in page
 
 
 def test_the_built_reference_has_every_operation_and_every_route(generate: ModuleType) -> None:
     page = generate.api_page()
     routes = [
-        f"{method.upper()} {path}"
-        for path, methods in make_api().openapi()["paths"].items()
-        for method in methods
+        f"{method.upper()} {path}" for path, methods in make_api().openapi()["paths"].items() for method in methods
     ]
     assert [route for route in routes if f"## {route}\n" not in page] == []
     missing = [
         operation.name
         for operation in every_operation()
-        if f"/{operation.name.replace(' ', '/')}\n" not in page
-        and f"`exam {operation.name}`" not in page
+        if f"/{operation.name.replace(' ', '/')}\n" not in page and f"`exam {operation.name}`" not in page
     ]
     assert missing == []
 
@@ -74,24 +65,13 @@ def test_the_built_reference_has_every_operation_and_every_route(generate: Modul
 def test_the_built_reference_has_the_names_of_the_python_package(generate: ModuleType) -> None:
     page = generate.python_page()
     assert [name for name in exam_workbench.__all__ if f"## ew.{name}\n" not in page] == []
-    assert all(
-        f"### project.{name}\n" in page
-        for name in ("add", "grade", "labels", "leaderboard", "correlate")
-    )
+    assert all(f"### project.{name}\n" in page for name in ("add", "grade", "labels", "leaderboard", "correlate"))
 
 
-def test_every_command_has_a_summary_and_every_module_says_what_it_is_for(
-    generate: ModuleType,
-) -> None:
-    assert [
-        c.command_path for command, c in generate.all_commands() if not command.get_short_help_str()
-    ] == []
+def test_every_command_has_a_summary_and_every_module_says_what_it_is_for(generate: ModuleType) -> None:
+    assert [c.command_path for command, c in generate.all_commands() if not command.get_short_help_str()] == []
     modules = sorted((ROOT / "core").rglob("*.py"))
-    assert [
-        str(path)
-        for path in modules
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ] == []
+    assert [str(path) for path in modules if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
 
 
 def test_every_operation_and_every_screen_belongs_to_an_act_that_a_role_is_needed_for() -> None:
@@ -152,21 +132,14 @@ def unknown_in(words: Sequence[str]) -> str | None:
     command: click.Command = cli
     context = click.Context(cli, info_name="exam")
     rest = list(words)
-    while (
-        isinstance(command, click.Group)
-        and rest
-        and re.fullmatch("[a-z-]+", rest[0])
-        and rest[0][0] != "-"
-    ):
+    while isinstance(command, click.Group) and rest and re.fullmatch("[a-z-]+", rest[0]) and rest[0][0] != "-":
         try:
             name, found, rest = command.resolve_command(context, rest)
         except click.UsageError:
             return rest[0]
         command, context = found, click.Context(found, info_name=name, parent=context)
     known = {
-        option
-        for parameter in command.get_params(context)
-        for option in parameter.opts + parameter.secondary_opts
+        option for parameter in command.get_params(context) for option in parameter.opts + parameter.secondary_opts
     }
     options = [word.split("=")[0] for word in rest if re.match("--?[a-z]", word)]
     return next((option for option in options if option not in known), None)
@@ -188,10 +161,7 @@ def requirements() -> list[str]:
     """Every direct dependency, those of development included, as `name==version`."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    extras = {
-        name: list(packages)
-        for name, packages in settings["project"]["optional-dependencies"].items()
-    }
+    extras = {name: list(packages) for name, packages in settings["project"]["optional-dependencies"].items()}
     develop = extras.pop("dev") + settings["dependency-groups"]["models"]
     return run + [package for packages in extras.values() for package in packages] + develop
 
@@ -216,9 +186,7 @@ def test_links_lead_somewhere(page: Path, generate: ModuleType) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
     built = {(ROOT / "docs" / place).resolve() for place in generate.REFERENCE}
     targets = {link: (page.parent / link).resolve() for link in links}
-    assert [
-        link for link, target in targets.items() if not target.exists() and target not in built
-    ] == []
+    assert [link for link, target in targets.items() if not target.exists() and target not in built] == []
 
 
 @pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md"])

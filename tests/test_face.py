@@ -17,10 +17,7 @@ from tests.made.refusals import refusal
 
 QUERIES = pd.DataFrame({"qid": [1, 2], "query": ["What is a cat?", "What is a dog?"]})
 PASSAGES = pd.DataFrame(
-    {
-        "docno": ["d1", "d2", "d3"],
-        "text": ["A cat is an animal.", "A dog is a mammal.", "The sea is salty."],
-    }
+    {"docno": ["d1", "d2", "d3"], "text": ["A cat is an animal.", "A dog is a mammal.", "The sea is salty."]}
 )
 BANK = pd.DataFrame(
     {
@@ -35,11 +32,7 @@ RUNS = {
     "bad": {"1": {"d3": 2, "d1": 1}, "2": {"d3": 1}},
     "worse": pd.DataFrame({"qid": ["2"], "docno": ["d3"], "score": [0.5]}),
 }
-QRELS = [
-    ir_measures.Qrel("1", "d1", 1),
-    ir_measures.Qrel("2", "d2", 2),
-    ir_measures.Qrel("2", "d3", 0),
-]
+QRELS = [ir_measures.Qrel("1", "d1", 1), ir_measures.Qrel("2", "d2", 2), ir_measures.Qrel("2", "d3", 0)]
 
 
 @pytest.fixture
@@ -55,8 +48,7 @@ def test_the_import_loads_no_models_and_no_screens() -> None:
             sys.executable,
             "-c",
             "import sys, exam_workbench as ew; ew.Project; ew.Policy; path = list(sys.path);"
-            "print({'torch', 'transformers', 'streamlit', 'core'} & set(sys.modules), path =="
-            " sys.path)",
+            "print({'torch', 'transformers', 'streamlit', 'core'} & set(sys.modules), path == sys.path)",
         ],
         capture_output=True,
         text=True,
@@ -114,10 +106,7 @@ def test_files_are_added_as_the_commands_add_them(tmp_path: Path) -> None:
 def test_data_that_is_refused_changes_nothing(project: ew.Project) -> None:
     before = project.leaderboard("AP", source="judgments")
     for wrong in (
-        {
-            "qrels": [ir_measures.Qrel("9", "d1", 1)],
-            "runs": {"new": [ir_measures.ScoredDoc("1", "d1", 1.0)]},
-        },
+        {"qrels": [ir_measures.Qrel("9", "d1", 1)], "runs": {"new": [ir_measures.ScoredDoc("1", "d1", 1.0)]}},
         {"runs": {"new": pd.DataFrame({"query_id": ["1"], "doc_id": ["d1"], "score": ["much"]})}},
         {"queries": pd.DataFrame({"qid": ["3"]})},
         {"passages": []},
@@ -143,29 +132,19 @@ def test_unknown_names_and_settings_are_refused(project: ew.Project) -> None:
         project.leaderboard(min_rating=9)
 
 
-def test_a_measure_of_ir_measures_gives_the_coverage_of_the_leaderboard(
-    project: ew.Project,
-) -> None:
+def test_a_measure_of_ir_measures_gives_the_coverage_of_the_leaderboard(project: ew.Project) -> None:
     project.grade()
     measure = ew.measure("EXAM-Cover@2", project)
     board = project.per_query("EXAM-Cover@2")
     for run, given in RUNS.items():
-        ranked = (
-            given.rename(columns={"qid": "query_id", "docno": "doc_id"})
-            if run == "worse"
-            else given
-        )
-        values = {
-            metric.query_id: metric.value
-            for metric in ir_measures.iter_calc([measure], QRELS, ranked)
-        }
+        ranked = given.rename(columns={"qid": "query_id", "docno": "doc_id"}) if run == "worse" else given
+        values = {metric.query_id: metric.value for metric in ir_measures.iter_calc([measure], QRELS, ranked)}
         known = board[board.run == run].set_index("query_id").value.to_dict()
         assert values == {"1": 0.0, "2": 0.0} | known, run
         mean = measure.calc_aggregate(QRELS, ranked)
         assert mean == pytest.approx(sum(values.values()) / 2)
     assert set(board.value) > {0.0}
-    # As pt.Experiment does it: several measures at once, means by each measure's own aggregator,
-    # keys by name.
+    # As pt.Experiment does it: several measures at once, means by each measure's own aggregator, keys by name.
     both = [measure, ir_measures.nDCG @ 10, ew.measure("EXAM-Cover@2", project, min_rating=5)]
     assert len({str(one) for one in both}) == 3 and str(measure) == "EXAM-Cover@2"
     frames = pd.DataFrame(QRELS), pd.DataFrame(RUNS["good"])
@@ -181,18 +160,13 @@ def test_a_measure_leaves_out_queries_that_it_knows_too_little_of(project: ew.Pr
     measure = ew.measure("EXAM-Cover@2", project)
     run = {"1": {"d1": 2.0, "unknown": 1.0}, "2": {"d2": 1.0}}
     with pytest.warns(UserWarning, match="1"):
-        values = {
-            one.query_id: one.value
-            for one in measure.iter_calc([*QRELS, ir_measures.Qrel("9", "d1", 1)], run)
-        }
+        values = {one.query_id: one.value for one in measure.iter_calc([*QRELS, ir_measures.Qrel("9", "d1", 1)], run)}
     assert values["2"] == 1 and pd.isna(values["1"]) and pd.isna(values["9"])
     with pytest.warns(UserWarning):
         assert measure.calc_aggregate(QRELS, run) == 1
     skipping = ew.measure("EXAM-Cover@2", project, skipped="ignore")
     assert (
-        skipping.calc_aggregate(QRELS, {"2": {"d2": 1.0}})
-        == 1
-        == 2 * measure.calc_aggregate(QRELS, {"2": {"d2": 1}})
+        skipping.calc_aggregate(QRELS, {"2": {"d2": 1.0}}) == 1 == 2 * measure.calc_aggregate(QRELS, {"2": {"d2": 1}})
     )
     with refusal("not-a-coverage-measure", "nDCG@10"):
         ew.measure("nDCG@10", project)

@@ -1,6 +1,4 @@
-"""Every command that a message, a hint, a screen or a page of the documentation names is there,
-with its options.
-"""
+"""Every command that a message, a hint, a screen or a page of the documentation names is there, with its options."""
 
 from __future__ import annotations
 
@@ -18,25 +16,18 @@ PAGES = {ROOT / "README.md", *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/bui
 SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/**/*.py"), *PAGES])
 
 
-NAMED = re.compile(
-    r"\bexam((?: (?!is |has |else )[a-z-]+){1,2})((?: (?!and |or |for |to )[^\s.,;:)`|]+)*)"
-)
-"""A command in running text: one or two words, then what belongs to it up to the end of the clause.
-"""
+NAMED = re.compile(r"\bexam((?: (?!is |has |else )[a-z-]+){1,2})((?: (?!and |or |for |to )[^\s.,;:)`|]+)*)")
+"""A command in running text: one or two words, then what belongs to it up to the end of the clause."""
 
 PROSE = {"questions", "question", "bank"}
 """Words that follow "exam" where it is no program: an exam bank has a command of that name too."""
 
-OF_PEOPLE = re.compile(
-    r"\b(?:an|the|this|that|one|each|every|no|its|whole|another|first)$", re.IGNORECASE
-)
+OF_PEOPLE = re.compile(r"\b(?:an|the|this|that|one|each|every|no|its|whole|another|first)$", re.IGNORECASE)
 """What precedes "exam" where it is one that students sit."""
 
 
 def texts(path: Path) -> Iterator[str]:
-    """What a person may read of a file: its strings, with a sign for what is filled in, or its
-    lines.
-    """
+    """What a person may read of a file: its strings, with a sign for what is filled in, or its lines."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from text.splitlines()
@@ -45,17 +36,13 @@ def texts(path: Path) -> Iterator[str]:
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values
-            )
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
-    """The commands that a file names: as written, which one that is, and what stands after its
-    words.
-    """
+    """The commands that a file names: as written, which one that is, and what stands after its words."""
     for text in texts(path):
         line = " ".join(text.split())
         for found in NAMED.finditer(line):
@@ -80,14 +67,8 @@ def wrong(path: Path) -> list[str]:
     for said, command, rest in commands(path):
         if command is cli:
             found.append(f"'{said}' is no command")
-        known = {
-            option
-            for parameter in command.params
-            for option in (*parameter.opts, *parameter.secondary_opts)
-        }
-        unknown = [
-            option for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", rest) if option not in known
-        ]
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        unknown = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", rest) if option not in known]
         if unknown and not isinstance(command, click.Group):
             found.append(f"'{said}' has no option {unknown}")
     return found
@@ -100,8 +81,7 @@ def test_every_command_that_is_named_is_there_with_its_options() -> None:
 def test_the_check_finds_what_is_not_there(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "Run exam imprt runs FILE\nRun exam meta-evaluation --agianst NIST\nRun exam"
-        " meta-evaluation --against NIST\n"
+        "Run exam imprt runs FILE\nRun exam meta-evaluation --agianst NIST\nRun exam meta-evaluation --against NIST\n"
     )
     assert wrong(page) == [
         "'exam imprt runs FILE' is no command",

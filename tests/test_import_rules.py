@@ -22,8 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCREENS = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
 NOT_ON_SCREENS = {"duckdb", "openai", "sentence_transformers", "torch", "transformers"}
 SQL = re.compile(
-    r"\b(SELECT\b.+\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|"
-    r"(CREATE|DROP|ALTER)\s+TABLE)\b",
+    r"\b(SELECT\b.+\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|(CREATE|DROP|ALTER)\s+TABLE)\b",
     re.DOTALL,
 )
 SQL_CALLS = {"execute", "executemany", "sql"}
@@ -70,21 +69,11 @@ def by_file(paths: Sequence[Path], check: Callable[[Path], list[str]]) -> dict[s
 
 def breaches(source: str) -> list[str]:
     """What a screen's source does that a screen must not do."""
-    found = sorted(
-        f"imports {name}" for name in imported(source) if name.split(".")[0] in NOT_ON_SCREENS
-    )
+    found = sorted(f"imports {name}" for name in imported(source) if name.split(".")[0] in NOT_ON_SCREENS)
     for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and SQL.search(node.value)
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
             found.append(f"line {node.lineno} holds SQL")
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in SQL_CALLS
-        ):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SQL_CALLS:
             found.append(f"line {node.lineno} calls {node.func.attr}()")
     return found
 
@@ -108,12 +97,7 @@ def test_the_check_of_screens_finds_what_it_forbids(source: str) -> None:
 
 
 def test_the_check_of_screens_lets_words_pass() -> None:
-    assert (
-        breaches(
-            "import streamlit as st\nst.write('Select a passage from the list, or update it.')"
-        )
-        == []
-    )
+    assert breaches("import streamlit as st\nst.write('Select a passage from the list, or update it.')") == []
 
 
 ROOMS = {package_of(file) for file in (ROOT / "core").glob("*/__init__.py")} - {
@@ -121,9 +105,7 @@ ROOMS = {package_of(file) for file in (ROOT / "core").glob("*/__init__.py")} - {
     # Its modules are loaded one by one, as the operations are asked for.
     "exam_workbench.operations",
 }
-SCRIPTS = [
-    path for folder in ("bench", "data", "docs") for path in sorted((ROOT / folder).rglob("*.py"))
-]
+SCRIPTS = [path for folder in ("bench", "data", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
 # Benches measure parts that no other room uses.
 OUTSIDE = [
     *SCREENS,
@@ -149,17 +131,10 @@ def test_a_room_is_entered_by_its_face_alone() -> None:
 
 
 def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
-    source = (
-        "from exam_workbench.bank._drafts import undo_step\nfrom exam_workbench.bank import"
-        " save_version"
-    )
-    assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", source) == [
-        "exam_workbench.bank._drafts"
-    ]
+    source = "from exam_workbench.bank._drafts import undo_step\nfrom exam_workbench.bank import save_version"
+    assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", source) == ["exam_workbench.bank._drafts"]
     relative = "from ..bank._drafts import undo_step"
-    assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", relative) == [
-        "exam_workbench.bank._drafts"
-    ]
+    assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", relative) == ["exam_workbench.bank._drafts"]
     assert behind_a_face(ROOT / "core" / "bank" / "_saving.py", source) == []
     assert behind_a_face(ROOT / "pages" / "home.py", source) == ["exam_workbench.bank._drafts"]
 
@@ -173,9 +148,7 @@ def missing(source: str) -> list[str]:
     return [
         f"{node.module} has no {alias.name}"
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom)
-        and node.module
-        and node.module.split(".")[0] == "exam_workbench"
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "exam_workbench"
         for alias in node.names
         if not has(importlib.import_module(node.module), alias.name)
     ]
@@ -183,15 +156,12 @@ def missing(source: str) -> list[str]:
 
 def has(module: ModuleType, name: str) -> bool:
     return hasattr(module, name) or (
-        hasattr(module, "__path__")
-        and importlib.util.find_spec(f"{module.__name__}.{name}") is not None
+        hasattr(module, "__path__") and importlib.util.find_spec(f"{module.__name__}.{name}") is not None
     )
 
 
 def test_the_check_of_scripts_finds_what_is_not_there() -> None:
-    assert missing("from exam_workbench.bank import save_version, unknown") == [
-        "exam_workbench.bank has no unknown"
-    ]
+    assert missing("from exam_workbench.bank import save_version, unknown") == ["exam_workbench.bank has no unknown"]
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))
@@ -231,8 +201,7 @@ def test_every_package_that_is_imported_is_a_direct_dependency() -> None:
         for name in {full.split(".")[0] for full in imported(text_of(path), package_of(path))}
         if name not in sys.stdlib_module_names | OPTIONAL | {"exam_workbench"}
         and not ((ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file())
-        and not {_normal(distribution) for distribution in distributions.get(name, [name])}
-        & declared
+        and not {_normal(distribution) for distribution in distributions.get(name, [name])} & declared
     }
     assert undeclared == set()
 
@@ -241,15 +210,11 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-HIDDEN = re.compile(
-    r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|support_values|activity|settlings)\b"
-)
+HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|support_values|activity|settlings)\b")
 WHOLE = {
     "core/records/_visible.py": "says what may be seen",
     "core/records/_judgments.py": "the pool has every judged passage, as part of a write",
-    "core/records/_replaced_data.py": (
-        "counts what rests on a passage before it is replaced, as part of a write"
-    ),
+    "core/records/_replaced_data.py": "counts what rests on a passage before it is replaced, as part of a write",
     "core/labels/_overrides.py": "finds whose override is withdrawn, as part of a write",
     "core/audit/_grader_cards.py": "counts and hashes the inputs of a card, to find it stale",
     "core/exchange/_publication.py": "records which overrides count, as part of a write",
@@ -262,9 +227,7 @@ def test_tables_with_hidden_rows_are_read_through_the_function_that_hides_them()
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "core").rglob("*.py"))
         if any(
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and HIDDEN.search(node.value)
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and HIDDEN.search(node.value)
             for node in ast.walk(ast.parse(text_of(path)))
         )
     }
@@ -273,25 +236,17 @@ def test_tables_with_hidden_rows_are_read_through_the_function_that_hides_them()
 
 WRITTEN = re.compile(r"\b(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) (\w+)")
 SEVERAL = {
-    "settings": (
-        "the mark of an open file is written before the project is open, and removed in a restored"
-        " copy"
-    ),
+    "settings": "the mark of an open file is written before the project is open, and removed in a restored copy",
     "rankings": "runs of millions of lines are written from files, and others from memory",
     "queries, passages, sources, subtopics": "replaced content is restored",
-    "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": (
-        "text that an id had, or that was missing, becomes known, and all that refers to it moves"
-    ),
+    "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": "text that an id had, or "
+    "that was missing, becomes known, and all that refers to it moves",
 }
 """Tables that several modules write, and why; every other table is written by one module."""
 
 
 def test_a_table_is_written_by_one_module() -> None:
-    tables = set(
-        re.findall(
-            r"CREATE TABLE (\w+)", "".join(map(text_of, (ROOT / "core/store/sql").glob("*.sql")))
-        )
-    )
+    tables = set(re.findall(r"CREATE TABLE (\w+)", "".join(map(text_of, (ROOT / "core/store/sql").glob("*.sql")))))
     writers: dict[str, set[Path]] = {}
     for path in (ROOT / "core").rglob("*.py"):
         for node in ast.walk(ast.parse(text_of(path))):

@@ -1,6 +1,4 @@
-"""Everything that is installed for the program has a licence under which it may be used and passed
-on with it.
-"""
+"""Everything that is installed for the program has a licence under which it may be used and passed on with it."""
 
 from __future__ import annotations
 
@@ -15,41 +13,25 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 MAY = re.compile(
-    r"MIT|BSD|ISC|Apache|Python Software Foundation|PSF|MPL|Mozilla Public"
-    r" License|BSL-1\.0|0BSD|Zlib|CC0|CNRI-Python"
+    r"MIT|BSD|ISC|Apache|Python Software Foundation|PSF|MPL|Mozilla Public License|BSL-1\.0|0BSD|Zlib|CC0|CNRI-Python"
     r"|Unlicense|Vega-Altair|Enthought",
     re.IGNORECASE,
 )
-"""Licences that ask for no more than to be named, or (MPL) that changes of their own files are
-passed on.
-"""
-MAY_NOT = re.compile(
-    r"\bA?GPL|General Public|SSPL|Commons Clause|Business Source|BUSL|non-?commercial",
-    re.IGNORECASE,
-)
+"""Licences that ask for no more than to be named, or (MPL) that changes of their own files are passed on."""
+MAY_NOT = re.compile(r"\bA?GPL|General Public|SSPL|Commons Clause|Business Source|BUSL|non-?commercial", re.IGNORECASE)
 """Licences that would bind the program itself, or those who use it."""
-UNSAID = {
-    "axe-playwright-python": "MIT, says its repository; a tool of the tests, which is not passed on"
-}
+UNSAID = {"axe-playwright-python": "MIT, says its repository; a tool of the tests, which is not passed on"}
 """Packages whose metadata name no licence, with what is known of it."""
 
-OF_TESTS = {
-    "krippendorff": "GPL; autojudge-evaluate loads it in one test, and it is never passed on"
-}
-"""Packages that no part of the program loads and that are not passed on, so that their licence
-binds no user.
-"""
+OF_TESTS = {"krippendorff": "GPL; autojudge-evaluate loads it in one test, and it is never passed on"}
+"""Packages that no part of the program loads and that are not passed on, so that their licence binds no user."""
 
 
 def wanted() -> list[str]:
     """What requirements.txt and the tools of development ask for, a line each."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return [
-        *lines,
-        *settings["project"]["optional-dependencies"]["dev"],
-        *settings["dependency-groups"]["models"],
-    ]
+    return [*lines, *settings["project"]["optional-dependencies"]["dev"], *settings["dependency-groups"]["models"]]
 
 
 def needed() -> dict[str, Distribution]:
@@ -70,31 +52,20 @@ def needed() -> dict[str, Distribution]:
         found[name] = has
         for text in has.requires or []:
             inner = Requirement(text)
-            if inner.marker is None or any(
-                inner.marker.evaluate(default_environment() | {"extra": e}) for e in asked
-            ):
+            if inner.marker is None or any(inner.marker.evaluate(default_environment() | {"extra": e}) for e in asked):
                 rest.append(inner)
     return found
 
 
 def licence(has: Distribution) -> str:
     """What the metadata of a package say of its licence."""
-    said = [
-        has.metadata.get("License-Expression") or "",
-        (has.metadata.get("License") or "").split("\n")[0],
-    ]
-    return " ".join(
-        [*said, *(c for c in has.metadata.get_all("Classifier") or [] if c.startswith("License"))]
-    ).strip()
+    said = [has.metadata.get("License-Expression") or "", (has.metadata.get("License") or "").split("\n")[0]]
+    return " ".join([*said, *(c for c in has.metadata.get_all("Classifier") or [] if c.startswith("License"))]).strip()
 
 
 def test_no_licence_binds_the_program_or_those_who_use_it() -> None:
     found = needed()
     assert {"duckdb", "streamlit", "torch", "starlette", "pytest"} <= set(found)
     said = {name: licence(has) for name, has in found.items() if name not in UNSAID | OF_TESTS}
-    assert {
-        name: text for name, text in said.items() if MAY_NOT.search(text) or not MAY.search(text)
-    } == {}
-    assert not {name for name in UNSAID if name in found and licence(found[name])}, (
-        "it is said by now"
-    )
+    assert {name: text for name, text in said.items() if MAY_NOT.search(text) or not MAY.search(text)} == {}
+    assert not {name for name in UNSAID if name in found and licence(found[name])}, "it is said by now"

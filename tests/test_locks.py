@@ -15,8 +15,7 @@ from tests.test_licences import needed, wanted
 
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(
-    r"(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?(?: \\\n"
-    r" +--hash=sha256:[0-9a-f]{64})+\n"
+    r"(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?(?: \\\n +--hash=sha256:[0-9a-f]{64})+\n"
 )
 
 
@@ -38,9 +37,7 @@ def lock(name: str, here: bool = False) -> dict[str, str]:
 def test_the_locks_are_those_of_the_requirements() -> None:
     locks = {name: lock(name) for name in ("build", "run", "dev", "models")}
     asked = {canonicalize_name(name): at for name, at in (line.split("==") for line in wanted())}
-    assert (
-        asked.items() <= {key: at for one in locks.values() for key, at in one.items()}.items()
-    ), "make lock"
+    assert asked.items() <= {key: at for one in locks.values() for key, at in one.items()}.items(), "make lock"
     assert sum(map(len, locks.values())) == len(set().union(*locks.values()))
     assert lock("cpu") == {"torch": f"{locks['run']['torch']}+cpu"}
 
@@ -48,20 +45,14 @@ def test_the_locks_are_those_of_the_requirements() -> None:
 def test_every_pinned_version_lies_in_the_range_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     ranges = [Requirement(line) for line in project["dependencies"]]
-    pins = dict(
-        line.split("==") for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    )
+    pins = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").split())
     assert {requirement.name for requirement in ranges} == pins.keys()
     assert [each for each in ranges if pins[each.name] not in each.specifier] == []
 
 
 def test_the_locks_have_all_that_others_need_and_nothing_else() -> None:
     installed = {name: version(name).removesuffix("+cpu") for name in needed()}
-    locked = {
-        name: at
-        for part in ("build", "run", "dev", "models")
-        for name, at in lock(part, here=True).items()
-    }
+    locked = {name: at for part in ("build", "run", "dev", "models") for name, at in lock(part, here=True).items()}
     # The usual build of torch for Linux has libraries beside it.
     beside = {name: at for name, at in installed.items() if name in lock("cuda")}
     assert installed == {**locked, **beside}
@@ -74,9 +65,5 @@ def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
             f"locks/{name}.txt" for name in ("build", "cpu", "run", "cuda")
         }
         assert "-r requirements.txt" not in text
-        without = [
-            line
-            for line in text.splitlines()
-            if "pip install" in line and "--require-hashes" not in line
-        ]
+        without = [line for line in text.splitlines() if "pip install" in line and "--require-hashes" not in line]
         assert all("--no-deps --no-build-isolation" in line for line in without)

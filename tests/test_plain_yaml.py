@@ -1,6 +1,4 @@
-"""Every reader of YAML refuses files that unfold, nest without end, name classes, or hold numbers
-without end.
-"""
+"""Every reader of YAML refuses files that unfold, nest without end, name classes, or hold numbers without end."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ def test_a_hostile_file_is_refused_by_every_reader(name: str) -> None:
         assert caught.value.hint and "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 100 + "]" * 100, "[" * 100_000, "NaN", "9" * 5000, "1e400", '"\\u0000"', ""]
-)
+@pytest.mark.parametrize("text", ["[" * 100 + "]" * 100, "[" * 100_000, "NaN", "9" * 5000, "1e400", '"\\u0000"', ""])
 def test_json_has_the_same_limits(text: str) -> None:
     with pytest.raises(FileError):
         read_yaml(text, "a.JSON", "")
@@ -64,10 +60,6 @@ def test_json_has_the_same_limits(text: str) -> None:
 def test_plain_values_are_read_as_json_reads_them() -> None:
     content = {"a": [1, 2.5, True, None, "2024-01-01", {"b": "two\nlines\n"}], "c": {}}
     assert read_yaml(write_yaml(content), "a.yaml", "") == content
-    assert (
-        read_yaml(json.dumps(content), "a.yaml", "")
-        == read_yaml(json.dumps(content), "a.json", "")
-        == content
-    )
+    assert read_yaml(json.dumps(content), "a.yaml", "") == read_yaml(json.dumps(content), "a.json", "") == content
     # A date stays a text, so that it can be sent to an endpoint.
     assert read_yaml("since: 2024-01-01", "a.yaml", "") == {"since": "2024-01-01"}

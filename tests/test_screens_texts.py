@@ -1,6 +1,4 @@
-"""Tests of screens find elements by keys and compare codes, names and numbers: not the words of the
-screens.
-"""
+"""Tests of screens find elements by keys and compare codes, names and numbers: not the words of the screens."""
 
 from __future__ import annotations
 
@@ -11,21 +9,8 @@ from pathlib import Path
 
 PAGES = Path(__file__).with_name("pages")
 BY_WORDS = ("get_by_text", "get_by_label", "get_by_placeholder", "get_by_title", "get_by_alt_text")
-BY_KEY = (
-    "press",
-    "choose",
-    "enter",
-    "named",
-    "metric",
-    "keyed",
-    "button",
-    "field",
-    "choose_option",
-)
-SHOWN = re.compile(
-    r"\bsaid\(|\bwords\(|as_text\(|\.label\b|"
-    r"\.(error|warning|info|success|toast|caption|markdown)\b"
-)
+BY_KEY = ("press", "choose", "enter", "named", "metric", "keyed", "button", "field", "choose_option")
+SHOWN = re.compile(r"\bsaid\(|\bwords\(|as_text\(|\.label\b|\.(error|warning|info|success|toast|caption|markdown)\b")
 SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {
     "test_browser.py": 3,
@@ -41,9 +26,7 @@ LEFT: dict[str, int] = {
 
 def english(node: ast.AST | None) -> bool:
     """Whether an expression holds a literal that reads as words of a screen."""
-    literals = (
-        (one.value for one in ast.walk(node) if isinstance(one, ast.Constant)) if node else ()
-    )
+    literals = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant)) if node else ()
     return any(isinstance(one, str) and SENTENCE.search(one.replace("\\b", "")) for one in literals)
 
 
@@ -51,31 +34,17 @@ def places(module: ast.Module) -> Iterator[int]:
     """The lines of a test that look for words of a screen, or compare them."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
-            name = (
-                node.func.attr
-                if isinstance(node.func, ast.Attribute)
-                else getattr(node.func, "id", "")
-            )
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             named = next((word.value for word in node.keywords if word.arg == "name"), None)
             by_words = name in BY_WORDS and english(node.args[0])
-            by_label = (
-                name in BY_KEY
-                and len(node.args) > 1
-                and re.match(r"'[A-Z]", ast.unparse(node.args[1]))
-            )
+            by_label = name in BY_KEY and len(node.args) > 1 and re.match(r"'[A-Z]", ast.unparse(node.args[1]))
             if by_words or by_label or (name == "get_by_role" and english(named)):
                 yield node.lineno
-        elif (
-            isinstance(node, ast.Assert)
-            and SHOWN.search(ast.unparse(node.test))
-            and english(node.test)
-        ):
+        elif isinstance(node, ast.Assert) and SHOWN.search(ast.unparse(node.test)) and english(node.test):
             yield node.lineno
 
 
 def test_tests_of_screens_do_not_look_at_words() -> None:
-    found = {
-        path.name: list(places(ast.parse(path.read_text()))) for path in sorted(PAGES.glob("*.py"))
-    }
+    found = {path.name: list(places(ast.parse(path.read_text()))) for path in sorted(PAGES.glob("*.py"))}
     more = {name: lines for name, lines in found.items() if len(lines) > LEFT.get(name, 0)}
     assert not more, "Give the element a key, and compare codes, names and numbers"

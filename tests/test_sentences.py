@@ -19,28 +19,16 @@ def pieces(text: str) -> list[str]:
     [
         ("It rains. It pours.", ["It rains.", "It pours."]),
         ("Dr. Smith paid $3.50. He left.", ["Dr. Smith paid $3.50.", "He left."]),
-        (
-            "J. R. R. Tolkien wrote it, i.e. all of it.",
-            ["J. R. R. Tolkien wrote it, i.e. all of it."],
-        ),
-        (
-            "The U.S. Army came at 5 p.m. The rest slept.",
-            ["The U.S. Army came at 5 p.m.", "The rest slept."],
-        ),
+        ("J. R. R. Tolkien wrote it, i.e. all of it.", ["J. R. R. Tolkien wrote it, i.e. all of it."]),
+        ("The U.S. Army came at 5 p.m. The rest slept.", ["The U.S. Army came at 5 p.m.", "The rest slept."]),
         ("See Fig. 3 and no. 7. No. Not that.", ["See Fig. 3 and no. 7.", "No.", "Not that."]),
         ('"Why?" he asked. "Because!" She left.', ['"Why?" he asked.', '"Because!"', "She left."]),
         ("Really?! Yes... Perhaps (or not).", ["Really?!", "Yes...", "Perhaps (or not)."]),
         ("It fell.[12] It broke.", ["It fell.[12]", "It broke."]),
         ("東京は首都です。人口は多い！", ["東京は首都です。", "人口は多い！"]),
-        (
-            "Do:\n1. Mix it. Stir.\n2. Wait\n- Bake",
-            ["Do:", "1. Mix it.", "Stir.", "2. Wait", "- Bake"],
-        ),
+        ("Do:\n1. Mix it. Stir.\n2. Wait\n- Bake", ["Do:", "1. Mix it.", "Stir.", "2. Wait", "- Bake"]),
         ("• one thing • another", ["• one thing", "• another"]),
-        (
-            "A Short Title\nThe text begins\nand goes on.",
-            ["A Short Title", "The text begins\nand goes on."],
-        ),
+        ("A Short Title\nThe text begins\nand goes on.", ["A Short Title", "The text begins\nand goes on."]),
         ("no stop here\n\nbut a new paragraph", ["no stop here", "but a new paragraph"]),
         (
             "A line of text that an editor has wrapped near the name of\nParis, which is a city.",
@@ -66,35 +54,12 @@ def test_a_word_is_never_cut() -> None:
 
 TEXTS = st.lists(
     st.sampled_from(
-        [
-            "Dr.",
-            "J.",
-            "e.g.",
-            "etc.",
-            "3.14",
-            "1.",
-            "end.",
-            "What?!",
-            '."',
-            "...",
-            "•",
-            "- a",
-            "\n",
-            "\n\n",
-            "  ",
-            "The",
-            "house",
-            "。",
-            "\u2028",
-            "\x1f",
-            "(x)",
-            "[3]",
-            "y" * 450,
-        ]
+        ["Dr.", "J.", "e.g.", "etc.", "3.14", "1.", "end.", "What?!", '."', "...", "•", "- a", "\n", "\n\n",
+         "  ", "The", "house", "。", "\u2028", "\x1f", "(x)", "[3]", "y" * 450]
     )
     | st.text(max_size=8),
     max_size=60,
-)
+)  # fmt: skip
 
 
 @given(TEXTS, st.sampled_from(["", " "]))

@@ -1,6 +1,4 @@
-"""A short soak in CI: two persons at work in the demo project, with a fixed seed. `make soak` runs
-long ones.
-"""
+"""A short soak in CI: two persons at work in the demo project, with a fixed seed. `make soak` runs long ones."""
 
 from __future__ import annotations
 
@@ -23,18 +21,14 @@ ROUNDS = examples(3)
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
-    """The demo project with ratings by dice: whatever they are, what follows from them has to be
-    right.
-    """
+    """The demo project with ratings by dice: whatever they are, what follows from them has to be right."""
     path = tmp_path / "demo.duckdb"
     make_demo(path, "maker", False, lambda _: None)
     project = open_project(path)
     dice = Random(1)
     pairs = project.rows(
-        "SELECT t.text, passage_id FROM pool JOIN questions USING (query_key)"
-        " JOIN question_revisions r"
-        " USING (question_key) JOIN question_texts t ON t.text_key = r.text_key JOIN passages"
-        " USING (passage_key)"
+        "SELECT t.text, passage_id FROM pool JOIN questions USING (query_key) JOIN question_revisions r"
+        " USING (question_key) JOIN question_texts t ON t.text_key = r.text_key JOIN passages USING (passage_key)"
         " ORDER BY ALL"
     )
     ratings = {pair: dice.choices(range(6), (8, 5, 3, 2, 1, 1))[0] for pair in pairs}
@@ -44,9 +38,7 @@ def demo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.browser
-def test_two_persons_at_work_lose_nothing_and_see_what_is_true(
-    chromium: Browser, demo: Path, tmp_path: Path
-) -> None:
+def test_two_persons_at_work_lose_nothing_and_see_what_is_true(chromium: Browser, demo: Path, tmp_path: Path) -> None:
     lines: list[str] = []
     soak = Soak(tmp_path / "soak", 1, demo, tell=lines.append)
     soak.run(2, rounds=ROUNDS)

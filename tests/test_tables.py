@@ -19,12 +19,7 @@ from tests.made.projects import fill, made_project
 TURNED = "abc \u202e321\u202c \u2066x\u2069"
 
 
-@given(
-    st.text(
-        alphabet=st.sampled_from(["\\", "u", "2", "0", "6", "a", "'", "=", *TURNING]), max_size=12
-    )
-    | st.text()
-)
+@given(st.text(alphabet=st.sampled_from(["\\", "u", "2", "0", "6", "a", "'", "=", *TURNING]), max_size=12) | st.text())
 @example("\\\u202e")
 @example("\\u202e")
 @example("\\\\\u202e\\\\u2066")
@@ -48,15 +43,13 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def project(tmp_path: Path) -> str:
     def asked(project: object) -> None:
-        fill(project, [Question("q1/a", "q1", TURNED)], {}, {"one": {"q1": ["p1"]}})
+        fill(project, [Question("q1/a", "q1", TURNED)], {}, {"one": {"q1": ["p1"]}})  # type: ignore[arg-type]
 
     made_project(tmp_path / "some.duckdb", asked).close()
     return str(tmp_path / "some.duckdb")
 
 
-def test_a_terminal_shows_escapes_and_json_keeps_its_values(
-    project: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_escapes_and_json_keeps_its_values(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = {}
     for stream in (Terminal(), io.StringIO()):
         for words in (["bank", "list"], ["bank", "list", "--json"]):

@@ -66,10 +66,7 @@ def test_a_clean_text_stays_as_it_is_and_can_be_stored(text: str) -> None:
 def test_an_id_has_no_control_signs_and_in_a_column_no_white_space(
     name: str, in_a_column: str | None, elsewhere: str | None
 ) -> None:
-    for fault, wanted in (
-        (fault_of_id(name, one_column=True), in_a_column),
-        (fault_of_id(name), elsewhere),
-    ):
+    for fault, wanted in ((fault_of_id(name, one_column=True), in_a_column), (fault_of_id(name), elsewhere)):
         assert (fault is None) == (wanted is None) and (wanted or "") in (fault or "")
 
 
@@ -83,26 +80,14 @@ def test_what_is_too_long_for_its_line_loses_its_middle() -> None:
 
 def test_a_message_is_one_bounded_line_whatever_it_quotes() -> None:
     cell = "1\r\n2\x1b[31m" + "9" * 10_000_000
-    error = InputError(
-        "score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again."
-    )
+    error = InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
     shown = [str(error), *map(str, error.args), error.message, error.hint]
-    assert error.message.startswith("The score 1 2 [31m999") and error.message.endswith(
-        "9 is no number."
-    )
-    assert all(
-        "\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2
-        for one in shown
-    )
+    assert error.message.startswith("The score 1 2 [31m999") and error.message.endswith("9 is no number.")
+    assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2 for one in shown)
 
 
 def test_what_is_said_of_a_line_of_a_file_is_one_bounded_line() -> None:
-    problem = Problem(
-        "a\nb.run" * 1000,
-        3,
-        "not-a-number",
-        "the score '" + "x\n" * 10_000_000 + "' is not a number",
-    )
+    problem = Problem("a\nb.run" * 1000, 3, "not-a-number", "the score '" + "x\n" * 10_000_000 + "' is not a number")
     assert len(str(problem)) < 2 * LONGEST_REASON and "\n" not in str(problem)
     assert problem.reason.endswith("' is not a number")
     error = FileError([problem], "Mend it.")
@@ -120,9 +105,7 @@ def test_no_board_hands_a_formula_to_a_spreadsheet_and_it_is_read_back_as_it_was
     assert {cell for cell in cells if cell[0] in "=+-@"} == {"-0.5"}, "a number stays a number"
     report = Report()
     (board,) = read_boards(Source("b.tsv", data=out.getvalue().encode()), report)
-    assert (
-        [row.run for row in board.rows] == names and board.measure == "=AP" and not report.problems
-    )
+    assert [row.run for row in board.rows] == names and board.measure == "=AP" and not report.problems
 
 
 @pytest.mark.parametrize(

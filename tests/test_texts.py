@@ -1,5 +1,4 @@
-"""The texts of errors and the summaries of commands are in one file, `tests/texts.txt`; no other
-test compares them.
+"""The texts of errors and the summaries of commands are in one file, `tests/texts.txt`; no other test compares them.
 
 `python -m tests.test_texts` writes the file again. Look at what changed in it before you commit.
 """
@@ -84,7 +83,7 @@ def called(node: ast.Call) -> str:
 
 
 def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
-    """Every place that builds an error or a reason: its location, the code, and its texts."""
+    """Every place that builds an error or a reason: where it is, the code, and the texts after it."""
     classes = error_classes() - {"FileError"}
     for path, module in product():
         own = {
@@ -104,11 +103,7 @@ def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
             if called(node) == "remark" and len(node.args) == 2:
                 # Inside a line of a file, its place is known already.
                 at = 0
-            if (
-                at is None
-                or len(node.args) < at + 2
-                or called(node) in ("AlreadySettled", "CrossedEdit")
-            ):
+            if at is None or len(node.args) < at + 2 or called(node) in ("AlreadySettled", "CrossedEdit"):
                 continue
             yield place, node.args[at], node.args[at + 1 : at + 3]
 
@@ -122,20 +117,14 @@ def codes(code: ast.expr) -> list[str]:
     if isinstance(code, ast.Constant) and isinstance(code.value, str):
         return [code.value]
     if isinstance(code, ast.JoinedStr):
-        return [
-            "".join(part.value if isinstance(part, ast.Constant) else "any" for part in code.values)
-        ]  # type: ignore[misc]
+        return ["".join(part.value if isinstance(part, ast.Constant) else "any" for part in code.values)]  # type: ignore[misc]
     if isinstance(code, ast.IfExp):
         return [*codes(code.body), *codes(code.orelse)]
     if ast.unparse(code) in PASSED_ON:
         return []
     if isinstance(code, ast.Call) and ast.unparse(code.func) == "str":
         # The code of an answer of the server.
-        return [
-            part.value
-            for part in ast.walk(code)
-            if isinstance(part, ast.Constant) and part.value != "code"
-        ]  # type: ignore[misc]
+        return [part.value for part in ast.walk(code) if isinstance(part, ast.Constant) and part.value != "code"]  # type: ignore[misc]
     raise ValueError(ast.unparse(code))
 
 
@@ -144,9 +133,7 @@ def template(text: ast.expr) -> str:
     if isinstance(text, ast.Constant):
         return str(text.value)
     if isinstance(text, ast.JoinedStr):
-        return "".join(
-            str(part.value) if isinstance(part, ast.Constant) else "{}" for part in text.values
-        )
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in text.values)
     if isinstance(text, ast.IfExp):
         return f"{template(text.body)} / {template(text.orelse)}"
     return "{}"
@@ -169,11 +156,7 @@ def texts() -> str:
     for _, code, words in sites():
         for name in codes(code):
             found[name].add(" | ".join(map(template, words)))
-    errors = [
-        line
-        for name in sorted(found)
-        for line in (name, *(f"  {text}" for text in sorted(found[name])))
-    ]
+    errors = [line for name in sorted(found) for line in (name, *(f"  {text}" for text in sorted(found[name])))]
     commands = [line for path, said in summaries(cli) for line in (path, f"  {said}")]
     return "\n".join(["# Errors", *errors, "", "# Commands", *commands, ""])
 
@@ -184,12 +167,7 @@ def test_the_texts_of_errors_and_commands_are_those_of_the_file() -> None:
 
 def test_every_error_has_a_literal_code_in_kebab_case() -> None:
     found = list(sites())
-    wrong = [
-        (place, name)
-        for place, code, _ in found
-        for name in codes(code)
-        if not KEBAB.fullmatch(name)
-    ]
+    wrong = [(place, name) for place, code, _ in found for name in codes(code) if not KEBAB.fullmatch(name)]
     assert len(found) > 900 and not wrong
 
 

@@ -26,12 +26,8 @@ def script_of(page: str) -> str:
 
 
 def write_cranfield(home: Path) -> None:
-    """Write a collection in the form of Cranfield: the queries with questions, and three abstracts
-    about each.
-    """
-    bank = (
-        (ROOT / "docs" / "cranfield" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    )
+    """Write a collection in the form of Cranfield: the queries with questions, and three abstracts about each."""
+    bank = (ROOT / "docs" / "cranfield" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions: dict[int, list[str]] = {}
     for line in map(json.loads, bank):
         questions.setdefault(int(line["query_id"]), []).append(line["text"])
@@ -44,12 +40,8 @@ def write_cranfield(home: Path) -> None:
             for number, text in enumerate(texts, 1)
         )
     )
-    titles = (
-        questions.get(number, ["flow past a wing"])[0] for number in range(1, max(questions) + 1)
-    )
-    (folder / "cran.qry.xml").write_text(
-        "".join(f"<top><title>{title}</title></top>" for title in titles)
-    )
+    titles = (questions.get(number, ["flow past a wing"])[0] for number in range(1, max(questions) + 1))
+    (folder / "cran.qry.xml").write_text("".join(f"<top><title>{title}</title></top>" for title in titles))
     (folder / "cranqrel.trec.txt").write_text(
         "".join(
             f"{query} 0 {3 * at + offset} {int(offset < 3)}\n"
@@ -77,34 +69,17 @@ def write_responses(home: Path) -> None:
         }
         for topic in topics
     )
-    (folder / "rag24-answers-gpt-4o.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in responses)
-    )
+    (folder / "rag24-answers-gpt-4o.jsonl").write_text("".join(json.dumps(line) + "\n" for line in responses))
     nuggets = {
-        "0_2": {
-            "[1]": {"text": sentences[0], "relevance": "2"},
-            "[2]": {"text": sentences[1], "relevance": "1"},
-        }
+        "0_2": {"[1]": {"text": sentences[0], "relevance": "2"}, "[2]": {"text": sentences[1], "relevance": "1"}}
     }
     (folder / "gold_nuggets_human_deduplicated.json").write_text(json.dumps(nuggets))
-    written = {
-        "0_2": {
-            "a": sentences[0],
-            "b": sentences[1],
-            "c": " ".join(sentences),
-            "d": "A camera takes pictures.",
-        }
-    }
+    written = {"0_2": {"a": sentences[0], "b": sentences[1], "c": " ".join(sentences), "d": "A camera takes pictures."}}
     (folder / "automatic_responses.json").write_text(json.dumps(written))
 
 
-STAND_INS: dict[str, Callable[[Path], None]] = {
-    "cranfield": write_cranfield,
-    "rag-responses": write_responses,
-}
-"""Write small files in the place of collections that a tutorial needs and that are not in the
-repository.
-"""
+STAND_INS: dict[str, Callable[[Path], None]] = {"cranfield": write_cranfield, "rag-responses": write_responses}
+"""Write small files in the place of collections that a tutorial needs and that are not in the repository."""
 
 
 @pytest.mark.long
@@ -115,9 +90,7 @@ def test_the_code_of_a_tutorial_runs(page: Path, tmp_path: Path, warm_exam: Path
     STAND_INS.get(page.stem, lambda home: None)(tmp_path)
     script = script_of(page.read_text(encoding="utf-8"))
     path = os.pathsep.join([str(warm_exam), str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("EXAM_")
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("EXAM_")}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,

@@ -1,8 +1,6 @@
-"""The wheel is the product: installed outside the clone, it serves, grades, exports and runs the
-notebook.
+"""The wheel is the product: installed outside the clone, it serves, grades, exports and runs the notebook.
 
-`make release-check` installs it from the package index, with all that it needs but torch, on each
-Python of the system.
+`make release-check` installs it from the package index, with all that it needs but torch, on each Python of the system.
 """
 
 from __future__ import annotations
@@ -38,18 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the source archive, as a release is."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [
-            UV,
-            "build",
-            "--quiet",
-            "--offline",
-            "--no-build-isolation",
-            "--python",
-            sys.executable,
-            "-o",
-            folder,
-            ROOT,
-        ],
+        [UV, "build", "--quiet", "--offline", "--no-build-isolation", "--python", sys.executable, "-o", folder, ROOT],
         check=True,
     )
     return next(folder.glob("*.whl"))
@@ -57,13 +44,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def installed(wheel: Path, folder: Path, version: str) -> Path:
     """An environment of another Python with the wheel and what it needs, from the index."""
-    known = [
-        shutil.which(f"python{version}"),
-        *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
-    ]
-    runs = [
-        name for name in known if name and subprocess.run([name, "-V"], check=False).returncode == 0
-    ]
+    known = [shutil.which(f"python{version}"), *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
+    runs = [name for name in known if name and subprocess.run([name, "-V"], check=False).returncode == 0]
     if not runs:
         pytest.skip(f"no Python {version} here")
     subprocess.run([UV, "venv", "--quiet", "--python", runs[0], folder], check=True)
@@ -71,9 +53,7 @@ def installed(wheel: Path, folder: Path, version: str) -> Path:
     locked = (ROOT / "locks" / "run.txt").read_text(encoding="utf-8")
     parts = re.split(r"^(?=[A-Za-z0-9])", locked, flags=re.MULTILINE)
     needed = folder / "needed.txt"
-    needed.write_text(
-        "".join(part for part in parts if part.split("==")[0] not in BY_HAND), encoding="utf-8"
-    )
+    needed.write_text("".join(part for part in parts if part.split("==")[0] not in BY_HAND), encoding="utf-8")
     install = [UV, "pip", "install", "--quiet", "--no-deps", "--python", python]
     subprocess.run([*install, "--require-hashes", "-r", needed], check=True)
     subprocess.run([*install, wheel], check=True)
@@ -103,17 +83,11 @@ def test_the_installed_product_works(
     exam = str(python.with_name("exam"))
     # Secrets within the package are not read: these would demand a login.
     app = next(environment.glob("lib/python*/site-packages/exam_workbench/app"))
-    (app / ".streamlit" / "secrets.toml").write_text(
-        '[auth]\ncookie_secret = "x"\n', encoding="utf-8"
-    )
+    (app / ".streamlit" / "secrets.toml").write_text('[auth]\ncookie_secret = "x"\n', encoding="utf-8")
     folder = hostile_folder(tmp_path / "work")
     home = tmp_path / "home"
     home.mkdir()
-    for name in [
-        name
-        for name in os.environ
-        if name.startswith(("EXAM_", "XDG_", "PYTHONPATH", "STREAMLIT_"))
-    ]:
+    for name in [name for name in os.environ if name.startswith(("EXAM_", "XDG_", "PYTHONPATH", "STREAMLIT_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(folder)
@@ -130,38 +104,24 @@ def test_the_installed_product_works(
     assert "heat-pumps" in run("leaderboard", "--queries", "--project", str(project))
     run("status", "--project", str(project))
     run("export", "qrels", "-o", "labels.qrels", "--project", str(project))
-    assert {line.split()[0] for line in (folder / "labels.qrels").read_text().splitlines()} == {
-        "heat-pumps"
-    }
-    cells = [
-        cell
-        for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-        if cell["cell_type"] == "code"
-    ]
+    assert {line.split()[0] for line in (folder / "labels.qrels").read_text().splitlines()} == {"heat-pumps"}
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
     code = "\n".join("".join(cell["source"]) for cell in cells)
     embedding = ["grade", "--grader", "embedding", "--project", str(project)]
     refused = subprocess.run([exam, *embedding], capture_output=True, text=True, check=False)
-    assert (
-        refused.returncode == 1 and "torch" in refused.stderr and "Traceback" not in refused.stderr
-    )
-    code = code.replace(
-        '"embedding"', f'"self-rating", model="scripted", base_url="{endpoint.url}"'
-    )
+    assert refused.returncode == 1 and "torch" in refused.stderr and "Traceback" not in refused.stderr
+    code = code.replace('"embedding"', f'"self-rating", model="scripted", base_url="{endpoint.url}"')
     checks = "chart.to_dict(); import sys; assert not {'core', 'streamlit'} & set(sys.modules)"
     subprocess.run([str(python), "-c", f"{code}\n{checks}"], check=True)
     serve_and_look(exam, project, tmp_path / "server.log", tab_of)
 
 
 def hostile_folder(folder: Path) -> Path:
-    """A folder with a `core`, `pages`, `app.py` and settings of its own, none of which the program
-    may use.
-    """
+    """A folder with a `core`, `pages`, `app.py` and settings of its own, none of which the program may use."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("core/__init__.py", "pages/__init__.py", "app.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(
-            "raise SystemExit('a file of the working folder was imported')\n", encoding="utf-8"
-        )
+        (folder / name).write_text("raise SystemExit('a file of the working folder was imported')\n", encoding="utf-8")
     (folder / ".streamlit").mkdir()
     settings = '[server]\naddress = "0.0.0.0"\nallowedHosts = ["*"]\nenableXsrfProtection = false\n'
     (folder / ".streamlit" / "config.toml").write_text(settings, encoding="utf-8")
@@ -169,16 +129,12 @@ def hostile_folder(folder: Path) -> Path:
 
 
 def serve_and_look(exam: str, project: Path, log: Path, tab_of: Callable[[str], Page]) -> None:
-    """Serve a project: the server is healthy, listens on loopback alone, refuses other hosts, and
-    draws a screen.
-    """
+    """Serve a project: the server is healthy, listens on loopback alone, refuses other hosts, and draws a screen."""
     port = free_port()
     address = f"http://localhost:{port}"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [exam, "serve", "--port", str(port), "--project", str(project)],
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            [exam, "serve", "--port", str(port), "--project", str(project)], stdout=output, stderr=subprocess.STDOUT
         )
     try:
         wait_until_healthy(server, address, log)
@@ -187,9 +143,7 @@ def serve_and_look(exam: str, project: Path, log: Path, tab_of: Callable[[str], 
             assert probe.connect_ex(("127.0.0.2", port)) != 0
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(
-                urllib.request.Request(
-                    f"{address}/_stcore/health", headers={"Host": "evil.example"}
-                )
+                urllib.request.Request(f"{address}/_stcore/health", headers={"Host": "evil.example"})
             )
         assert refused.value.code in (400, 403, 421)
         page = tab_of("tester")

@@ -1,6 +1,4 @@
-"""What Windows does differently, as far as it can be tried elsewhere: names of files, errors and
-functions.
-"""
+"""What Windows does differently, as far as it can be tried elsewhere: names of files, errors and functions."""
 
 from __future__ import annotations
 
@@ -32,24 +30,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = [ROOT / "app.py", *(ROOT / "core").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]
 UNIX_ONLY = {
     ("os", name)
-    for name in (
-        "chown",
-        "fork",
-        "geteuid",
-        "killpg",
-        "mkfifo",
-        "O_CLOEXEC",
-        "O_NONBLOCK",
-        "sysconf",
-        "uname",
-    )
-} | {
-    ("signal", name)
-    for name in ("SIGALRM", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGUSR1", "alarm", "pause")
-}
+    for name in ("chown", "fork", "geteuid", "killpg", "mkfifo", "O_CLOEXEC", "O_NONBLOCK", "sysconf", "uname")
+} | {("signal", name) for name in ("SIGALRM", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGUSR1", "alarm", "pause")}
 IN_USE = (
-    'IO Error: Cannot open file "C:\\work\\gold.duckdb": The process cannot access the file'
-    " because it is being used by"
+    'IO Error: Cannot open file "C:\\work\\gold.duckdb": The process cannot access the file because it is being used by'
     " another process.\r\n\r\nFile is already open in \nC:\\Python\\python.exe (PID {})"
 )
 
@@ -57,20 +41,10 @@ IN_USE = (
 @pytest.mark.parametrize(
     ("name", "reserved"),
     [
-        ("CON", True),
-        ("aux.txt", True),
-        ("nul.tar.gz", True),
-        ("Com1", True),
-        ("lpt9.run", True),
-        ("prn .x", True),
-        ("COM²", True),
-        ("console", False),
-        ("com10", False),
-        ("my-aux", False),
-        ("_con", False),
-        ("", False),
+        ("CON", True), ("aux.txt", True), ("nul.tar.gz", True), ("Com1", True), ("lpt9.run", True), ("prn .x", True),
+        ("COM²", True), ("console", False), ("com10", False), ("my-aux", False), ("_con", False), ("", False),
     ],
-)
+)  # fmt: skip
 def test_names_of_devices_are_reserved(name: str, reserved: bool) -> None:
     assert is_reserved(name) is reserved
 
@@ -86,14 +60,10 @@ def test_every_run_of_the_zip_can_be_unpacked(project: Project) -> None:
 
 def test_a_project_that_another_process_has_open_names_that_process(tmp_path: Path) -> None:
     error = duckdb.IOException(IN_USE.format(os.getpid()))
-    check_error(
-        explain_opening_error(tmp_path / "gold.duckdb", error), "project-in-use", str(os.getpid())
-    )
+    check_error(explain_opening_error(tmp_path / "gold.duckdb", error), "project-in-use", str(os.getpid()))
 
 
-def test_a_file_that_cannot_be_shared_is_left_to_the_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_shared_is_left_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "gold.duckdb"
     path.touch()
     denied = PermissionError(13, "Permission denied")
@@ -123,9 +93,7 @@ def test_a_backup_of_an_open_project_is_refused_with_the_reason(
     check_error(error.value, "backup-of-open-file", str(project.path))
 
 
-def test_a_file_is_replaced_on_a_system_without_owners(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_replaced_on_a_system_without_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "chown")
     (tmp_path / "a.txt").write_text("old", encoding="utf-8")
     atomic_files.write_file(tmp_path / "a.txt", b"new")
@@ -134,38 +102,23 @@ def test_a_file_is_replaced_on_a_system_without_owners(
 
 def test_redirected_output_is_utf8_whatever_the_code_page() -> None:
     code = (
-        "import click; from exam_workbench import cli; cli.run_command = lambda words:"
-        " click.echo('Grüße ≥ 金');"
+        "import click; from exam_workbench import cli; cli.run_command = lambda words: click.echo('Grüße ≥ 金');"
         " raise SystemExit(cli.main())"
     )
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, env=environment, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
     assert done.stdout.split() == ["Grüße".encode(), "≥".encode(), "金".encode()]
 
 
-def test_patterns_are_expanded_by_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_are_expanded_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "b.run", "a.run", "c.txt":
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     words = ["import", "runs", "*.run", "--note", "what?", "c.txt"]
-    assert cli.expand_patterns(words) == [
-        "import",
-        "runs",
-        "a.run",
-        "b.run",
-        "--note",
-        "what?",
-        "c.txt",
-    ]
+    assert cli.expand_patterns(words) == ["import", "runs", "a.run", "b.run", "--note", "what?", "c.txt"]
 
 
-def test_serving_starts_the_app_as_a_process_of_its_own_and_returns_its_code(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_serving_starts_the_app_as_a_process_of_its_own_and_returns_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows cannot replace a process; the command waits for the app, also after Ctrl+C."""
     started: list[list[str]] = []
     ignored: list[tuple[object, object]] = []
@@ -207,27 +160,17 @@ def test_text_files_are_opened_with_an_encoding() -> None:
         if isinstance(node, ast.Call) and _opens_text(node)
     ]
     # /proc/cpuinfo, which only Linux has.
-    assert [
-        place for place in found if not place.startswith("core/graders/_local/loading.py")
-    ] == []
+    assert [place for place in found if not place.startswith("core/graders/_local/loading.py")] == []
 
 
 def _opens_text(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if name in ("read_text", "write_text"):
-        return not any(word.arg == "encoding" for word in call.keywords) and len(call.args) < 1 + (
-            name[0] == "w"
-        )
-    modes = [
-        word.value
-        for word in call.args
-        if isinstance(word, ast.Constant) and isinstance(word.value, str)
-    ]
+        return not any(word.arg == "encoding" for word in call.keywords) and len(call.args) < 1 + (name[0] == "w")
+    modes = [word.value for word in call.args if isinstance(word, ast.Constant) and isinstance(word.value, str)]
     if name != "open" or not isinstance(call.func, ast.Name):
         return False
-    return not any("b" in mode for mode in modes[-1:]) and not any(
-        word.arg == "encoding" for word in call.keywords
-    )
+    return not any("b" in mode for mode in modes[-1:]) and not any(word.arg == "encoding" for word in call.keywords)
 
 
 def test_the_clone_has_no_file_that_windows_cannot_have() -> None:
@@ -235,11 +178,7 @@ def test_the_clone_has_no_file_that_windows_cannot_have() -> None:
     if listed.returncode:
         pytest.skip("not a clone of git")
     files = listed.stdout.decode().split("\0")[:-1]
-    bad = [
-        file
-        for file in files
-        if set(file) & set('\\:*?"<>|') or any(map(is_reserved, file.split("/")))
-    ]
+    bad = [file for file in files if set(file) & set('\\:*?"<>|') or any(map(is_reserved, file.split("/")))]
     assert files and bad == []
     lower = [file.lower() for file in files]
     assert len(lower) == len(set(lower))

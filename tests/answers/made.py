@@ -1,6 +1,4 @@
-"""A small collection for answers: questions with gold answers and passages, runs, and a model that
-follows a script.
-"""
+"""A small collection for answers: questions with gold answers and passages, runs, and a model that follows a script."""
 
 from __future__ import annotations
 
@@ -42,24 +40,18 @@ def question(query_id: str) -> str:
     return f"What is asked in {query_id}?"
 
 
-def collection(
-    project: Project, told: Mapping[str, Told], runs: Mapping[str, Mapping[str, Sequence[str]]]
-) -> None:
+def collection(project: Project, told: Mapping[str, Told], runs: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
     """Put queries, passages, judgments (source NIST) and runs into a project."""
     with project.transaction() as cursor:
         add_queries(
             cursor,
             [
-                Query(
-                    name,
-                    question(name),
-                    answer=one.answers[0] if one.answers else None,
-                    further_answers=one.answers[1:],
-                )
+                Query(name, question(name), answer=one.answers[0] if one.answers else None,
+                      further_answers=one.answers[1:])
                 for name, one in told.items()
             ],
             replace=False,
-        )
+        )  # fmt: skip
         passages = {f"gold-{name}": one.gold for name, one in told.items()}
         for one in told.values():
             passages |= one.others
@@ -79,8 +71,7 @@ def put_run(project: Project, run: str, rankings: Mapping[str, Sequence[str]]) -
 
 
 class Script:
-    """A model behind an endpoint that answers and compares as it is told, and keeps what it was
-    asked.
+    """A model behind an endpoint that answers and compares as it is told, and keeps what it was asked.
 
     Args:
         told: the collection.
@@ -89,10 +80,7 @@ class Script:
     """
 
     def __init__(
-        self,
-        told: Mapping[str, Told],
-        same: Sequence[tuple[str, str]] = (),
-        apart: Sequence[tuple[str, str]] = (),
+        self, told: Mapping[str, Told], same: Sequence[tuple[str, str]] = (), apart: Sequence[tuple[str, str]] = ()
     ) -> None:
         self.told = told
         self.same, self.apart = set(same), set(apart)
@@ -117,8 +105,7 @@ class Script:
         references = [line.removeprefix("- ") for line in block.strip().splitlines()]
         answer = re.sub(r"</?[\w-]+>", "", prediction).strip()
         yes = any(
-            (answer == one or (answer, one) in self.same) and (answer, one) not in self.apart
-            for one in references
+            (answer == one or (answer, one) in self.same) and (answer, one) not in self.apart for one in references
         )
         word = "Yes" if yes else "No"
         return chat(json.dumps({"answer": word}) if seen.wants_json else word)

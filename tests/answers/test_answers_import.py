@@ -1,6 +1,4 @@
-"""Answers and verdicts from files: recognised, refused line by line, never changed, and evaluated
-like others.
-"""
+"""Answers and verdicts from files: recognised, refused line by line, never changed, and evaluated like others."""
 
 from __future__ import annotations
 
@@ -37,22 +35,17 @@ def answer(query: str, run: str, text: str, **more: object) -> dict[str, object]
 
 @pytest.fixture
 def filled(project: Project) -> Project:
-    collection(
-        project, TOLD, {"one": {"q1": ["gold-q1"]}, "two": {"q1": ["gold-q2"], "q2": ["gold-q2"]}}
-    )
+    collection(project, TOLD, {"one": {"q1": ["gold-q1"]}, "two": {"q1": ["gold-q2"], "q2": ["gold-q2"]}})
     return project
 
 
 ROWS = [
-    answer("q1", "one", "By the river!", k=1),
-    answer("q1", "gold", "by the river", draw=1),
-    answer("q1", "gold", "the river", draw=2),
-    answer("q2", "two", "a barn", k=1),
-    answer("q2", "gold", "a mill"),
-]
+    answer("q1", "one", "By the river!", k=1), answer("q1", "gold", "by the river", draw=1),
+    answer("q1", "gold", "the river", draw=2), answer("q2", "two", "a barn", k=1), answer("q2", "gold", "a mill"),
+]  # fmt: skip
 
 
-def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, tmp_path) -> None:
+def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = source(ROWS)
     assert detect_kind(file) == "answers"
     done = import_files(filled, "answers", [file], "ann")
@@ -76,43 +69,23 @@ def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, 
     again.close()
 
 
-def test_lines_that_are_no_answers_or_verdicts_are_named_and_nothing_is_written(
-    filled: Project,
-) -> None:
-    bad = [
-        answer("q1", "one", "x"),
-        answer("q1", "one", "x", k=0),
-        answer("q1", "one", " ", k=1),
-        answer("q1", "gold", "x", draw="two"),
-        ROWS[0],
-        ROWS[0],
-        ["no object"],
-    ]
+def test_lines_that_are_no_answers_or_verdicts_are_named_and_nothing_is_written(filled: Project) -> None:
+    bad = [answer("q1", "one", "x"), answer("q1", "one", "x", k=0), answer("q1", "one", " ", k=1),
+           answer("q1", "gold", "x", draw="two"), ROWS[0], ROWS[0], ["no object"]]  # fmt: skip
     with pytest.raises(FileError) as refused:
         import_files(filled, "answers", [source(bad)], "ann")
     assert [problem.line for problem in refused.value.problems] == [1, 2, 3, 4, 6, 7]
-    verdicts = [
-        {"query_id": "q1", "answer": "x", "acceptable": said} for said in (True, "no", 2, None)
-    ]
+    verdicts = [{"query_id": "q1", "answer": "x", "acceptable": said} for said in (True, "no", 2, None)]
     with pytest.raises(FileError) as refused:
         import_files(filled, "answer-verdicts", [source(verdicts)], "ann")
     assert [problem.line for problem in refused.value.problems] == [2, 3, 4]
     assert filled.value("SELECT count(*) FROM generators") == 0
 
 
-def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_them(
-    filled: Project,
-) -> None:
+def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_them(filled: Project) -> None:
     import_files(filled, "answers", [source(ROWS)], "ann")
-    said = [
-        ("q2", "a barn", "yes"),
-        ("q2", "a mill", 1),
-        ("q1", "by the river", True),
-        ("q1", "a hill", "no"),
-    ]
-    rows: list[object] = [
-        dict(zip(("query_id", "answer", "acceptable"), one, strict=True)) for one in said
-    ]
+    said = [("q2", "a barn", "yes"), ("q2", "a mill", 1), ("q1", "by the river", True), ("q1", "a hill", "no")]
+    rows: list[object] = [dict(zip(("query_id", "answer", "acceptable"), one, strict=True)) for one in said]
     done = import_files(filled, "answer-verdicts", [source(rows)], "ann", Options(source="people"))
     assert done.counts == {"verdicts": 4, "new verdicts": 4}
     line = evaluate_answers(filled, View(ks=(1,), judge="em")).lines["two", 1]["q2"]
@@ -125,10 +98,7 @@ def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_the
     rows[0] = {"query_id": "q2", "answer": "a barn", "acceptable": False}
     again = import_files(filled, "answer-verdicts", [source(rows)], "ann", Options(source="people"))
     assert again.counts["new verdicts"] == 1
-    assert (
-        evaluate_answers(filled, View(ks=(1,), judge="em")).lines["two", 1]["q2"].gpteval.yes
-        is False
-    )
+    assert evaluate_answers(filled, View(ks=(1,), judge="em")).lines["two", 1]["q2"].gpteval.yes is False
 
 
 def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> None:
@@ -142,10 +112,7 @@ def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> N
     import_files(filled, "answer-verdicts", [source(other)], "ann", Options(source="people"))
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q2", "In other words?", answer="a mill")], replace=True)
-    assert [(one.query_id, one.acceptable) for one in people_said(filled)] == [
-        ("q2", True),
-        ("q3", False),
-    ]
+    assert [(one.query_id, one.acceptable) for one in people_said(filled)] == [("q2", True), ("q3", False)]
 
 
 def test_verdicts_on_words_become_verdicts_on_every_query_that_has_them() -> None:
@@ -155,18 +122,10 @@ def test_verdicts_on_words_become_verdicts_on_every_query_that_has_them() -> Non
             if name == "0028_verdicts_of_queries":
                 break
             earlier(connection)
-        connection.execute(
-            "INSERT INTO question_texts VALUES (1, 'who?', NULL), (2, 'gone?', NULL)"
-        )
-        connection.execute(
-            "INSERT INTO queries (query_key, query_id, text)"
-            " VALUES (7, 'a', 'who?'), (8, 'b', 'who?')"
-        )
+        connection.execute("INSERT INTO question_texts VALUES (1, 'who?', NULL), (2, 'gone?', NULL)")
+        connection.execute("INSERT INTO queries (query_key, query_id, text) VALUES (7, 'a', 'who?'), (8, 'b', 'who?')")
         for question in (1, 2):
-            connection.execute(
-                "INSERT INTO answer_verdicts VALUES (?, 5, 'people', true, 'ann', now())",
-                [question],
-            )
+            connection.execute("INSERT INTO answer_verdicts VALUES (?, 5, 'people', true, 'ann', now())", [question])
         step(connection)
         kept = connection.execute(
             "SELECT query_key, question_text_key, answer_text_key FROM answer_verdicts"

@@ -1,6 +1,4 @@
-"""All eight rows of the case table by a scripted model: generated, compared, sorted, confirmed, and
-fed back.
-"""
+"""All eight rows of the case table by a scripted model: generated, compared, sorted, confirmed, and fed back."""
 
 from __future__ import annotations
 
@@ -31,44 +29,27 @@ from exam_workbench.answers import (
     reteval_told,
     take_back_case,
 )
-from exam_workbench.records import (
-    add_gold_answer,
-    confirmed_cases,
-    list_actions,
-    queries_of,
-    withdraw_gold_answer,
-)
+from exam_workbench.records import add_gold_answer, confirmed_cases, list_actions, queries_of, withdraw_gold_answer
 from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_server import EndpointServer
 from tests.made.refusals import refusal
 
-GOLD = (
-    "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty"
-    " long years."
-)
+GOLD = "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty long years."
 RIGHT, WRONG, OTHER = ("Hamburg",), "Bremen", "Kiel"
 ALL_RIGHT, ALL_WRONG = ("Hamburg", "Hamburg", "in Hamburg"), ("Bremen", "Bremen", "Bremen")
 
 TOLD = {
-    # r e t s = 0 1 1: another passage has the answer (A), the same text under another id (B), none
-    # has it (K).
-    "a": Told(
-        GOLD, ("pa",), RIGHT, ALL_RIGHT, "Hamburg", {"pa": "A large ship left Hamburg in spring."}
-    ),
+    # r e t s = 0 1 1: another passage has the answer (A), the same text under another id (B), none has it (K).
+    "a": Told(GOLD, ("pa",), RIGHT, ALL_RIGHT, "Hamburg", {"pa": "A large ship left Hamburg in spring."}),
     "b": Told(GOLD, ("pb",), RIGHT, ALL_RIGHT, "Hamburg", {"pb": GOLD.replace("thirty", "thirty")}),
-    "kk": Told(
-        GOLD, ("pk",), RIGHT, ALL_RIGHT, "Hamburg", {"pk": "Nothing is said of where it came from."}
-    ),
+    "kk": Told(GOLD, ("pk",), RIGHT, ALL_RIGHT, "Hamburg", {"pk": "Nothing is said of where it came from."}),
     # 1 0 0 1: distracted by a passage with another answer.
-    "c": Told(
-        GOLD, ("pc", "gold-c"), RIGHT, ALL_RIGHT, WRONG, {"pc": "Others say that Bremen built it."}
-    ),
+    "c": Told(GOLD, ("pc", "gold-c"), RIGHT, ALL_RIGHT, WRONG, {"pc": "Others say that Bremen built it."}),
     # 1 0 1 0: right, though no answer from gold is. 1 0 0 0: nothing is right.
     "d": Told(GOLD, ("gold-d",), RIGHT, ALL_WRONG, "Hamburg"),
     "d2": Told(GOLD, ("gold-d2",), RIGHT, ALL_WRONG, OTHER),
-    # 1 0 1 1: a right answer that is not among the draws (E), or the same words called another
-    # answer (F).
+    # 1 0 1 1: a right answer that is not among the draws (E), or the same words called another answer (F).
     "e": Told(GOLD, ("gold-e",), ("Hamburg", "the Hanse"), ALL_RIGHT, "the Hanse"),
     "f": Told(GOLD, ("gold-f",), ("Hamburg", "Hamburg city"), ALL_RIGHT, "Hamburg city"),
     # 0 1 0 and 1 1 0: wrong, and called the same as an answer from gold.
@@ -110,10 +91,7 @@ def answered(project: Project, server: EndpointServer, told: dict[str, Told] = T
     assert (done.state, done.failed) == ("done", 0)
     view = View(ks=(2,))
     judge = make_judge(project, JudgePlan("llm", settings))
-    assert (
-        compare_answers(project, judge, evaluate_answers(project, view).pairs, "ann").state
-        == "done"
-    )
+    assert compare_answers(project, judge, evaluate_answers(project, view).pairs, "ann").state == "done"
     return evaluate_answers(project, view)
 
 
@@ -124,49 +102,23 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
     assert evaluation.complete
     found = {row.line.query_id: row for row in list_cases(project, evaluation)}
     said = {
-        name: "".join(
-            {True: "1", False: "0", None: "?"}[one] for one in vars(row.verdicts).values()
-        )
+        name: "".join({True: "1", False: "0", None: "?"}[one] for one in vars(row.verdicts).values())
         for name, row in found.items()
     }
     assert said == {
-        "a": "0111",
-        "b": "0111",
-        "kk": "0111",
-        "c": "1001",
-        "d": "1010",
-        "d2": "1000",
-        "e": "1011",
-        "f": "1011",
-        "f2": "0101",
-        "f3": "1101",
-    }
+        "a": "0111", "b": "0111", "kk": "0111", "c": "1001", "d": "1010", "d2": "1000", "e": "1011", "f": "1011",
+        "f2": "0101", "f3": "1101",
+    }  # fmt: skip
     assert {name: row.proposal.case for name, row in found.items()} == {
-        "a": "A",
-        "b": "B",
-        "kk": "K",
-        "c": "C",
-        "d": "D",
-        "d2": "D",
-        "e": "E",
-        "f": "F",
-        "f2": "F",
-        "f3": "F",
-    }
+        "a": "A", "b": "B", "kk": "K", "c": "C", "d": "D", "d2": "D", "e": "E", "f": "F", "f2": "F", "f3": "F",
+    }  # fmt: skip
     (counts,) = count_failures(project, evaluation).values()
-    assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), (
-        "K is a failure of neither"
-    )
-    assert reteval_told(evaluation, count_failures(project, evaluation))["rows"][0][
-        "failures"
-    ] == vars(counts)
+    assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), "K is a failure of neither"
+    assert reteval_told(evaluation, count_failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
     assert "& 3 & 6 \\\\" in reteval_latex(evaluation, count_failures(project, evaluation))
     assert found["c"].proposal.passage == 0 and "Bremen" not in found["c"].proposal.reason
     (row,) = evaluation.rows
-    assert (row.conventional.recall[0], row.conventional.precision[0]) == (
-        pytest.approx(6 / 11),
-        pytest.approx(3 / 11),
-    )
+    assert (row.conventional.recall[0], row.conventional.precision[0]) == (pytest.approx(6 / 11), pytest.approx(3 / 11))
     assert row.reteval.mean == pytest.approx(5 / 11) and row.reteval.queries == 11
     assert evaluation.ideal is not None and evaluation.ideal.mean == pytest.approx(9 / 11)
     # Draws are asked with seeds 1 to 3 at temperature .5, answers from the run at 0.
@@ -183,14 +135,10 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     with refusal("unknown-kind"):
         confirm_case(project, evaluation, "a", "one", 2, "Z", "ann")
     confirm_case(project, evaluation, "d", "one", 2, "C", "ann")
-    assert list(count_failures(project, evaluation).values()) == [Failures(2, 1, 2)], (
-        "the confirmed case counts"
-    )
+    assert list(count_failures(project, evaluation).values()) == [Failures(2, 1, 2)], "the confirmed case counts"
     (after,) = correlate_recall(project, evaluate_answers(project, View(ks=(2,))))
     assert (before.refined.removed, after.refined.removed) == (0, 2)
-    assert [
-        row.line.query_id for row in list_cases(project, evaluation, only="A", to_do=True)
-    ] == []
+    assert [row.line.query_id for row in list_cases(project, evaluation, only="A", to_do=True)] == []
     # Case A: the passage becomes a judgment of this person, and counts where that is asked for.
     desk = case_desk(project, evaluation, "a", "one", 2, "ann")
     assert ("Hamburg", True) in desk.retrieved[0].parts and desk.gold[0].gold
@@ -201,24 +149,14 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     # Case E: the answer becomes a gold answer, and goes again.
     assert add_gold_answer(project, "e", "the Hanseatic port", "ann")
     assert not add_gold_answer(project, "e", "the Hanseatic port", "ann")
-    assert (
-        next(one for one in queries_of(project) if one.query_id == "e").answers[-1]
-        == "the Hanseatic port"
-    )
+    assert next(one for one in queries_of(project) if one.query_id == "e").answers[-1] == "the Hanseatic port"
     withdraw_gold_answer(project, "e", "the Hanseatic port", "ann")
-    assert next(one for one in queries_of(project) if one.query_id == "e").answers == (
-        "Hamburg",
-        "the Hanse",
-    )
+    assert next(one for one in queries_of(project) if one.query_id == "e").answers == ("Hamburg", "the Hanse")
     # Another person's case stands beside; one's own is taken back and stays on record.
     confirm_case(project, evaluation, "a", "one", 2, "K", "bob")
     take_back_case(project, evaluation, "a", "one", 2, "ann")
     assert [one.case for one in confirmed_cases(project)] == ["C", "K"]
-    assert project.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [
-        ("A",),
-        ("C",),
-        ("K",),
-    ]
+    assert project.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [("A",), ("C",), ("K",)]
     with refusal("no-own-case"):
         take_back_case(project, evaluation, "a", "one", 2, "ann")
     acts = {act.act: act.said for act in list_actions(project).acts}

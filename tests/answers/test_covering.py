@@ -1,6 +1,4 @@
-"""What answers cover stands under the name of the run that they were written from, beside
-LLM-retEval of it.
-"""
+"""What answers cover stands under the name of the run that they were written from, beside LLM-retEval of it."""
 
 from __future__ import annotations
 
@@ -39,12 +37,7 @@ def passage(project: Project, system: str, query_id: str) -> str:
 def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project: Project) -> None:
     put_answered(project)
     import_bank(
-        project,
-        [
-            Question(f"{name}/{at}", name, f"Question {at} of {name}?")
-            for name in TOLD
-            for at in (1, 2)
-        ],
+        project, [Question(f"{name}/{at}", name, f"Question {at} of {name}?") for name in TOLD for at in (1, 2)]
     )
     evaluation = evaluate_answers(project, View(ks=(2,), judge="contains"))
     assert cover_tables(project, evaluation, 2) == {}
@@ -62,9 +55,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     grade(project, rated)
     evaluation = evaluate_answers(project, evaluation.view)
     # One answer of run one is not graded yet.
-    assert cover_of_answers(project, evaluation, 2, Policy()) == {
-        "two": {"a": 0.5, "c": 1.0, "n": 1.0}
-    }
+    assert cover_of_answers(project, evaluation, 2, Policy()) == {"two": {"a": 0.5, "c": 1.0, "n": 1.0}}
     grade(project, {(f"Question {at} of c?", passage(project, one, "c")): 0 for at in (1, 2)})
     table = cover_of_answers(project, evaluation, 2, Policy())
     assert table == {"one": {"a": 0.5, "c": 0.0, "n": 1.0}, "two": {"a": 0.5, "c": 1.0, "n": 1.0}}
@@ -77,9 +68,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     assert {"NIST: nDCG@10", "EXAM-Cover@2 by test grader"} < set(chosen)
     assert chosen[COVER] == (["two"], 0) and chosen["LLM-retEval@2"][0] == ["two"]
     # Both have the retriever's name, so that one can be asked how far it chooses as the other does.
-    beside = next(
-        pair for pair in found.pairings if (pair.one, pair.other) == (COVER, "LLM-retEval@2")
-    )
+    beside = next(pair for pair in found.pairings if (pair.one, pair.other) == (COVER, "LLM-retEval@2"))
     assert beside.same_choice and beside.loss.value == 0
 
 

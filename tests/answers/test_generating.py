@@ -1,6 +1,4 @@
-"""Answers are paid for once: what is missing is asked and nothing else, in any order, through
-faults and stops.
-"""
+"""Answers are paid for once: what is missing is asked and nothing else, in any order, through faults and stops."""
 
 from __future__ import annotations
 
@@ -44,14 +42,7 @@ from tests.made.tiny_models import build_tiny_t5, shared_model
 GOLD = "The bridge was opened in 1894. It is made of stone."
 NAMES = ("q1", "q2", "q3")
 TOLD = {
-    name: Told(
-        GOLD,
-        (f"gold-{name}", "p1"),
-        ("1894",),
-        ("1894", "in 1894", "1894"),
-        "1894",
-        {"p1": "A bridge."},
-    )
+    name: Told(GOLD, (f"gold-{name}", "p1"), ("1894",), ("1894", "in 1894", "1894"), "1894", {"p1": "A bridge."})
     for name in NAMES
 }
 RUNS = {
@@ -84,9 +75,7 @@ def server(script: Moody) -> Iterator[EndpointServer]:
 
 
 def ready(project: Project, server: EndpointServer) -> ReadyGenerator:
-    return make_generator(
-        project, GeneratorPlan({"model": "m", "base_url": server.url, "attempts": 1})
-    )
+    return make_generator(project, GeneratorPlan({"model": "m", "base_url": server.url, "attempts": 1}))
 
 
 WANTED = WantedAnswers(ks=(1, 2, 5))
@@ -98,15 +87,11 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     collection(project, TOLD, RUNS)
     model = ready(project, server)
     plan = plan_answers(project, model, WANTED)
-    # Three queries: the gold text alone (also twice over, under two ids), with the other passage,
-    # and three draws. The answer from the gold text alone is none of the draws: those are drawn.
+    # Three queries: the gold text alone (also twice over, under two ids), with the other passage, and three draws. The
+    # answer from the gold text alone is none of the draws: those are drawn.
     assert isinstance(plan, AnswerPlan) and len(plan.to_ask) == plan.needed == 3 * 2 + 3 * 3
     price = answers_price(project, model, plan)
-    assert (price.calls, price.cost, price.counted) == (
-        15,
-        None,
-        False,
-    ) and price.input_tokens > 15 * 50
+    assert (price.calls, price.cost, price.counted) == (15, None, False) and price.input_tokens > 15 * 50
     first = generate_answers(project, model, WANTED, "ann")
     assert (first.state, first.graded, first.failed, first.usage.calls) == ("done", 10, 5, 15)
     assert generate_answers(project, model, WANTED, "ann").total == 0
@@ -116,25 +101,15 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     assert (again.graded, again.failed) == (5, 0)
     # A third run with a top that is known costs nothing, in whatever order the runs are named.
     put_run(project, "three", RUNS["one"])
-    assert not plan_answers(
-        project, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))
-    ).to_ask
+    assert not plan_answers(project, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))).to_ask
     found = evaluate_answers(project, View(ks=(1,)))
     assert found.gold["q1"].draws == ("1894", "in 1894")
-    # Equal texts are compared once: the answer beside both draws, beside the gold answer, and the
-    # other draw.
-    judge = make_judge(
-        project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1})
-    )
+    # Equal texts are compared once: the answer beside both draws, beside the gold answer, and the other draw.
+    judge = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
     assert len(pairs_to_compare(project, judge, found.pairs)) == 3 * 3
     done = compare_answers(project, judge, found.pairs, "ann")
     assert (done.graded, done.usage.calls) == (9, 9)
-    assert (
-        compare_answers(
-            project, judge, evaluate_answers(project, View(ks=(1, 2, 5))).pairs, "ann"
-        ).total
-        == 0
-    )
+    assert compare_answers(project, judge, evaluate_answers(project, View(ks=(1, 2, 5))).pairs, "ann").total == 0
     assert [job.state for job in find_jobs(project, "generating", "comparing")] == ["done"] * 5
     assert {row.reteval.mean for row in evaluate_answers(project, View()).rows} == {1.0}
 
@@ -148,11 +123,7 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     with refusal("no-price", "m"):
         generate_answers(project, model, WANTED, "ann", Extent(max_cost=1.0))
     stopped = generate_answers(project, model, WANTED, "ann", Extent(max_calls=4, concurrency=1))
-    assert (stopped.state, stopped.done, stopped.usage.calls) == (
-        "stopped",
-        4,
-        4,
-    ) and stopped.message
+    assert (stopped.state, stopped.done, stopped.usage.calls) == ("stopped", 4, 4) and stopped.message
     control = Control()
     control.cancel()
     assert generate_answers(project, model, WANTED, "ann", control=control).state == "cancelled"
@@ -160,18 +131,13 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     with project.transaction() as cursor:
         cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL WHERE done = 4")
     assert close_interrupted(project) == 1
-    assert {job.state for job in find_jobs(project, "generating", "comparing")} == {
-        "interrupted",
-        "cancelled",
-    }
+    assert {job.state for job in find_jobs(project, "generating", "comparing")} == {"interrupted", "cancelled"}
     rest = generate_answers(project, model, WANTED, "ann")
     assert (rest.total, rest.state) == (11, "done") and len(script.asked) == 15
 
 
 class Passages(Script):
-    """Answers with the first year in the passages, or that there is none; keeps them as they stand
-    in the prompt.
-    """
+    """Answers with the first year in the passages, or that there is none; keeps them as they stand in the prompt."""
 
     def __call__(self, seen: Seen) -> Reply:
         (excerpts,) = re.findall(r"Document chunks:(.*?)After considering", seen.prompt, re.DOTALL)
@@ -179,27 +145,15 @@ class Passages(Script):
         return chat(next(iter(re.findall(r"in (\d{4})", excerpts)), "unanswerable"))
 
 
-def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_its_own(
-    project: Project,
-) -> None:
-    told = {
-        "q": Told(
-            "Built in 1894.",
-            ("p2", "gold-q", "p1"),
-            ("1894",),
-            ("",) * 3,
-            "",
-            {"p1": "A bridge.", "p2": "Torn down in 1990."},
-        )
-    }
+def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_its_own(project: Project) -> None:
+    told = {"q": Told("Built in 1894.", ("p2", "gold-q", "p1"), ("1894",), ("",) * 3, "",
+                      {"p1": "A bridge.", "p2": "Torn down in 1990."})}  # fmt: skip
     collection(project, told, {"one": {"q": told["q"].top}})
     script = Passages(told)
     wanted = WantedAnswers(ks=(1, 3), from_gold=False)
     with EndpointServer(script) as server:
         settings = {"model": "m", "base_url": server.url, "attempts": 1}
-        models = {
-            order: make_generator(project, GeneratorPlan(settings, order=order)) for order in ORDERS
-        }
+        models = {order: make_generator(project, GeneratorPlan(settings, order=order)) for order in ORDERS}
         assert len({one.model.fingerprint for one in models.values()}) == len(ORDERS)
         assert [one.model.name for one in models.values()] == ["m", "m, best last", "m, one by one"]
         for model in models.values():
@@ -210,28 +164,15 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
             calls = answers_price(project, model, plan).calls
             done = generate_answers(project, model, wanted, "ann", Extent(concurrency=1))
             assert (done.state, done.failed, done.usage.calls) == ("done", 0, calls)
-            found = evaluate_answers(
-                project, View(ks=(1, 3), generator=model.model.name, judge="contains")
-            )
+            found = evaluate_answers(project, View(ks=(1, 3), generator=model.model.name, judge="contains"))
             said[order] = [found.lines["one", k]["q"].answer for k in (1, 3)]
-        assert said == {
-            "best first": ["1990", "1990"],
-            "best last": ["1990", "1894"],
-            "one by one": ["1990", "1894"],
-        }
-        ends = [
-            [at for at in (text.find("Torn"), text.find("Built"), text.find("bridge")) if at >= 0]
-            for text in script.asked
-        ]
-        # One prompt each for k = 1 and 3; then each of three passages alone, the first of them for
-        # both depths.
+        assert said == {"best first": ["1990", "1990"], "best last": ["1990", "1894"], "one by one": ["1990", "1894"]}
+        ends = [[at for at in (text.find("Torn"), text.find("Built"), text.find("bridge")) if at >= 0]
+                for text in script.asked]  # fmt: skip
+        # One prompt each for k = 1 and 3; then each of three passages alone, the first of them for both depths.
         assert [len(one) for one in ends] == [1, 3, 1, 3, 1, 1, 1]
         assert ends[1] == sorted(ends[1]) and ends[3] == sorted(ends[3], reverse=True)
-        note = (
-            evaluate_answers(project, View(ks=(3,), generator="m, one by one", judge="em"))
-            .lines["one", 3]["q"]
-            .note
-        )
+        note = evaluate_answers(project, View(ks=(3,), generator="m, one by one", judge="em")).lines["one", 3]["q"].note
         assert re.findall(r"\d+", note or "") == ["2", "3", "2"]
         assert generate_answers(project, models["one by one"], wanted, "ann").total == 0
         with refusal("settings-for-a-rule"):
@@ -251,29 +192,16 @@ def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
     line = evaluate_answers(project, View(("one",), (2,), judge="em")).lines["one", 2]["q3"]
     # How many of how many passages failed, and what the model said to the first of them.
     said = json.loads(refuse().content)["choices"][0]["message"]["refusal"]
-    assert (
-        line.state == "failed"
-        and re.findall(r"\d+", line.note or "") == ["2", "2"]
-        and said in (line.note or "")
-    )
+    assert line.state == "failed" and re.findall(r"\d+", line.note or "") == ["2", "2"] and said in (line.note or "")
     script.ill = False
     again = generate_answers(project, model, wanted, "ann", Extent(only_failed=True))
     assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
 
 
-def test_with_the_best_passage_last_it_is_not_cut_off(
-    project: Project, server: EndpointServer, script: Moody
-) -> None:
+def test_with_the_best_passage_last_it_is_not_cut_off(project: Project, server: EndpointServer, script: Moody) -> None:
     script.ill = False
     told = {
-        "q1": Told(
-            "word " * 300 + "1894.",
-            ("gold-q1", "p1"),
-            ("1894",),
-            ("1894",) * 3,
-            "1894",
-            {"p1": "A bridge."},
-        )
+        "q1": Told("word " * 300 + "1894.", ("gold-q1", "p1"), ("1894",), ("1894",) * 3, "1894", {"p1": "A bridge."})
     }
     collection(project, told, {"one": {"q1": ["gold-q1", "p1"]}})
     settings = {"model": "m", "base_url": server.url, "attempts": 1, "max_tokens_in": 300}
@@ -281,9 +209,9 @@ def test_with_the_best_passage_last_it_is_not_cut_off(
     for order in ("best first", "best last"):
         model = make_generator(project, GeneratorPlan(settings, order=order))
         generate_answers(project, model, WantedAnswers(ks=(2,), from_gold=False), "ann")
-        lines[order] = evaluate_answers(
-            project, View(ks=(2,), generator=model.model.name, judge="em")
-        ).lines["one", 2]["q1"]
+        lines[order] = evaluate_answers(project, View(ks=(2,), generator=model.model.name, judge="em")).lines["one", 2][
+            "q1"
+        ]
     assert lines["best first"].answer == "1894"
     # The note says by how many tokens: of some 310 in the passages most do not fit.
     (cut,) = re.findall(r"\d+", lines["best first"].note or "")
@@ -296,8 +224,7 @@ def test_a_new_user_sees_it_without_a_key(project: Project) -> None:
     model = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
     assert answers_price(project, model, plan_answers(project, model, WANTED)).calls == 0
     done = generate_answers(project, model, WantedAnswers(ks=(1,)), "ann")
-    # One draw: whoever draws nothing would draw the same again; and it is the answer from the top
-    # as well.
+    # One draw: whoever draws nothing would draw the same again; and it is the answer from the top as well.
     assert (done.state, done.graded, done.usage.calls) == ("done", 3, 0)
     found = evaluate_answers(project, View(ks=(1,), judge="contains"))
     assert all(row.reteval.mean == 1.0 for row in found.rows) and found.gold["q1"].draws[0] in GOLD
@@ -313,27 +240,18 @@ def test_a_local_model_draws_the_same_for_a_seed_in_any_batch(
     assert done.state == "done" and done.total == 9
     (key,) = project.rows("SELECT generator_key FROM generators")[0]
     drawn = {place[3]: one.text for place, one in generated_of(project, key).items()}
-    alone = make_generator(
-        project, GeneratorPlan({"model": str(folder)}, max_tokens=4, name="again")
-    )
+    alone = make_generator(project, GeneratorPlan({"model": str(folder)}, max_tokens=4, name="again"))
     assert alone.model.fingerprint == model.model.fingerprint
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM generated_answers WHERE draw = 2")
-    generate_answers(
-        project, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann"
-    )
+    generate_answers(project, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann")
     after = {place[3]: one.text for place, one in generated_of(project, key).items()}
     assert after == drawn and len(set(drawn.values())) > 1
 
 
-def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(
-    project: Project, server: EndpointServer
-) -> None:
+def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(project: Project, server: EndpointServer) -> None:
     collection(project, {"q1": TOLD["q1"]}, {})
-    others = [
-        Query("same", question("q1"), answer="1894"),
-        Query("other", question("q1"), answer="1895"),
-    ]
+    others = [Query("same", question("q1"), answer="1894"), Query("other", question("q1"), answer="1895")]
     with project.transaction() as cursor:
         add_queries(cursor, others, replace=False)
     names = ("q1", "same", "other")
@@ -343,15 +261,9 @@ def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(
     lines = [{"query_id": name, "answer": "1894"} | place for name in names for place in places]
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     import_files(project, "answers", [Source("answers.jsonl", data=data)], "ann")
-    model = make_judge(
-        project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1})
-    )
+    model = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
     done = compare_answers(project, model, evaluate_answers(project, View(ks=(1,))).pairs, "ann")
     # The same words with the right answer 1894, and with 1895.
     assert done.usage.calls == 2
     by_query = evaluate_answers(project, View(ks=(1,))).lines["one", 1]
-    assert {name: line.gpteval.yes for name, line in by_query.items()} == {
-        "q1": True,
-        "same": True,
-        "other": False,
-    }
+    assert {name: line.gpteval.yes for name, line in by_query.items()} == {"q1": True, "same": True, "other": False}

@@ -1,6 +1,4 @@
-"""The whole way on real questions and passages: a model behind an endpoint answers from runs whose
-gold is missed.
-"""
+"""The whole way on real questions and passages: a model behind an endpoint answers from runs whose gold is missed."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ LATER = " of 2019"
 
 
 def reader(known: Corpus):  # type: ignore[no-untyped-def]
-    """A model that knows a right answer when it meets one, and whether two answers are the same
-    words.
-    """
+    """A model that knows a right answer when it meets one, and whether two answers are the same words."""
 
     def reply(seen: Seen) -> Reply:
         if "Ground-truth answers:" in seen.prompt:
@@ -55,87 +51,53 @@ def reader(known: Corpus):  # type: ignore[no-untyped-def]
         (question,) = re.findall(r"Question: (.*)", seen.prompt)[:1]
         (excerpts,) = re.findall(r"Document chunks:(.*?)After considering", seen.prompt, re.DOTALL)
         met = [
-            answer
-            for answer in known.answers[question.strip()]
-            if normalise_text(answer) in normalise_text(excerpts)
+            answer for answer in known.answers[question.strip()] if normalise_text(answer) in normalise_text(excerpts)
         ]
         return chat(met[0] if met else "unanswerable")
 
     return reply
 
 
-def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(
-    project: Project, shared_data: Path
-) -> None:
+def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(project: Project, shared_data: Path) -> None:
     known = corpus(shared_data / "nq-open-gold", 0.2, 0.2)
     questions = {f"q{at}": question for at, question in enumerate(list(known.gold)[:QUESTIONS])}
     wanted = {known.gold[question] for question in questions.values()}
     every = dict(zip(known.ids, known.texts, strict=True))
     ids = [one for one in every if one.removesuffix(LATER) in wanted] + known.ids[:FURTHER]
     index = BM25([every[one] for one in ids])
-    run = {
-        name: [ids[at] for at in np.argsort(-index.scores(question), kind="stable")[:3]]
-        for name, question in questions.items()
-    }
+    run = {name: [ids[at] for at in np.argsort(-index.scores(question), kind="stable")[:3]]
+           for name, question in questions.items()}  # fmt: skip
     with project.transaction() as cursor:
         queries = [
-            Query(
-                name,
-                question,
-                answer=known.answers[question][0],
-                further_answers=tuple(known.answers[question][1:]),
-            )
+            Query(name, question, answer=known.answers[question][0], further_answers=tuple(known.answers[question][1:]))
             for name, question in questions.items()
         ]
         add_queries(cursor, queries, replace=False)
         passages = {one: every[one] for one in ids} | {one: known.gold_texts[one] for one in wanted}
-        add_passages(
-            cursor, [Passage(one.replace(" ", "_"), text) for one, text in passages.items()]
-        )
+        add_passages(cursor, [Passage(one.replace(" ", "_"), text) for one, text in passages.items()])
     judge(project, {(name, known.gold[question]): 1 for name, question in questions.items()}, "NQ")
-    put_run(
-        project, "bm25", {name: [one.replace(" ", "_") for one in top] for name, top in run.items()}
-    )
+    put_run(project, "bm25", {name: [one.replace(" ", "_") for one in top] for name, top in run.items()})
     with EndpointServer(reader(known)) as server:
         settings = {"model": "reader", "base_url": server.url}
         model = make_generator(project, GeneratorPlan(settings))
         asked = WantedAnswers(ks=KS, draws=1)
         planned = len(plan_answers(project, model, asked).to_ask)
         done = generate_answers(project, model, asked, "ann")
-        assert (done.state, done.failed, done.usage.calls) == (
-            "done",
-            0,
-            planned,
-        ) and planned <= 3 * QUESTIONS
+        assert (done.state, done.failed, done.usage.calls) == ("done", 0, planned) and planned <= 3 * QUESTIONS
         comparer = make_judge(project, JudgePlan("llm", settings))
-        assert (
-            compare_answers(
-                project, comparer, evaluate_answers(project, View(ks=KS)).pairs, "ann"
-            ).failed
-            == 0
-        )
+        assert compare_answers(project, comparer, evaluate_answers(project, View(ks=KS)).pairs, "ann").failed == 0
     found = evaluate_answers(project, View(ks=KS))
     assert found.complete
     with_versions = evaluate_answers(project, View(ks=KS, same_text=True))
     for row, same in zip(found.rows, with_versions.rows, strict=True):
         tops = {name: run[name][: row.k] for name in questions}
         gold = [known.gold[questions[name]] in top for name, top in tops.items()]
-        either = [
-            known.gold[questions[name]] in {one.removesuffix(LATER) for one in top}
-            for name, top in tops.items()
-        ]
+        either = [known.gold[questions[name]] in {one.removesuffix(LATER) for one in top} for name, top in tops.items()]
         assert row.conventional.recall[0] == pytest.approx(np.mean(gold))
         # By nearly the same text the later versions count, and what Wikipedia has twice.
         assert (same.conventional.recall[0] or 0) >= np.mean(either) > np.mean(gold)
-        # What was made to be missed by its id answers all the same: LLM-retEval sees that, Recall
-        # does not.
+        # What was made to be missed by its id answers all the same: LLM-retEval sees that, Recall does not.
         assert row.reteval.mean is not None and row.reteval.mean > np.mean(gold)
-        proposed = {
-            one.line.query_id for one in list_cases(project, found, only="B") if one.line.k == row.k
-        }
-        missed = {
-            name
-            for name, one, other in zip(questions, gold, either, strict=True)
-            if other and not one
-        }
+        proposed = {one.line.query_id for one in list_cases(project, found, only="B") if one.line.k == row.k}
+        missed = {name for name, one, other in zip(questions, gold, either, strict=True) if other and not one}
         assert proposed & missed

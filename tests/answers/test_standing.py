@@ -1,6 +1,4 @@
-"""What is lacking for LLM-retEval, what a generator was asked for, which judge fits, who leads by
-more than noise.
-"""
+"""What is lacking for LLM-retEval, what a generator was asked for, which judge fits, who leads by more than noise."""
 
 from __future__ import annotations
 
@@ -53,17 +51,9 @@ def test_runs_and_depths_are_those_that_were_answered_from(project: Project) -> 
 
 
 def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
-    told = {
-        f"q{at}": Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "")
-        for at in range(12)
-    }
-    told["q0"] = Told(
-        "Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "", {"px": "Nobody knows."}
-    )
-    runs = {
-        "right": {name: [f"gold-{name}"] for name in told},
-        "wrong": {name: ["px"] for name in told},
-    }
+    told = {f"q{at}": Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "") for at in range(12)}
+    told["q0"] = Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "", {"px": "Nobody knows."})
+    runs = {"right": {name: [f"gold-{name}"] for name in told}, "wrong": {name: ["px"] for name in told}}
     collection(project, told, runs)
     ready = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
     generate_answers(project, ready, WantedAnswers(ks=(1,)), "ann")

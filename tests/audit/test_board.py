@@ -1,6 +1,4 @@
-"""The audited board: exact where all is judged, the same from the same seed, and made again from
-what a bundle has.
-"""
+"""The audited board: exact where all is judged, the same from the same seed, and made again from what a bundle has."""
 
 from __future__ import annotations
 
@@ -37,12 +35,7 @@ from exam_workbench.audit import (
 from exam_workbench.audit._audit_data import gather_facts
 from exam_workbench.audit._audited_leaderboard import Difference
 from exam_workbench.audit._needed_judgments import forecast_of
-from exam_workbench.exchange import (
-    bundle_publication,
-    export_project,
-    import_project,
-    reproduce_bundle,
-)
+from exam_workbench.exchange import bundle_publication, export_project, import_project, reproduce_bundle
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures.audit import linear_measure
 from exam_workbench.records import state_families
@@ -67,18 +60,11 @@ def difference(board: AuditBoard, first: str, second: str) -> Difference:
 def audited(project: Project) -> None:
     """An audit with a batch that is judged but for one passage, and another one that is not."""
     fill_audited(project)
-    audit = design_audit(
-        project, "a", "DCG@5", Goal("best"), batch_size=15, looks=3, seed=5, author="org"
-    )
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=15, looks=3, seed=5, author="org")
     draw_batch(project, audit, "org", doubled=0.3)
     found = deal(project, audit, "ann")
     assert found is not None
-    store_verdict(
-        project,
-        audit,
-        Verdict(found.query.query_id, found.cards[0].passage_id, "cannot say"),
-        "ann",
-    )
+    store_verdict(project, audit, Verdict(found.query.query_id, found.cards[0].passage_id, "cannot say"), "ann")
     judge_batch(project, audit)
     judge_batch(project, audit, "bob")
     draw_batch(project, audit, "org")
@@ -100,7 +86,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def plan(project: Project, goal: Goal | None = None, **how: object) -> Audit:
-    return design_audit(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)
+    return design_audit(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)  # type: ignore[arg-type]
 
 
 def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> None:
@@ -109,11 +95,7 @@ def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> 
     assert batch.drawn == batch.frame
     judge_batch(filled, audit)
     board = audit_board(filled, audit)
-    values = {
-        (query, f"{query}p{i}"): truth(query, f"{query}p{i}")
-        for query in QUERIES
-        for i in range(1, 10)
-    }
+    values = {(query, f"{query}p{i}"): truth(query, f"{query}p{i}") for query in QUERIES for i in range(1, 10)}
     import_judgments(filled, values, "everything")
     true = leaderboard(filled, "P@3", "everything").scores
     for system in board.systems:
@@ -129,9 +111,7 @@ def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> 
     assert board.statement.holds == (len(set(sorted(true.values())[-2:])) == 2)
 
 
-def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so(
-    filled: Project,
-) -> None:
+def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so(filled: Project) -> None:
     assert "exam audit design" in audit_notice(filled)
     audit = plan(filled, batch_size=10)
     draw_batch(filled, audit, "org")
@@ -147,30 +127,17 @@ def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
 ) -> None:
     drawn = []
     for name, seed in (("one", 9), ("two", 9), ("three", 10)):
-        audit = design_audit(
-            filled, name, "DCG@5", Goal("best"), batch_size=20, seed=seed, author="org"
-        )
+        audit = design_audit(filled, name, "DCG@5", Goal("best"), batch_size=20, seed=seed, author="org")
         draw_batch(filled, audit, "org")
         facts = gather_facts(filled, audit)
-        drawn.append(
-            [
-                item
-                for item, taken in zip(facts.weights.items, facts.batches[0].drawn, strict=True)
-                if taken
-            ]
-        )
+        drawn.append([item for item, taken in zip(facts.weights.items, facts.batches[0].drawn, strict=True) if taken])
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_of_chance(
-    project: Project,
-) -> None:
+def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_of_chance(project: Project) -> None:
     questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
     passages = {query: [f"{query}p{i}" for i in range(1, 4)] for query in QUERIES}
-    runs = {
-        "good": {q: p[:2] for q, p in passages.items()},
-        "unseen": {q: p[2:] for q, p in passages.items()},
-    }
+    runs = {"good": {q: p[:2] for q, p in passages.items()}, "unseen": {q: p[2:] for q, p in passages.items()}}
     fill(project, questions, {(f"What of {q}?", p): 4 for q in QUERIES for p in passages[q]}, runs)
     audit = plan(project, batch_size=12)
     draw_batch(project, audit, "org")
@@ -201,16 +168,12 @@ def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Projec
     facts = gather_facts(filled, audit)
     of_q1 = np.array([query == "q1" for query, _ in facts.weights.items])
     assert batch.known == of_q1.sum() and not facts.batches[0].drawn[of_q1].any()
-    assert (facts.batches[0].chances[of_q1] == 1).all() and (
-        facts.batches[0].chances[~of_q1] < 1
-    ).all()
+    assert (facts.batches[0].chances[of_q1] == 1).all() and (facts.batches[0].chances[~of_q1] < 1).all()
     judge_batch(filled, audit)
     assert audit_board(filled, audit).judged == batch.drawn
 
 
-def test_later_batches_know_what_earlier_ones_judged_and_narrow_the_intervals(
-    filled: Project,
-) -> None:
+def test_later_batches_know_what_earlier_ones_judged_and_narrow_the_intervals(filled: Project) -> None:
     audit = plan(filled, batch_size=12, looks=3)
     widths = []
     for _ in range(3):
@@ -236,7 +199,7 @@ def test_passages_without_a_value_widen_the_intervals_honestly(unchanged: Projec
     board = audit_board(unchanged, find_audit(unchanged))
     assert board.missed == 1 and board.waiting > 0
     for system in board.systems:
-        assert system.worst_low is not None and system.worst_low < system.worst_high
+        assert system.worst_low is not None and system.worst_low < system.worst_high  # type: ignore[operator]
     assert board.people is not None and board.people.value == pytest.approx(1.0)
     assert {name for group in board.groups for name in group} <= set(SYSTEMS)
     one = difference(board, "good", "poor")
@@ -273,33 +236,27 @@ def test_a_mean_judgment_has_its_own_name_and_an_older_audit_keeps_the_bytes_of_
     done: Project, stored: str
 ) -> None:
     title = "mean judgment@5 (DCG weights)"
-    assert linear_measure("DCG@5").title == title and linear_measure(title) == linear_measure(
-        "DCG@5"
-    )
+    assert linear_measure("DCG@5").title == title and linear_measure(title) == linear_measure("DCG@5")
     assert linear_measure(title).discounts().sum() == pytest.approx(1)
     assert find_audit(done).measure == title
     # Earlier versions stored the name of the weights.
     with done.transaction() as cursor:
         cursor.execute("UPDATE audits SET measure = ?", [stored])
     audit = find_audit(done)
-    assert {audit.as_dict()["measure"], audit_board(done, audit).measure} == {
-        title
-    } and title in describe_methods(done, audit)
+    assert {audit.as_dict()["measure"], audit_board(done, audit).measure} == {title} and title in describe_methods(
+        done, audit
+    )
     assert json.loads(audit_files(done)["audit-1.json"][1])["measure"] == stored
 
 
-def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separate_them(
-    filled: Project,
-) -> None:
+def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separate_them(filled: Project) -> None:
     goal = Goal("budget", budget=20)
     audit = plan(filled, goal, batch_size=20)
     assert audit_outcome(filled, audit).reached is None
     draw_batch(filled, audit, "org")
     judge_batch(filled, audit)
     board, found = audit_board(filled, audit), audit_outcome(filled, audit)
-    apart = [
-        one for one in board.differences if one.adjusted is not None and one.adjusted <= audit.alpha
-    ]
+    apart = [one for one in board.differences if one.adjusted is not None and one.adjusted <= audit.alpha]
     assert (found.reached, found.pairs, found.separated) == (True, 6, len(apart))
     assert found.leader == board.systems[0].run
     assert found.unseparated == len(board.groups[0]) > 1
@@ -329,10 +286,7 @@ def test_a_conclusion_about_the_better_system_is_the_outcome(filled: Project) ->
     [
         (b"{", ("not-an-audit",)),
         (b"[]", ("not-an-audit",)),
-        (
-            b'{"format": "exam-workbench audit", "format_version": 9}',
-            ("unknown-format-version", "9"),
-        ),
+        (b'{"format": "exam-workbench audit", "format_version": 9}', ("unknown-format-version", "9")),
         (b'{"format": "exam-workbench audit", "format_version": 1}', ("not-an-audit",)),
     ],
 )
@@ -361,14 +315,6 @@ def test_an_exported_project_has_its_audits_again(done: Project, tmp_path: Path)
         ("P@3", {"aim": "best"}, {"name": "a"}, "name-taken"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused(
-    unchanged: Project, measure: str, goal: dict, how: dict, says: str
-) -> None:
+def test_a_plan_that_cannot_be_is_refused(unchanged: Project, measure: str, goal: dict, how: dict, says: str) -> None:
     with refusal(says):
-        design_audit(
-            unchanged,
-            measure=measure,
-            goal=Goal(**goal),
-            author="org",
-            **{"name": "another", **how},
-        )
+        design_audit(unchanged, measure=measure, goal=Goal(**goal), author="org", **{"name": "another", **how})

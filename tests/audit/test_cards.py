@@ -1,6 +1,4 @@
-"""Cards of graders: agreement from a blind audit, cross-fitted by query, and stale once an input
-changes.
-"""
+"""Cards of graders: agreement from a blind audit, cross-fitted by query, and stale once an input changes."""
 
 from __future__ import annotations
 
@@ -10,23 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench.audit import (
-    Goal,
-    design_audit,
-    draw_batch,
-    find_audit,
-    find_card,
-    make_card,
-    reveal_label,
-)
+from exam_workbench.audit import Goal, design_audit, draw_batch, find_audit, find_card, make_card, reveal_label
 from exam_workbench.bank import find_grader
 from exam_workbench.labels import add_override
-from exam_workbench.measures.audit import (
-    clustered_interval,
-    cross_fitted,
-    relevant_shares,
-    weighted_kappas,
-)
+from exam_workbench.measures.audit import clustered_interval, cross_fitted, relevant_shares, weighted_kappas
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch
@@ -36,9 +21,7 @@ from tests.made.shell import printed, shell_on
 
 def audited(project: Project) -> None:
     fill_audited(project)
-    audit = design_audit(
-        project, "a", "DCG@5", Goal("best"), batch_size=40, looks=2, seed=5, author="org"
-    )
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=40, looks=2, seed=5, author="org")
     draw_batch(project, audit, "org")
     judge_batch(project, audit)
 
@@ -48,9 +31,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
     yield from copy_of(audited, tmp_path)
 
 
-def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(
-    project: Project,
-) -> None:
+def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(project: Project) -> None:
     grader = find_grader(project, None)
     assert find_card(project, grader) is None
     card = make_card(project, grader, "org")
@@ -61,10 +42,7 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(
     assert set(agreement["by_system"]) == set(SYSTEMS)
     # The grades are never below the judgments, so the label 0 has no relevant passage.
     assert agreement["by_label"]["0"]["value"] == 0 and agreement["by_label"]["3"]["value"] == 1
-    assert (
-        card.content["failed"] == card.content["defaulted"] == 0
-        and card.content["consistent"] is None
-    )
+    assert card.content["failed"] == card.content["defaulted"] == 0 and card.content["consistent"] is None
     import_bank(project, [Question("q1/b", "q1", "More of q1?")])
     again = find_card(project, grader)
     assert again is not None and again.stale == ["questions"]
@@ -74,33 +52,15 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(
     assert make_card(project, grader, "org").stale == []
 
 
-def test_judgments_that_no_audit_sampled_are_shown_apart_and_calibrate_nothing(
-    tmp_path: Path,
-) -> None:
+def test_judgments_that_no_audit_sampled_are_shown_apart_and_calibrate_nothing(tmp_path: Path) -> None:
     for own in copy_of(fill_audited, tmp_path):
         grader = find_grader(own, None)
         before = make_card(own, grader, "org").says
-        judge(
-            own,
-            {
-                (query, f"{query}p{i}"): int(i < 4)
-                for query in ("q1", "q2", "q3")
-                for i in range(1, 10)
-            },
-            "NIST",
-        )
+        judge(own, {(query, f"{query}p{i}"): int(i < 4) for query in ("q1", "q2", "q3") for i in range(1, 10)}, "NIST")
         card = make_card(own, grader, "org")
         assert card.content["agreement"] is None and card.content["unsampled"]["source"] == "NIST"
-        assert (
-            card.content["unsampled"]["judged"]
-            == card.content["unsampled"]["kappa"]["judged"]
-            == 27
-        )
-        assert (
-            card.says.startswith(before.split(".")[0])
-            and "NIST" in card.says
-            and "NIST" not in before
-        )
+        assert card.content["unsampled"]["judged"] == card.content["unsampled"]["kappa"]["judged"] == 27
+        assert card.says.startswith(before.split(".")[0]) and "NIST" in card.says and "NIST" not in before
 
 
 def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) -> None:
@@ -109,9 +69,7 @@ def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) 
     hand = deal(project, audit, "ann")
     assert hand is not None
     reveal_label(project, audit, hand.query.query_id, hand.cards[0].passage_id, "ann")
-    assert (
-        make_card(project, find_grader(project, None), "org").content["agreement"]["blind"] is False
-    )
+    assert make_card(project, find_grader(project, None), "org").content["agreement"]["blind"] is False
 
 
 def test_a_shell_makes_and_shows_a_card(
@@ -138,9 +96,7 @@ def test_the_cut_of_a_query_is_fitted_on_other_queries() -> None:
     assert told.value == pytest.approx(0.8) and told.low < 0.8 < told.high
     # Passages with twice the weight count twice.
     doubled = np.where(queries == 0, 9.0, 1.0)
-    assert clustered_interval(
-        weighted_kappas, doubled, predicted, relevant, queries
-    ).value == pytest.approx(0)
+    assert clustered_interval(weighted_kappas, doubled, predicted, relevant, queries).value == pytest.approx(0)
     share = clustered_interval(relevant_shares, weight, predicted, relevant, queries)
     assert (share.value, share.low, share.high) == (0.5, 0.5, 0.5)
     one = clustered_interval(weighted_kappas, weight[:4], predicted[:4], relevant[:4], queries[:4])

@@ -1,6 +1,4 @@
-"""A batch is dealt to people: nobody gets what another has, nothing that was said is lost, all is
-on record.
-"""
+"""A batch is dealt to people: nobody gets what another has, nothing that was said is lost, all is on record."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, s
     return done
 
 
-def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_asked_for(
-    drawn: Project,
-) -> None:
+def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_asked_for(drawn: Project) -> None:
     audit = find_audit(drawn)
     batch = list_batches(drawn, audit)[0]
     assert batch.drawn > 6 and batch.doubled > 1
@@ -99,28 +95,17 @@ def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_as
     assert all(by[pair] != name for pair, name in second.items())
     after = list_batches(drawn, audit)[0]
     assert after.done and after.judged == batch.drawn and after.judged_twice == batch.doubled
-    assert (
-        sum(len(of_query) for of_query in source_judgments(drawn, audit.source).values())
-        == batch.drawn
-    )
+    assert sum(len(of_query) for of_query in source_judgments(drawn, audit.source).values()) == batch.drawn
 
 
 def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Project) -> None:
     audit = find_audit(drawn)
     with ThreadPoolExecutor(3) as people:
-        done = [
-            one
-            for found in people.map(
-                lambda name: judge_all(drawn, audit, name), ("ann", "bob", "cid")
-            )
-            for one in found
-        ]
+        done = [one for found in people.map(lambda name: judge_all(drawn, audit, name), ("ann", "bob", "cid"))
+                for one in found]  # fmt: skip
     judged = [one[:3] for one in done]
     batch = list_batches(drawn, audit)[0]
-    assert (
-        len(judged) == len(set(judged)) == batch.judged + batch.judged_twice
-        and batch.judged == batch.drawn
-    )
+    assert len(judged) == len(set(judged)) == batch.judged + batch.judged_twice and batch.judged == batch.drawn
 
 
 JUDGE_AND_DIE = """
@@ -140,10 +125,7 @@ os._exit(9)
 def test_a_process_that_is_killed_has_lost_no_verdict(drawn: Project) -> None:
     audit, path = find_audit(drawn), drawn.path
     drawn.close()
-    assert (
-        subprocess.run([sys.executable, "-c", JUDGE_AND_DIE, str(path)], check=False).returncode
-        == 9
-    )
+    assert subprocess.run([sys.executable, "-c", JUDGE_AND_DIE, str(path)], check=False).returncode == 9
     again = open_project(path)
     found = hand(again, audit, "ann")
     assert list_batches(again, audit)[0].judged == 1
@@ -177,24 +159,16 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
     hands = deal_ahead(drawn, audit, "ann", 4)
     held = {one.query.query_id for one in deal_ahead(drawn, audit, "ben", 4)}
     while hands:
-        ahead = [
-            (one.query.query_id, card.passage_id)
-            for one in hands
-            for card in one.cards
-            if not card.settled
-        ]
+        ahead = [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled]
         assert not held & {query for query, _ in ahead}
         query, passage = ahead[0]
         judge_drawn(drawn, audit, query, passage, truth(query, passage), "ann")
         seen.append(ahead[0])
         hands = deal_ahead(drawn, audit, "ann", 4)
         # What was on its way to her stays hers, in its order.
-        assert [
-            (one.query.query_id, card.passage_id)
-            for one in hands
-            for card in one.cards
-            if not card.settled
-        ][: len(ahead) - 1] == ahead[1:]
+        assert [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled][
+            : len(ahead) - 1
+        ] == ahead[1:]
     assert len(seen) == len(set(seen))
     assert {one.name: one.query_id for one in list_audit_assessors(drawn, audit)}["ben"] in held
 
@@ -213,9 +187,7 @@ def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
     again.close()
 
 
-def test_what_somebody_left_goes_to_others_after_a_while_and_what_they_judged_stays(
-    drawn: Project,
-) -> None:
+def test_what_somebody_left_goes_to_others_after_a_while_and_what_they_judged_stays(drawn: Project) -> None:
     audit = find_audit(drawn)
     left = deal(drawn, audit, "ann")
     assert left is not None and len(left.cards) > 1
@@ -248,11 +220,7 @@ def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(draw
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
-    query, passage, other = (
-        found.query.query_id,
-        found.cards[0].passage_id,
-        found.cards[1].passage_id,
-    )
+    query, passage, other = found.query.query_id, found.cards[0].passage_id, found.cards[1].passage_id
     judge_drawn(drawn, audit, query, passage, 2, "ann")
     judge_drawn(drawn, audit, query, passage, 2, "ann")
     judge_drawn(drawn, audit, query, passage, 1, "ann", note="on second thoughts")
@@ -268,9 +236,7 @@ def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(draw
     assert drawn.value("SELECT count(*) FROM audit_verdicts") == 4
 
 
-def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_query_had_ended(
-    drawn: Project,
-) -> None:
+def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_query_had_ended(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
@@ -282,17 +248,11 @@ def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_quer
     store_verdict(drawn, audit, Verdict(query, passages[-1], "taken back"), "ann")
     # Others are dealt all that is left, and it is not among it.
     ahead = deal_ahead(drawn, audit, "ben", 100)
-    assert ahead and all(
-        passages[-1] not in [card.passage_id for card in one.cards]
-        for one in ahead
-        if one.turn == 1
-    )
+    assert ahead and all(passages[-1] not in [card.passage_id for card in one.cards] for one in ahead if one.turn == 1)
     judge_drawn(drawn, audit, query, passages[-1], 2, "ann")
 
 
-def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherwise(
-    drawn: Project,
-) -> None:
+def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherwise(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
@@ -319,11 +279,7 @@ def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Pro
 
 @pytest.mark.parametrize(
     ("value", "passage", "says"),
-    [
-        (4, None, "judgment-out-of-range"),
-        (-1, None, "judgment-out-of-range"),
-        (1, "p99", "passage-not-drawn"),
-    ],
+    [(4, None, "judgment-out-of-range"), (-1, None, "judgment-out-of-range"), (1, "p99", "passage-not-drawn")],
 )
 def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
     drawn: Project, value: int, passage: str | None, says: str
@@ -332,15 +288,11 @@ def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
     found = deal(drawn, audit, "ann")
     assert found is not None
     with refusal(says):
-        judge_drawn(
-            drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann"
-        )
+        judge_drawn(drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann")
     assert source_judgments(drawn, audit.source) == {}
 
 
-def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_said(
-    drawn: Project,
-) -> None:
+def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_said(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
@@ -356,9 +308,7 @@ def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_sa
     assert draw_batch(drawn, audit, "org").known == 1
 
 
-def test_what_a_sample_gives_is_not_taken_for_the_official_judgments_that_come_later(
-    drawn: Project,
-) -> None:
+def test_what_a_sample_gives_is_not_taken_for_the_official_judgments_that_come_later(drawn: Project) -> None:
     audit = find_audit(drawn)
     judge_all(drawn, audit, "ann", "bob")
     assert judgment_sources(drawn) == official_sources(drawn) == [audit.source]

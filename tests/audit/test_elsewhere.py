@@ -30,11 +30,7 @@ from tests.made.refusals import refusal
 
 def plan_and_draw(project: Project) -> None:
     fill_audited(project)
-    draw_batch(
-        project,
-        design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"),
-        "org",
-    )
+    draw_batch(project, design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"), "org")
 
 
 @pytest.fixture
@@ -63,9 +59,7 @@ def source(text: str) -> Source:
 
 
 @pytest.mark.parametrize("form", ["tsv", "jsonl"])
-def test_a_sheet_comes_back_judged_and_a_second_time_changes_nothing(
-    drawn: Project, form: str
-) -> None:
+def test_a_sheet_comes_back_judged_and_a_second_time_changes_nothing(drawn: Project, form: str) -> None:
     audit = find_audit(drawn)
     out = make_sheet(drawn, audit, form)  # type: ignore[arg-type]
     batch = list_batches(drawn, audit)[0]
@@ -128,10 +122,7 @@ def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(draw
     assert not line.startswith(f"{query} ")
     with refusal("not-placed", "cara", kind=FileError):
         import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
-    assert (
-        import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "cara").new
-        == taken.passages
-    )
+    assert import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "cara").new == taken.passages
     assert give_back(drawn, audit, "cara") == 1
     with refusal("not-placed", "cara", kind=FileError):
         import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "ann")

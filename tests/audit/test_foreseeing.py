@@ -21,11 +21,7 @@ def looked_at(tmp_path: Path) -> Iterator[Project]:
 
 def test_what_is_foreseen_is_what_the_planned_audit_forecasts(project: Project) -> None:
     fill_audited(project)
-    for goal in (
-        Goal("best"),
-        Goal("pair", first="good", second="poor"),
-        Goal("width", half_width=0.05),
-    ):
+    for goal in (Goal("best"), Goal("pair", first="good", second="poor"), Goal("width", half_width=0.05)):
         seen = forecast_plan(project, "DCG@5", goal)
         assert find_audits(project) == []
         made = design_audit(project, "a", "DCG@5", goal, author="org")
@@ -38,6 +34,4 @@ def test_what_cannot_be_audited_is_refused_before_anything_is_planned(looked_at:
     with refusal("measure-not-linear"):
         forecast_plan(looked_at, "nDCG@10", Goal("best"))
     with refusal("goal-run-not-audited"):
-        forecast_plan(
-            looked_at, "P@3", Goal("pair", first="good", second="poor"), runs=["good", "fair"]
-        )
+        forecast_plan(looked_at, "P@3", Goal("pair", first="good", second="poor"), runs=["good", "fair"])

@@ -1,6 +1,4 @@
-"""The choice of a grader by one audit: labels equal to the judgments win, and others are compared
-with them.
-"""
+"""The choice of a grader by one audit: labels equal to the judgments win, and others are compared with them."""
 
 from __future__ import annotations
 
@@ -20,13 +18,9 @@ from tests.made.refusals import refusal
 
 
 def several(project: Project) -> None:
-    """An audit with a batch, and three graders: right, noisy, and one that gives 5 to all but one
-    passage.
-    """
+    """An audit with a batch, and three graders: right, noisy, and one that gives 5 to all but one passage."""
     fill_audited(project)
-    audit = design_audit(
-        project, "a", "DCG@5", Goal("best"), batch_size=30, looks=2, seed=5, author="org"
-    )
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=30, looks=2, seed=5, author="org")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
     grade(
         project,
@@ -42,9 +36,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
     yield from copy_of(several, tmp_path)
 
 
-def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labels_is_shown(
-    project: Project,
-) -> None:
+def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labels_is_shown(project: Project) -> None:
     audit = find_audit(project)
     with refusal("audit-without-batch", "a"):
         choose_grader(project, audit)
@@ -67,9 +59,7 @@ def test_the_best_grader_stays_in_the_set_and_a_far_worse_one_leaves() -> None:
     w = dice.random((8, 400)) / 400
     gains = dice.random(400)
     scores = w @ gains
-    machines = np.array(
-        [scores + dice.normal(0, 0.1 * scores.std(), 8), scores, dice.permutation(scores)]
-    )
+    machines = np.array([scores + dice.normal(0, 0.1 * scores.std(), 8), scores, dice.permutation(scores)])
     found = Corrected(gains, np.full(400, 1e-6), 400, 0)
     compared = compare_graders(w, machines, found)
     assert compared.chosen == 1

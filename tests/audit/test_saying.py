@@ -1,6 +1,4 @@
-"""What an audit says beyond its board: how much is needed, what labels mean, who plays two roles,
-the methods.
-"""
+"""What an audit says beyond its board: how much is needed, what labels mean, who plays two roles, the methods."""
 
 from __future__ import annotations
 
@@ -38,14 +36,7 @@ from tests.made.refusals import mentions, refusal
 def judged(project: Project) -> None:
     fill_audited(project)
     audit = design_audit(
-        project,
-        "a",
-        "P@3",
-        Goal("pair", "good", "poor"),
-        batch_size=25,
-        looks=2,
-        seed=2,
-        author="org",
+        project, "a", "P@3", Goal("pair", "good", "poor"), batch_size=25, looks=2, seed=2, author="org"
     )
     draw_batch(project, audit, "org")
     judge_batch(project, audit)
@@ -57,17 +48,9 @@ def audited(tmp_path: Path) -> Iterator[Project]:
 
 
 @pytest.mark.parametrize(
-    "goal",
-    [
-        Goal("best"),
-        Goal("pair", "good", "fair"),
-        Goal("width", half_width=0.05),
-        Goal("budget", budget=30),
-    ],
+    "goal", [Goal("best"), Goal("pair", "good", "fair"), Goal("width", half_width=0.05), Goal("budget", budget=30)]
 )
-def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(
-    audited: Project, goal: Goal
-) -> None:
+def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(audited: Project, goal: Goal) -> None:
     found = forecast_audit(audited, design_audit(audited, "b", "P@3", goal, seed=1, author="org"))
     assert found.guessed and found.made == 0 and found.needed is not None
     widths = [one.width for one in found.curve]
@@ -81,18 +64,11 @@ def test_after_a_batch_the_need_comes_from_what_was_judged(audited: Project) -> 
     assert found.width is not None and found.needed is not None and found.needed <= found.frame
 
 
-def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_changes(
-    audited: Project,
-) -> None:
+def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_changes(audited: Project) -> None:
     found = calibrate_labels(audited, find_audit(audited))
-    assert (
-        sum(one.passages for one in found.meanings)
-        == audit_board(audited, find_audit(audited)).frame
-    )
+    assert sum(one.passages for one in found.meanings) == audit_board(audited, find_audit(audited)).frame
     for one in found.meanings:
-        assert not one.chances or sum(
-            share.value or 0 for share in one.chances.values()
-        ) == pytest.approx(1)
+        assert not one.chances or sum(share.value or 0 for share in one.chances.values()) == pytest.approx(1)
     assert found.balanced in {one.rating for one in found.min_ratings}
     assert found.cuts == found.new_cuts == () and found.why_no_cuts
     with refusal("no-cut-points", found.why_no_cuts):
@@ -100,34 +76,17 @@ def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_c
     assert named_graders(audited) == []
 
 
-def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepted(
-    audited: Project,
-) -> None:
+def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepted(audited: Project) -> None:
     spec = GraderSpec("similar", "embedding", "m", parameters={"cuts": [0.3, 0.4, 0.5, 0.6, 0.7]})
-    rows = audited.rows(
-        "SELECT t.text, passage_id, rating FROM grades g JOIN question_texts t ON t.text_key ="
-        " g.question_text_key JOIN passages p ON p.text_key = g.passage_text_key"
-    )
+    rows = audited.rows("SELECT t.text, passage_id, rating FROM grades g JOIN question_texts t ON t.text_key ="
+                        " g.question_text_key JOIN passages p ON p.text_key = g.passage_text_key")  # fmt: skip
     grade(audited, {(question, passage): rating for question, passage, rating in rows}, spec)
     with audited.transaction() as cursor:
-        cursor.execute(
-            "UPDATE grades SET raw = printf('%.4f', 0.1 + rating / 10)"
-            " WHERE grader_key = (SELECT grader_key"
-            " FROM graders WHERE name = 'similar')"
-        )
-        cursor.execute(
-            "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'org', 'import"
-            " graded', '{}')"
-        )
+        cursor.execute("UPDATE grades SET raw = printf('%.4f', 0.1 + rating / 10) WHERE grader_key = (SELECT grader_key"
+                       " FROM graders WHERE name = 'similar')")  # fmt: skip
+        cursor.execute("INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'org', 'import graded', '{}')")
     audit = design_audit(
-        audited,
-        "b",
-        "P@3",
-        Goal("best"),
-        Policy(grader="similar"),
-        batch_size=40,
-        seed=2,
-        author="org",
+        audited, "b", "P@3", Goal("best"), Policy(grader="similar"), batch_size=40, seed=2, author="org"
     )
     draw_batch(audited, audit, "org")
     judge_batch(audited, audit)
@@ -136,11 +95,7 @@ def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepte
     assert list(found.new_cuts) == sorted(set(found.new_cuts))
     accept_cut_points(audited, audit, "by people", "org")
     (named,) = named_graders(audited)
-    assert (named.name, named.kind, tuple(named.parameters["cuts"])) == (
-        "by people",
-        "embedding",
-        found.new_cuts,
-    )
+    assert (named.name, named.kind, tuple(named.parameters["cuts"])) == ("by people", "embedding", found.new_cuts)
 
 
 @pytest.mark.parametrize("min_rating", range(1, 6))
@@ -162,11 +117,7 @@ def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audite
     assert all(mentions(warning, "gpt") for warning in found.warnings)
     assert all(mentions(found.says, value) for value in ("gpt, llama", "2", "4"))
     favour = audit_board(audited, audit).favour
-    assert (
-        favour is not None
-        and favour.runs == ("pleasing",)
-        and favour.low <= favour.value <= favour.high
-    )
+    assert favour is not None and favour.runs == ("pleasing",) and favour.low <= favour.value <= favour.high
     state_families(audited, "run", "pleasing", ["mistral"], "org")
     assert find_circularity(audited).kin == ()
     with refusal("unknown-run", "none"):
@@ -192,14 +143,7 @@ def test_the_methods_have_all_numbers(audited: Project) -> None:
     audit = find_audit(audited)
     board = audit_board(audited, audit)
     said = describe_methods(audited, audit)
-    for number in (
-        str(board.judged),
-        f"seed {audit.seed}",
-        "P@3",
-        "6",
-        "95%",
-        board.statement.says,
-    ):
+    for number in (str(board.judged), f"seed {audit.seed}", "P@3", "6", "95%", board.statement.says):
         assert mentions(said, number) or number in said
     assert not mentions(said, "1 passage")
     draw_batch(audited, audit, "org")
@@ -232,13 +176,9 @@ def test_what_a_budget_takes_is_no_guess(audited: Project) -> None:
         (10, ("10", str(frame), "0")),
         (5_000, (str(frame), "0")),
     ):
-        audit = design_audit(
-            audited, f"of {budget}", "P@3", Goal("budget", budget=budget), seed=1, author="org"
-        )
+        audit = design_audit(audited, f"of {budget}", "P@3", Goal("budget", budget=budget), seed=1, author="org")
         found = forecast_audit(audited, audit)
-        assert (
-            found.guessed and found.given and all(mentions(found.says, number) for number in told)
-        )
+        assert found.guessed and found.given and all(mentions(found.says, number) for number in told)
 
 
 def test_an_audit_to_a_budget_spends_no_error_on_a_statement(audited: Project) -> None:

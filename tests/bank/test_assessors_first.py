@@ -18,12 +18,7 @@ __all__ = ["served"]
 
 
 def put(project: Project) -> None:
-    fill(
-        project,
-        [Question(f"{query}/a", query, f"What of {query}?") for query in ("q1", "q2")],
-        {},
-        {},
-    )
+    fill(project, [Question(f"{query}/a", query, f"What of {query}?") for query in ("q1", "q2")], {}, {})
 
 
 def test_suggestions_wait_for_an_own_question_and_no_longer(project: Project) -> None:
@@ -33,9 +28,7 @@ def test_suggestions_wait_for_an_own_question_and_no_longer(project: Project) ->
     assert bank.queries_awaiting_own(project, "tester") == frozenset()
     assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}
     # Another wording of a known question, or a question without text, is none of her own.
-    bank.put_draft(
-        project, "ann", replace(bank.list_questions(project, query_id="q1")[0], text="What of it?")
-    )
+    bank.put_draft(project, "ann", replace(bank.list_questions(project, query_id="q1")[0], text="What of it?"))
     empty = bank.new_question("q1")
     bank.put_draft(project, "ann", empty)
     assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}
@@ -53,14 +46,10 @@ def test_the_screen_hides_suggestions_until_then(project: Project) -> None:
     put(project)
     bank.set_assessors_first(project, True, "olga")
     app = visit("question_bank", query="q1")
-    assert shows(app, "own-first") and "suggest questions" not in [
-        button.key for button in app.button
-    ]
+    assert shows(app, "own-first") and "suggest questions" not in [button.key for button in app.button]
     bank.put_draft(project, "ann", bank.new_question("q1", "What else of q1?"))
     app = visit("question_bank", query="q1")
-    assert not shows(app, "own-first") and "suggest questions" in [
-        button.key for button in app.button
-    ]
+    assert not shows(app, "own-first") and "suggest questions" in [button.key for button in app.button]
     app.toggle(key="assessors first True").set_value(False).run()
     assert not bank.assessors_first(project)
 

@@ -11,14 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.bank import (
-    drafted_bank,
-    list_drafts,
-    new_question,
-    put_draft,
-    save_drafts,
-    take_back,
-)
+from exam_workbench.bank import drafted_bank, list_drafts, new_question, put_draft, save_drafts, take_back
 from exam_workbench.grading import make_plan
 from exam_workbench.records import refresh_pool
 from exam_workbench.store import Project, cache, open_project
@@ -32,9 +25,7 @@ C = Question("q2/c", "q2", "What is C?")
 RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
 
 
-RATINGS = {
-    (q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")
-}
+RATINGS = {(q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")}
 
 
 @pytest.fixture
@@ -58,40 +49,20 @@ def to_grade(project: Project) -> int:
 
 
 def everything(project: Project) -> list:
-    tables = (
-        "questions",
-        "question_texts",
-        "question_revisions",
-        "bank_versions",
-        "drafts",
-        "activity",
-    )
+    tables = ("questions", "question_texts", "question_revisions", "bank_versions", "drafts", "activity")
     return [project.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables]
 
 
 def test_every_version_can_be_read_back(banked: Project):
     bank.save_version(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
-    bank.save_version(
-        banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob"
-    )
+    bank.save_version(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
     assert bank.list_questions(banked, 0) == []
     assert bank.list_questions(banked, 1) == [A, B, C]
-    assert bank.list_questions(banked, 2) == [
-        replace(A, text="What is A really?", weight=2.0),
-        B,
-        C,
-    ]
-    assert bank.list_questions(banked, 3)[1:] == [
-        replace(B, active=False),
-        replace(C, note="check"),
-    ]
+    assert bank.list_questions(banked, 2) == [replace(A, text="What is A really?", weight=2.0), B, C]
+    assert bank.list_questions(banked, 3)[1:] == [replace(B, active=False), replace(C, note="check")]
     assert bank.list_questions(banked) == bank.list_questions(banked, 3)
     found = [(v.version, v.note, v.author, v.changed) for v in bank.list_versions(banked)]
-    assert found == [
-        (3, "retire b", "bob", 2),
-        (2, "reword a", "ann", 1),
-        (1, "made for a test", "tester", 3),
-    ]
+    assert found == [(3, "retire b", "bob", 2), (2, "reword a", "ann", 1), (1, "made for a test", "tester", 3)]
 
 
 @pytest.mark.parametrize("version", [4, -1])
@@ -114,25 +85,14 @@ def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Pro
 
 def test_saving_what_is_there_already_makes_no_version(banked: Project):
     before = everything(banked)
-    assert (
-        bank.save_version(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
-    )
+    assert bank.save_version(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
     assert bank.save_version(banked, [], "nothing", "ann") is None
     assert everything(banked) == before
 
 
 def test_a_full_question_comes_back_as_it_was_saved(banked: Project):
     full = Question(
-        "q1/full",
-        "q1",
-        "Wählen Sie: «a» | b?",
-        "choice",
-        -0.5,
-        False,
-        "s1",
-        "b",
-        ("a, 1", 'b "two"'),
-        "why\nnot",
+        "q1/full", "q1", "Wählen Sie: «a» | b?", "choice", -0.5, False, "s1", "b", ("a, 1", 'b "two"'), "why\nnot"
     )
     bank.save_version(banked, [full], "all of it", "ann")
     assert bank.list_questions(banked, query_id="q1")[-1] == full
@@ -148,17 +108,9 @@ def test_a_new_wording_needs_new_grades_and_the_old_one_still_has_its_own(banked
 
 
 def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(banked: Project):
-    bank.save_version(
-        banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann"
-    )
+    bank.save_version(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
     bank.save_version(banked, [replace(A, weight=5.0)], "first", "ann")
-    assert [q.question_id for q in bank.list_questions(banked)] == [
-        "q1/a",
-        "q1/b",
-        "q1/z",
-        "q1/y",
-        "q2/c",
-    ]
+    assert [q.question_id for q in bank.list_questions(banked)] == ["q1/a", "q1/b", "q1/z", "q1/y", "q2/c"]
 
 
 @pytest.mark.parametrize(
@@ -186,25 +138,13 @@ def test_a_question_that_cannot_be_used_is_refused_and_nothing_of_the_save_is_ke
 @pytest.fixture
 def placeholders(banked: Project) -> Project:
     """Three questions known by id only, graded on passages of their query."""
-    bank.save_version(
-        banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester"
-    )
-    keys = dict(
-        banked.rows(
-            "SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"
-        )
-    )
+    bank.save_version(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
+    keys = dict(banked.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
     passages = dict(banked.rows("SELECT passage_id, text_key FROM passages"))
     with banked.transaction() as cursor:
-        for question, passage, rating in (
-            ("x", "p1", 5),
-            ("y", "p1", 1),
-            ("y", "p2", 2),
-            ("z", "p2", 4),
-        ):
+        for question, passage, rating in (("x", "p1", 5), ("y", "p1", 1), ("y", "p2", 2), ("z", "p2", 4)):
             cursor.execute(
-                "INSERT INTO grades BY NAME SELECT grader_key, ? AS question_text_key, ? AS"
-                " passage_text_key,"
+                "INSERT INTO grades BY NAME SELECT grader_key, ? AS question_text_key, ? AS passage_text_key,"
                 " ? AS rating, false AS defaulted, 0 AS job_key FROM graders",
                 [keys[f"q1/{question}"], passages[passage], rating],
             )
@@ -214,8 +154,7 @@ def placeholders(banked: Project) -> Project:
 def grades_of(project: Project, text: str) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for passage, rating in project.rows(
-        "SELECT passage_id, rating FROM grades g JOIN question_texts t"
-        " ON t.text_key = question_text_key"
+        "SELECT passage_id, rating FROM grades g JOIN question_texts t ON t.text_key = question_text_key"
         " JOIN passages p ON p.text_key = passage_text_key WHERE t.text = ? ORDER BY ALL",
         [text],
     ):
@@ -224,11 +163,7 @@ def grades_of(project: Project, text: str) -> dict[str, list[int]]:
 
 
 def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders: Project):
-    assert [q.text for q in bank.list_questions(placeholders, query_id="q1")][2:] == [
-        None,
-        None,
-        None,
-    ]
+    assert [q.text for q in bank.list_questions(placeholders, query_id="q1")][2:] == [None, None, None]
     import_bank(placeholders, [Question("q1/x", "q1", "What is X?")])
     assert grades_of(placeholders, "What is X?") == {"p1": [5]}
     assert bank.list_questions(placeholders, query_id="q1")[2].text == "What is X?"
@@ -247,20 +182,13 @@ def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placehol
     import_bank(placeholders, [Question("q1/x", "q1", "Same?")])
     import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
-    assert (
-        bank.list_questions(placeholders, 2, "q1")[2:]
-        == bank.list_questions(placeholders, query_id="q1")[2:]
-    )
+    assert bank.list_questions(placeholders, 2, "q1")[2:] == bank.list_questions(placeholders, query_id="q1")[2:]
 
 
 def test_a_question_without_text_can_be_retired_and_weighted(placeholders: Project):
-    version = bank.save_version(
-        placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann"
-    )
+    version = bank.save_version(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
     assert version == 3
-    assert bank.list_questions(placeholders, query_id="q1")[2] == Question(
-        "q1/x", "q1", None, weight=0.5, active=False
-    )
+    assert bank.list_questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
 
 
 def test_the_overview_counts_questions_and_passages_of_every_query(banked: Project):
@@ -268,10 +196,7 @@ def test_the_overview_counts_questions_and_passages_of_every_query(banked: Proje
     with banked.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p3'")
         refresh_pool(cursor)
-    found = [
-        (o.query_id, o.questions, o.active, o.pooled, o.without_text)
-        for o in bank.query_overviews(banked)
-    ]
+    found = [(o.query_id, o.questions, o.active, o.pooled, o.without_text) for o in bank.query_overviews(banked)]
     assert found == [("q1", 2, 1, 2, 0), ("q2", 1, 1, 1, 1)]
 
 
@@ -325,9 +250,7 @@ def test_a_draft_is_stored_at_once_and_survives_the_end_of_the_process(tmp_path:
     put_draft(project, "ann", changed)
     project.close()
     project = open_project(tmp_path / "p.duckdb")
-    assert {i: (d.question, d.base_version) for i, d in list_drafts(project, "ann").items()} == {
-        "q1/a": (changed, 1)
-    }
+    assert {i: (d.question, d.base_version) for i, d in list_drafts(project, "ann").items()} == {"q1/a": (changed, 1)}
     assert bank.list_questions(project) == [A, B]
     project.close()
 
@@ -344,9 +267,7 @@ def test_everyone_has_drafts_of_their_own(banked: Project):
     assert list(list_drafts(banked, "ann")) == ["q1/a"]
 
 
-def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_back_one_by_one(
-    banked: Project,
-):
+def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_back_one_by_one(banked: Project):
     added = replace(new_question("q1"), text="Something new?")
     for question in (replace(B, weight=2.0), added, replace(A, weight=2.0), replace(B, weight=3.0)):
         put_draft(banked, "ann", question)
@@ -370,12 +291,7 @@ def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
     assert save_drafts(banked, "ann", "three changes") == 2
     newest = bank.list_versions(banked)[0]
     assert (newest.note, newest.author, newest.changed) == ("three changes", "ann", 3)
-    assert [q.text for q in bank.list_questions(banked)] == [
-        A.text,
-        B.text,
-        "Something new?",
-        C.text,
-    ]
+    assert [q.text for q in bank.list_questions(banked)] == [A.text, B.text, "Something new?", C.text]
     assert list_drafts(banked, "ann") == {}
     assert list(list_drafts(banked, "bob")) == ["q1/b"]
 

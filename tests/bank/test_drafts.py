@@ -1,4 +1,4 @@
-"""Drafts: every step can be undone and redone, and people never overwrite each other's edits."""
+"""Drafts: every step can be undone and done again, and two people's edits never swallow each other."""
 
 from __future__ import annotations
 
@@ -48,10 +48,7 @@ def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(ban
     assert bank.count_steps(banked, "ann") == (3, 0)
     for left, wording in ((2, wordings[1]), (1, wordings[0])):
         assert bank.undo_step(banked, "ann")
-        assert (mine(banked), bank.count_steps(banked, "ann")) == (
-            {"q1/a": wording},
-            (left, 3 - left),
-        )
+        assert (mine(banked), bank.count_steps(banked, "ann")) == ({"q1/a": wording}, (left, 3 - left))
     assert bank.undo_step(banked, "ann")
     assert (mine(banked), bank.count_steps(banked, "ann")) == ({}, (0, 3))
     assert not bank.undo_step(banked, "ann")
@@ -63,10 +60,7 @@ def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(ban
 
 def test_what_was_changed_together_is_undone_together(banked: Project):
     bank.put_draft(banked, "ann", replace(B, text="B, reworded?"))
-    several = {
-        q.question_id: q
-        for q in (replace(A, weight=2.0), replace(B, active=False), replace(C, note="n"), NEW)
-    }
+    several = {q.question_id: q for q in (replace(A, weight=2.0), replace(B, active=False), replace(C, note="n"), NEW)}
     bank.put_drafts(banked, "ann", list(several.values()))
     assert mine(banked) == several
     bank.undo_step(banked, "ann")
@@ -156,10 +150,7 @@ questions = st.builds(
 acts = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.lists(questions, max_size=3)),
-        st.tuples(
-            st.just("take back"),
-            st.none() | st.lists(st.sampled_from(["q1/a", "q1/b", "q2/new"]), max_size=2),
-        ),
+        st.tuples(st.just("take back"), st.none() | st.lists(st.sampled_from(["q1/a", "q1/b", "q2/new"]), max_size=2)),
         st.tuples(st.sampled_from(["undo", "redo", "undo", "redo"]), st.none()),
     ),
     max_size=12,
@@ -186,20 +177,13 @@ def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: l
             for question in what:
                 values = asdict(question)
                 same = saved.get(question.question_id)
-                if (
-                    same is not None
-                    and values | {"position": values["position"] or same["position"]} == same
-                ):
+                if same is not None and values | {"position": values["position"] or same["position"]} == same:
                     now.pop(question.question_id, None)
                 else:
                     now[question.question_id] = values
         else:
             bank.take_back(shared_bank, author, what)
-            now = (
-                {}
-                if what is None
-                else {key: values for key, values in now.items() if key not in what}
-            )
+            now = {} if what is None else {key: values for key, values in now.items() if key not in what}
         if act in ("put", "take back") and now != states[at]:
             states, at = [*states[: at + 1], now], at + 1
         found = {key: asdict(question) for key, question in mine(shared_bank, author).items()}
@@ -245,9 +229,7 @@ def test_edits_from_several_windows_at_the_same_moment_are_all_kept(banked: Proj
 
 def test_edits_of_different_questions_merge(banked: Project):
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
-    bank.save_version(
-        banked, [replace(B, text="B by Bob?"), Question("q1/d", "q1", "D by Bob?")], "bob's", "bob"
-    )
+    bank.save_version(banked, [replace(B, text="B by Bob?"), Question("q1/d", "q1", "D by Bob?")], "bob's", "bob")
     bank.save_version(banked, [replace(C, active=False)], "eve's", "eve")
     assert bank.list_conflicts(banked, "ann") == []
     assert bank.save_drafts(banked, "ann", "ann's") == 4
@@ -268,9 +250,7 @@ def disputed(banked: Project) -> Project:
     return banked
 
 
-DISPUTE = bank.Conflict(
-    A, replace(A, text="A by Bob?"), replace(A, text="A by Ann?"), "bob", "bob's"
-)
+DISPUTE = bank.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by Ann?"), "bob", "bob's")
 
 
 def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(disputed: Project):
@@ -294,10 +274,7 @@ def test_a_settled_conflict_comes_back_when_they_save_again(disputed: Project):
     bank.settle_conflict(disputed, "ann", "q1/a", "mine")
     bank.save_version(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
     (found,) = bank.list_conflicts(disputed, "ann")
-    assert (found.base, found.theirs) == (
-        replace(A, text="A by Bob?"),
-        replace(A, text="A by Bob, again?"),
-    )
+    assert (found.base, found.theirs) == (replace(A, text="A by Bob?"), replace(A, text="A by Bob, again?"))
     assert found.mine == DISPUTE.mine
 
 
@@ -310,10 +287,7 @@ def test_keeping_theirs_gives_up_mine_until_that_is_undone(disputed: Project):
     assert mine(disputed)["q1/a"] == DISPUTE.mine
     bank.redo_step(disputed, "ann")
     assert bank.save_drafts(disputed, "ann", "ann's") == 3
-    assert (text_of(disputed, "q1/a"), bank.list_questions(disputed)[-1].weight) == (
-        "A by Bob?",
-        2.0,
-    )
+    assert (text_of(disputed, "q1/a"), bank.list_questions(disputed)[-1].weight) == ("A by Bob?", 2.0)
 
 
 def test_undoing_keep_theirs_asks_the_question_again(disputed: Project):
@@ -330,17 +304,11 @@ def test_a_draft_that_redo_brings_back_does_not_swallow_what_was_saved_meanwhile
     assert bank.list_conflicts(banked, "ann") == [DISPUTE]
 
 
-def test_an_edit_on_a_screen_that_is_out_of_date_does_not_swallow_what_was_saved_meanwhile(
-    banked: Project,
-):
+def test_an_edit_on_a_screen_that_is_out_of_date_does_not_swallow_what_was_saved_meanwhile(banked: Project):
     bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     bank.change_draft(banked, "ann", A, "weight", 2.0)
     (found,) = bank.list_conflicts(banked, "ann")
-    assert (found.base, found.theirs, found.mine) == (
-        A,
-        replace(A, text="A by Bob?"),
-        replace(A, weight=2.0),
-    )
+    assert (found.base, found.theirs, found.mine) == (A, replace(A, text="A by Bob?"), replace(A, weight=2.0))
 
 
 def test_the_same_change_by_both_is_no_conflict_and_no_version(banked: Project):
@@ -369,9 +337,7 @@ def test_a_question_that_they_retired_is_a_conflict(banked: Project):
 
 def test_a_moved_question_is_drafted_at_its_place_and_saved_there(banked: Project):
     a, b, _ = bank.list_questions(banked)
-    bank.put_drafts(
-        banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)]
-    )
+    bank.put_drafts(banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)])
     assert bank.drafted_bank(banked, "ann", "q1") == [B, A]
     assert bank.list_questions(banked, query_id="q1") == [A, B]
     bank.save_drafts(banked, "ann", "order")
@@ -385,9 +351,7 @@ def test_edits_hold_every_question_of_the_drafted_queries_without_empty_new_ones
     assert bank.drafted_edits(banked, "bob") == {}
 
 
-def test_a_project_from_before_undo_keeps_its_drafts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
@@ -395,25 +359,17 @@ def test_a_project_from_before_undo_keeps_its_drafts(
         content = json.dumps(asdict(replace(A, text="Old draft?", choices=("x", "y"))))
         with project.transaction() as cursor:
             cursor.execute("INSERT INTO queries VALUES (1, 'q1', 'query q1', NULL)")
-            cursor.execute(
-                "INSERT INTO bank_versions VALUES (1, 'made long ago', 'ann', now()::TIMESTAMP)"
-            )
+            cursor.execute("INSERT INTO bank_versions VALUES (1, 'made long ago', 'ann', now()::TIMESTAMP)")
             for key, question in ((10, A), (20, B)):
+                cursor.execute("INSERT INTO question_texts VALUES (?, ?, NULL)", [key, question.text])
+                cursor.execute("INSERT INTO questions VALUES (?, ?, 1)", [key, question.question_id])
                 cursor.execute(
-                    "INSERT INTO question_texts VALUES (?, ?, NULL)", [key, question.text]
-                )
-                cursor.execute(
-                    "INSERT INTO questions VALUES (?, ?, 1)", [key, question.question_id]
-                )
-                cursor.execute(
-                    "INSERT INTO question_revisions VALUES (?, ?, 1, ?, ?, ?, ?, NULL, NULL, '[]',"
-                    " NULL, ?, NULL)",
+                    "INSERT INTO question_revisions VALUES (?, ?, 1, ?, ?, ?, ?, NULL, NULL, '[]', NULL, ?, NULL)",
                     [key, key, key, question.kind, question.weight, question.active, key],
                 )
             cursor.execute("SELECT nextval('keys') FROM range(100)").fetchall()
             cursor.execute(
-                "INSERT INTO drafts SELECT 'ann', 'q1/a', query_key, 1, ?, now()::TIMESTAMP"
-                " FROM queries"
+                "INSERT INTO drafts SELECT 'ann', 'q1/a', query_key, 1, ?, now()::TIMESTAMP FROM queries"
                 " WHERE query_id = 'q1'",
                 [content],
             )
@@ -447,7 +403,7 @@ def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Proje
 
 
 def contents(project: Project) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables, except drafts and the setting that tells if the file is closed."""
+    """All rows of all tables but those of drafts, and the one that says whether the file is closed."""
     tables = [name for (name,) in project.rows("SELECT table_name FROM duckdb_tables()")]
     others = [name for name in tables if "draft" not in name and name != "settings"]
     return {name: sorted(project.rows(f"FROM {name}"), key=repr) for name in others}
@@ -470,22 +426,16 @@ def test_an_edit_writes_to_drafts_alone(banked: Project):
 
 
 def test_nothing_but_their_own_tables_shows_drafts(project: Project):
-    macros = project.rows(
-        "SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal"
-    )
+    macros = project.rows("SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal")
     views = project.rows("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")
     assert macros
     assert [name for name, sql in macros + views if "draft" in str(sql)] == []
 
 
-def test_after_an_edit_nothing_is_asked_again_but_about_drafts(
-    banked: Project, monkeypatch: pytest.MonkeyPatch
-):
+def test_after_an_edit_nothing_is_asked_again_but_about_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):
     asked: list[object] = []
     read = Project._read
-    monkeypatch.setattr(
-        Project, "_read", lambda project, work: asked.append(work) or read(project, work)
-    )
+    monkeypatch.setattr(Project, "_read", lambda project, work: asked.append(work) or read(project, work))
     for text in ("One?", "Two?"):
         bank.put_draft(banked, "ann", replace(A, text=text))
         asked.clear()

@@ -23,9 +23,7 @@ from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import refusal
 
-FULL = Question(
-    "q1/a", "q1", "Who, and when?", "nugget", 2.0, True, "s1", "the key", ("x", "y"), "a note", 7
-)
+FULL = Question("q1/a", "q1", "Who, and when?", "nugget", 2.0, True, "s1", "the key", ("x", "y"), "a note", 7)
 OTHER = Question("q1/b", "q1", "Where?", weight=3.0, position=8)
 
 PASTED = """
@@ -66,9 +64,7 @@ def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
         "3 spoons of what?",
         "e.g. what?",
     ]
-    assert {(q.query_id, q.subtopic_id, q.active, q.weight) for q in found} == {
-        ("q1", "s1", True, 1.0)
-    }
+    assert {(q.query_id, q.subtopic_id, q.active, q.weight) for q in found} == {("q1", "s1", True, 1.0)}
     assert len({q.question_id for q in found}) == len(found)
     assert again == 1
     assert paste_questions("q1", " \n\n- \n") == ([], 0)
@@ -76,9 +72,7 @@ def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
 
 def test_a_pasted_question_that_is_asked_already_is_not_asked_twice():
     retired_one = replace(OTHER, active=False)
-    found, again = paste_questions(
-        "q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one]
-    )
+    found, again = paste_questions("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one])
     assert ([q.text for q in found], again) == (["Why?", OTHER.text], 2)
 
 
@@ -105,9 +99,7 @@ def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
     assert [part.text for part in parts] == ["Who?", "When?"]
     for part in parts:
         assert part.weight == FULL.weight / 2
-        assert (
-            replace(part, question_id=FULL.question_id, text=FULL.text, weight=FULL.weight) == FULL
-        )
+        assert replace(part, question_id=FULL.question_id, text=FULL.text, weight=FULL.weight) == FULL
     assert len({q.question_id for q in (old, *parts)}) == 3
 
 
@@ -120,12 +112,7 @@ def test_a_split_into_one_is_refused(parts: list[str]):
 def test_a_merge_retires_the_questions_and_keeps_the_greatest_weight():
     one, *old = merge_questions([FULL, OTHER], " Who, when and where? ")
     assert old == [replace(FULL, active=False), replace(OTHER, active=False)]
-    assert (one.text, one.weight, one.active, one.query_id) == (
-        "Who, when and where?",
-        3.0,
-        True,
-        "q1",
-    )
+    assert (one.text, one.weight, one.active, one.query_id) == ("Who, when and where?", 3.0, True, "q1")
     assert one.question_id not in ("q1/a", "q1/b")
 
 
@@ -149,38 +136,28 @@ def test_a_merge_that_makes_no_sense_is_refused(questions: list[Question], text:
 
 
 def test_several_questions_are_weighted_retired_and_restored_at_once():
-    assert reweight_questions([FULL, OTHER], -1.0) == [
-        replace(FULL, weight=-1.0),
-        replace(OTHER, weight=-1.0),
-    ]
+    assert reweight_questions([FULL, OTHER], -1.0) == [replace(FULL, weight=-1.0), replace(OTHER, weight=-1.0)]
     off = retire_questions([FULL, OTHER])
     assert [q.active for q in off] == [False, False]
     assert retire_questions(off, active=True) == [FULL, OTHER]
 
 
 def in_order(saved: list[Question], changed: list[Question]) -> list[Question]:
-    """The questions with some of them changed, as a screen orders them: those without a place at
-    the end.
-    """
+    """The questions with some of them changed, as a screen orders them: those without a place at the end."""
     new = {question.question_id: question for question in changed}
     now = [new.get(question.question_id, question) for question in saved]
     return sorted(now, key=lambda q: float("inf") if q.position is None else q.position)
 
 
-# Places of saved questions: with gaps, not from 0, shared by duplicates; None for new ones, at the
-# end.
+# Places of saved questions: with gaps, not from 0, shared by duplicates; None for new ones, at the end.
 places = st.tuples(st.lists(st.integers(3, 12), max_size=5).map(sorted), st.integers(0, 3)).map(
     lambda found: [*found[0], *[None] * found[1]]
 )
 
 
 @given(places.filter(len), st.data())
-def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(
-    places: list[int | None], data
-):
-    questions = [
-        Question(f"q1/{i}", "q1", f"{i}?", position=place) for i, place in enumerate(places)
-    ]
+def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(places: list[int | None], data):
+    questions = [Question(f"q1/{i}", "q1", f"{i}?", position=place) for i, place in enumerate(places)]
     at = data.draw(st.integers(0, len(questions) - 1))
     by = data.draw(st.sampled_from([-1, 1]))
     ids = [q.question_id for q in questions]
@@ -202,12 +179,8 @@ def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(
         assert [q.position for q in back] == places
 
 
-def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when_saved(
-    project: Project,
-):
-    fill(
-        project, [Question(f"{q}/{i}", q, f"{i}?") for q in ("q1", "q2") for i in range(3)], {}, {}
-    )
+def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when_saved(project: Project):
+    fill(project, [Question(f"{q}/{i}", q, f"{i}?") for q in ("q1", "q2") for i in range(3)], {}, {})
     new = bank.new_question("q2", "new?")
     bank.put_draft(project, "ann", new)
     for expected in (["0?", "1?", "new?", "2?"], ["0?", "new?", "1?", "2?"]):
@@ -217,20 +190,13 @@ def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when
     bank.undo_step(project, "ann")
     assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == ["0?", "1?", "new?", "2?"]
     bank.save_drafts(project, "ann", "moved")
-    assert [q.text for q in bank.list_questions(project, query_id="q2")] == [
-        "0?",
-        "1?",
-        "new?",
-        "2?",
-    ]
+    assert [q.text for q in bank.list_questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
 
 
 def test_moving_there_and_back_leaves_no_draft(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     for by in (1, -1):
-        bank.put_drafts(
-            project, "ann", move_question(bank.drafted_bank(project, "ann", "q1"), "q1/0", by)
-        )
+        bank.put_drafts(project, "ann", move_question(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
     assert bank.list_drafts(project, "ann") == {}
 
 
@@ -248,9 +214,7 @@ def test_a_difference_gives_both_wordings_back(before: str, after: str):
 
 
 def test_a_difference_is_made_of_whole_words():
-    assert word_difference(
-        "Where does salt come from?", "Where does the salt come from, mostly?"
-    ) == [
+    assert word_difference("Where does salt come from?", "Where does the salt come from, mostly?") == [
         ("same", "Where does"),
         ("added", " the"),
         ("same", " salt come from"),
@@ -262,9 +226,7 @@ def test_a_difference_is_made_of_whole_words():
 
 def test_a_retired_original_and_its_parts_are_one_version(project: Project):
     fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
-    bank.put_drafts(
-        project, "ann", split_question(bank.list_questions(project)[0], ["Who?", "When?"])
-    )
+    bank.put_drafts(project, "ann", split_question(bank.list_questions(project)[0], ["Who?", "When?"]))
     assert bank.save_drafts(project, "ann", "split") == 2
     active = [q.text for q in bank.list_questions(project) if q.active]
     assert active == ["Who?", "When?", "Where?"]
@@ -273,8 +235,5 @@ def test_a_retired_original_and_its_parts_are_one_version(project: Project):
 
 
 def test_a_wording_that_is_all_new_is_not_mixed_with_the_old_one() -> None:
-    before, after = (
-        "Can caffeine be a narcotic?",
-        "Does the passage name a drug that is one in law?",
-    )
+    before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
     assert word_difference(before, after) == [("removed", before), ("added", after)]

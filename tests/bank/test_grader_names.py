@@ -38,9 +38,7 @@ def grade_twice(project: Project) -> None:
 
 @pytest.fixture
 def several(tmp_path: Path) -> Iterator[Project]:
-    """A project that two graders graded: one that is set up as `mine`, one that is known by its
-    grades only.
-    """
+    """A project that two graders graded: one that is set up as `mine`, one that is known by its grades only."""
     project = made_project(tmp_path / "p.duckdb", grade_twice)
     yield project
     project.close()
@@ -53,9 +51,7 @@ def test_every_name_means_the_same_grader_for_reading_and_for_grading(several: P
         assert make_grader(*grader_settings(several, name)).spec.fingerprint == mine.fingerprint
 
 
-def test_a_method_means_the_grader_of_that_method_unless_there_are_several(
-    several: Project,
-) -> None:
+def test_a_method_means_the_grader_of_that_method_unless_there_are_several(several: Project) -> None:
     with refusal("ambiguous-grader", "self-rating", "test"):
         find_grader(several, "self-rating")
     assert grader_settings(several, "embedding") == ("embedding", {})
@@ -78,12 +74,8 @@ def test_a_name_is_given_once(several: Project) -> None:
             save_named_grader(several, name, "self-rating", ENDPOINT, "ann")
     other = make_grader("self-rating", ENDPOINT | {"temperature": 1.0})
     remember_settings(several, other, "self-rating", ENDPOINT | {"temperature": 1.0}, "ann")
-    remembered = next(
-        one for one in list_of_graders(several) if one.fingerprint == other.spec.fingerprint
-    )
-    assert remembered.name not in {
-        one.spec.name for one in (find_grader(several, None), find_grader(several, "mine"))
-    }
+    remembered = next(one for one in list_of_graders(several) if one.fingerprint == other.spec.fingerprint)
+    assert remembered.name not in {one.spec.name for one in (find_grader(several, None), find_grader(several, "mine"))}
 
 
 def test_the_list_says_what_boards_show_and_what_can_be_asked(several: Project) -> None:
@@ -105,18 +97,13 @@ def test_the_commands_take_and_print_the_names(
     several.close()
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     listed = json.loads(exam("graders", "list", "--json").out)["graders"]
-    assert [(one["name"], one["also"]) for one in listed] == [
-        (SPEC.name, []),
-        (made.spec.name, ["mine"]),
-    ]
+    assert [(one["name"], one["also"]) for one in listed] == [(SPEC.name, []), (made.spec.name, ["mine"])]
     for name in ("mine", made.spec.name, made.spec.fingerprint):
         assert exam("leaderboard", "--grader", name, "--json").json["systems"][0]["run"] == "sys"
         assert exam("plan", "--grader", name, "--json").json["to_grade"] == 1
     refused(exam("leaderboard", "--grader", "nobody"), 2, "'nobody'", "exam graders list")
     hint = exam("unjudged", "--grader", "mine").err
-    assert (
-        f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
-    )
+    assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
 
 
 def test_a_grader_that_an_earlier_version_kept_under_another_fingerprint_is_found_by_every_name(
@@ -124,9 +111,7 @@ def test_a_grader_that_an_earlier_version_kept_under_another_fingerprint_is_foun
 ) -> None:
     """Earlier versions put the usual number format down where it was named, this one never does."""
     fill(project, [A], {}, RUNS)
-    now = save_named_grader(
-        project, "mine", "choice", {"dtype": "float32", "device": "cpu"}, "ann"
-    ).spec
+    now = save_named_grader(project, "mine", "choice", {"dtype": "float32", "device": "cpu"}, "ann").spec
     earlier = replace(now, parameters={**now.parameters, "dtype": "float32"})
     assert now.fingerprint != earlier.fingerprint
     grade(project, {("What is A?", "p1"): 1}, earlier)

@@ -1,6 +1,4 @@
-"""What is kept of an item beside its question: it comes with a proposal, is replaced in the open,
-and goes along.
-"""
+"""What is kept of an item beside its question: it comes with a proposal, is replaced in the open, and goes along."""
 
 from __future__ import annotations
 
@@ -33,28 +31,13 @@ from tests.made.refusals import refusal
 TEXT = "Which sign at the coast tells that the tide is about to turn within the hour?"
 CHOICES = ("The moon", "Slack water", "A cold wind", "Foam on the sand")
 DRAFTED = Generation(
-    "item",
-    "exam",
-    "writer",
-    "exam-item",
-    "f00d" * 8,
-    (TEXT,),
-    "Question: ...",
-    passage_id="tides",
+    "item", "exam", "writer", "exam-item", "f00d" * 8, (TEXT,), "Question: ...", passage_id="tides",
     item=DraftedItem("exam/0123456789ab", CHOICES, "Slack water", "sea", 42),
-)
+)  # fmt: skip
 ITEM = Item(
-    "exam/0123456789ab",
-    "exam",
-    TEXT,
-    CHOICES,
-    "Slack water",
-    "sea",
-    "tides",
-    "Slack water comes first.",
-    raw="Question: ...",
-    shuffle_seed=42,
-)
+    "exam/0123456789ab", "exam", TEXT, CHOICES, "Slack water", "sea", "tides", "Slack water comes first.",
+    raw="Question: ...", shuffle_seed=42,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -62,9 +45,7 @@ def coast(project: Project) -> Project:
     """A project with a passage, an exam, and an item that a model drafted from the passage."""
     with project.transaction() as cursor:
         add_queries(cursor, [Query("exam", "Exam"), Query("other", "Another")], replace=True)
-        add_passages(
-            cursor, [Passage("tides", "Slack water comes first."), Passage("wind", "It is cold.")]
-        )
+        add_passages(cursor, [Passage("tides", "Slack water comes first."), Passage("wind", "It is cold.")])
     project.write(lambda cursor: bank.add_generations(cursor, [DRAFTED], "ann"))
     return project
 
@@ -81,14 +62,8 @@ def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project)
     assert replace(proposed, proposal_key=None) == replace(ITEM, raw=None)
     assert exam_items(coast) == []
     (question,) = bank.accept_proposals(coast, [proposed.proposal_key or 0], "ann")
-    assert (question.kind, question.answer_key, question.choices) == (
-        "choice",
-        "Slack water",
-        CHOICES,
-    )
-    assert "drafted by writer, prompt exam-item" in str(
-        question.note
-    ) and "from passage tides" in str(question.note)
+    assert (question.kind, question.answer_key, question.choices) == ("choice", "Slack water", CHOICES)
+    assert "drafted by writer, prompt exam-item" in str(question.note) and "from passage tides" in str(question.note)
     assert (exam_items(coast), item_facts(coast), proposed_items(coast)) == ([], {}, [])
     save_drafts(coast, "ann", "")
     assert exam_items(coast) == exam_items(coast, "exam") == [ITEM]
@@ -106,23 +81,14 @@ def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
 def test_a_version_has_the_words_of_its_time(coast: Project) -> None:
     accepted(coast)
     (question,) = bank.list_questions(coast)
-    bank.save_version(
-        coast,
-        [replace(question, text=TEXT.replace("hour", "day"), answer_key="b")],
-        "reworded",
-        "ann",
-    )
+    bank.save_version(coast, [replace(question, text=TEXT.replace("hour", "day"), answer_key="b")], "reworded", "ann")
     assert [one.text for one in exam_items(coast, version=1)] == [TEXT]
     now = exam_items(coast)[0]
-    assert (now.text, now.key) == (TEXT.replace("hour", "day"), "Slack water"), (
-        "a letter names the text of its choice"
-    )
+    assert (now.text, now.key) == (TEXT.replace("hour", "day"), "Slack water"), "a letter names the text of its choice"
 
 
 def test_a_question_whose_key_is_no_choice_is_an_item_without_a_key(coast: Project) -> None:
-    made = Question(
-        "exam/x", "exam", TEXT, "choice", answer_key="The sun", choices=("A) one", "B) two")
-    )
+    made = Question("exam/x", "exam", TEXT, "choice", answer_key="The sun", choices=("A) one", "B) two"))
     plain = Question("exam/y", "exam", "No choices?")
     bank.save_version(coast, [made, plain], "by hand", "ann")
     (item,) = exam_items(coast)
@@ -144,21 +110,12 @@ def test_retiring_goes_through_drafts_and_can_be_undone(coast: Project) -> None:
 
 def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) -> None:
     accepted(coast)
-    assert (
-        set_item(
-            coast, [ITEM.question_id], "ann", topic=" coast \n life ", source_passage_id="wind"
-        )
-        == 1
-    )
-    assert item_facts(coast)[ITEM.question_id] == ItemFacts(
-        "wind", "coast life", "Question: ...", 42
-    )
+    assert set_item(coast, [ITEM.question_id], "ann", topic=" coast \n life ", source_passage_id="wind") == 1
+    assert item_facts(coast)[ITEM.question_id] == ItemFacts("wind", "coast life", "Question: ...", 42)
     (act,) = [one for one in list_actions(coast).acts if one.act == "set item"]
     assert act.said == f"set topic; source of question “{TEXT}” to coast life, wind"
     assert act.detail["before"] == {"topic": "sea", "source": "tides"}
-    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, (
-        "what is there already is no change"
-    )
+    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "what is there already is no change"
     set_item(coast, [ITEM.question_id], "ann", topic="")
     assert item_facts(coast)[ITEM.question_id].topic is None
 
@@ -167,16 +124,12 @@ def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) 
     "change",
     [
         lambda project: set_item(project, ["exam/y"], "ann", topic="sea"),
-        lambda project: set_item(
-            project, [ITEM.question_id], "ann", topic="x", source_passage_id="nowhere"
-        ),
+        lambda project: set_item(project, [ITEM.question_id], "ann", topic="x", source_passage_id="nowhere"),
         lambda project: set_categories(project, [ITEM.question_id], "bloom", [" "], "ann"),
         lambda project: set_categories(project, ["exam/y"], "bloom", ["Applying"], "ann"),
     ],
 )
-def test_what_cannot_be_kept_of_an_item_changes_nothing(
-    coast: Project, change: Callable[[Project], object]
-) -> None:
+def test_what_cannot_be_kept_of_an_item_changes_nothing(coast: Project, change: Callable[[Project], object]) -> None:
     accepted(coast)
     before = (item_facts(coast), list_actions(coast).total)
     with pytest.raises(InputError):

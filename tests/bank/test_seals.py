@@ -1,6 +1,4 @@
-"""Sealed questions: drawn by a seed, hidden from everyone but their authors and from files, and
-used to find leaks.
-"""
+"""Sealed questions: drawn by a seed, hidden from everyone but their authors and from files, and used to find leaks."""
 
 from __future__ import annotations
 
@@ -23,13 +21,7 @@ from exam_workbench.labels import Policy, add_override, find_overrides
 from exam_workbench.measures._means_and_tests import sealed_test
 from exam_workbench.operations.bank import list_drafts
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import (
-    Sought,
-    activity_csv,
-    hidden_questions,
-    list_actions,
-    sealed_questions,
-)
+from exam_workbench.records import Sought, activity_csv, hidden_questions, list_actions, sealed_questions
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -42,33 +34,18 @@ RUNS = ("cheat", "fair", "good", "poor")
 
 
 def put(project: Project) -> None:
-    """Put eight queries with six questions each, and four systems of which the first answers all
-    but sealed ones.
-    """
-    questions = [
-        Question(f"{query}/{i}", query, f"Secret {i} of {query}?")
-        for query in QUERIES
-        for i in range(6)
-    ]
+    """Put eight queries with six questions each, and four systems of which the first answers all but sealed ones."""
+    questions = [Question(f"{query}/{i}", query, f"Secret {i} of {query}?") for query in QUERIES for i in range(6)]
     sealed = {one for ids in drawn(questions).values() for one in ids}
     share = {"good": 4, "fair": 3, "poor": 1}
     ratings = {}
     for question in questions:
         place = int(question.question_id[-1])
         for run in RUNS:
-            known = (
-                question.question_id not in sealed
-                if run == "cheat"
-                else (place + int(question.query_id[1])) % 6
-            )
+            known = question.question_id not in sealed if run == "cheat" else (place + int(question.query_id[1])) % 6
             answered = known if run == "cheat" else int(known) < share[run]
             ratings[question.text or "", f"{question.query_id}{run}"] = 5 if answered else 0
-    fill(
-        project,
-        questions,
-        ratings,
-        {run: {query: [f"{query}{run}"] for query in QUERIES} for run in RUNS},
-    )
+    fill(project, questions, ratings, {run: {query: [f"{query}{run}"] for query in QUERIES} for run in RUNS})
 
 
 def drawn(questions: list[Question]) -> dict[str, list[str]]:
@@ -77,9 +54,7 @@ def drawn(questions: list[Question]) -> dict[str, list[str]]:
 
     return {
         query: sorted(
-            random.Random(f"3 {query}").sample(
-                sorted(q.question_id for q in questions if q.query_id == query), 3
-            )
+            random.Random(f"3 {query}").sample(sorted(q.question_id for q in questions if q.query_id == query), 3)
         )
         for query in QUERIES
     }
@@ -106,9 +81,7 @@ def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project)
 
 
 @pytest.mark.parametrize(("per_query", "code"), [(1, "too-few-seals"), (4, "too-few-questions")])
-def test_too_few_or_too_many_sealed_questions_are_refused(
-    project: Project, per_query: int, code: str
-) -> None:
+def test_too_few_or_too_many_sealed_questions_are_refused(project: Project, per_query: int, code: str) -> None:
     with refusal(code):
         bank.seal_questions(project, "olga", per_query)
     assert sealed_questions(project) == frozenset()
@@ -142,17 +115,9 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
     ]
     for export in files:
         content = export(author)
-        content = (
-            __import__("gzip").decompress(content).decode()
-            if isinstance(content, bytes)
-            else content
-        )
+        content = __import__("gzip").decompress(content).decode() if isinstance(content, bytes) else content
         assert not [text for text in texts if text in content]
-    question = next(
-        q
-        for q in bank.readable_questions(other, bank.list_questions(other))
-        if q.question_id == ids[0]
-    )
+    question = next(q for q in bank.readable_questions(other, bank.list_questions(other)) if q.question_id == ids[0])
     for act in (
         lambda: bank.save_version(other, [question], "x", "ben"),
         lambda: bank.put_draft(other, "ben", question),
@@ -165,9 +130,7 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
     assert all(text in exporting.bank_jsonl(other) for text in texts)
 
 
-def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(
-    project: Project, tmp_path: Path
-) -> None:
+def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Project, tmp_path: Path) -> None:
     asked = [one for one in bank.list_questions(project) if one.query_id == "q1"]
     drafted = tuple(f"Drafted secret {number}?" for number in range(len(asked) + 2))
     reply = bank.Generation("question", "q1", "m", "p", "0" * 64, drafted, "")
@@ -175,25 +138,12 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(
         keys = bank.add_generations(cursor, [reply], "tester")
     bank.accept_proposals(project, keys, "tester")
     bank.save_drafts(project, "tester", f"Quotes {' '.join(one.text or '' for one in asked)}")
-    bank.save_version(
-        project,
-        [replace(one, weight=2.0) for one in asked],
-        "Paraphrases the hidden ones",
-        "tester",
-    )
-    elsewhere = [
-        replace(one, weight=2.0) for one in bank.list_questions(project) if one.query_id == "q2"
-    ][:1]
-    bank.save_version(
-        project, elsewhere, f"Quotes {' '.join(one.text or '' for one in asked)}", "tester"
-    )
+    bank.save_version(project, [replace(one, weight=2.0) for one in asked], "Paraphrases the hidden ones", "tester")
+    elsewhere = [replace(one, weight=2.0) for one in bank.list_questions(project) if one.query_id == "q2"][:1]
+    bank.save_version(project, elsewhere, f"Quotes {' '.join(one.text or '' for one in asked)}", "tester")
     # One more than the other questions, so that a drafted one is among them, whatever its id.
     ids = bank.seal_questions(project, "olga", len(asked) + 1, seed=3)["q1"]
-    texts = [
-        (one.text or "").rstrip("?")
-        for one in bank.list_questions(project)
-        if one.question_id in ids
-    ]
+    texts = [(one.text or "").rstrip("?") for one in bank.list_questions(project) if one.question_id in ids]
     assert any("rafted" in text for text in texts)
     author, other = project.seen_by("tester"), project.seen_by("ben")
     sealed = next(one for one in bank.list_questions(project) if one.question_id == ids[0])
@@ -218,14 +168,10 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(
         review.repair_question(other, ids[0], ["Another wording"], Policy(), "judgments", "ben")
 
 
-def test_a_bundle_leaves_sealed_questions_out_and_keeps_its_bytes_once_they_are_opened(
-    project: Project,
-) -> None:
+def test_a_bundle_leaves_sealed_questions_out_and_keeps_its_bytes_once_they_are_opened(project: Project) -> None:
     qrels = exchange.publish_qrels(project, Policy(), "tester").qrels_bytes
     before = read_manifest(exchange.bundle_publication(project, Policy(), "tester"))
-    ids = sorted(
-        one for ids in bank.seal_questions(project, "olga", seed=3).values() for one in ids
-    )
+    ids = sorted(one for ids in bank.seal_questions(project, "olga", seed=3).values() for one in ids)
     for one in ids[0], next(f"q1/{i}" for i in range(6) if f"q1/{i}" not in ids):
         add_override(project, one, "q1good", 5, "seen", "tester")
     texts = [one.text or "" for one in bank.list_questions(project) if one.question_id in ids]
@@ -238,10 +184,7 @@ def test_a_bundle_leaves_sealed_questions_out_and_keeps_its_bytes_once_they_are_
     assert len(files["overrides.csv"].splitlines()) == 2
     assert not [text for text in texts if text in repr(files)]
     hashes = sorted(hashlib.sha256(one.encode()).hexdigest() for one in ids)
-    assert (
-        manifest["bank"]["sealed"] == {"questions": 24, "sha256": hashes}
-        and manifest["bank"]["note"] == ""
-    )
+    assert manifest["bank"]["sealed"] == {"questions": 24, "sha256": hashes} and manifest["bank"]["note"] == ""
     with refusal("questions-sealed", "24", "bank.jsonl", "overrides.csv"):
         exchange.reproduce_bundle(project, before, "tester")
     assert exchange.reproduce_qrels(project, before, "tester") == qrels
@@ -262,10 +205,7 @@ def test_a_shell_seals_compares_and_opens(
 ) -> None:
     exam = shell_on(put, tmp_path, monkeypatch, capsys)
     assert len(printed(exam("bank", "seal", "--seed", "3", "--json"))["sealed"]) == 8
-    assert (
-        "Secret 0 of q1?" in exam("bank", "list", "--query", "q1")[1]
-        or "(text unknown)" in exam("bank", "list")[1]
-    )
+    assert "Secret 0 of q1?" in exam("bank", "list", "--query", "q1")[1] or "(text unknown)" in exam("bank", "list")[1]
     assert printed(exam("bank", "sealed", "--json"))["flagged"] == ["cheat"]
     assert exam("bank", "open")[0] == 0
     assert printed(exam("bank", "sealed", "--json"))["queries"] == 0

@@ -1,6 +1,4 @@
-"""A grader that became the usual one by itself: said as long as it is so, with the job that made
-it.
-"""
+"""A grader that became the usual one by itself: said as long as it is so, with the job that made it."""
 
 from __future__ import annotations
 
@@ -27,13 +25,7 @@ PASSAGES = [f"p{number}" for number in range(6)]
 def graded(tmp_path: Path) -> Iterator[Project]:
     """A project of which the whole pool is graded by the first grader."""
     project = new_project(tmp_path / "test.duckdb")
-    fill(
-        project,
-        QUESTIONS,
-        {("A?", passage): 3 for passage in PASSAGES},
-        {"run": {"q1": PASSAGES}},
-        FORMER,
-    )
+    fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, FORMER)
     yield project
     project.close()
 
@@ -59,22 +51,12 @@ def test_it_is_since_the_job_that_gave_it_half_as_many_grades(graded: Project) -
     work(graded, LATER, PASSAGES[2:4])
     work(graded, LATER, PASSAGES[4:])
     assert label_graders(graded)[0].spec == LATER
-    assert grader_succession(graded) == Succession(
-        "reader", "nearness", find_jobs(graded)[1].started_at
-    )
+    assert grader_succession(graded) == Succession("reader", "nearness", find_jobs(graded)[1].started_at)
 
 
-def test_nothing_is_said_of_a_grader_that_came_later_and_did_not_become_the_usual_one(
-    tmp_path: Path,
-) -> None:
+def test_nothing_is_said_of_a_grader_that_came_later_and_did_not_become_the_usual_one(tmp_path: Path) -> None:
     project = new_project(tmp_path / "other.duckdb")
-    fill(
-        project,
-        QUESTIONS,
-        {("A?", passage): 3 for passage in PASSAGES},
-        {"run": {"q1": PASSAGES}},
-        LATER,
-    )
+    fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, LATER)
     work(project, FORMER, PASSAGES)
     assert grader_succession(project) is None
     project.close()

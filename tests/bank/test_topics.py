@@ -1,4 +1,4 @@
-"""Topics `query/subtopic`: single queries and whole leaderboards are scored in the same way."""
+"""Topics `query/subtopic`: what single queries are scored by is what the whole board is scored by."""
 
 from __future__ import annotations
 
@@ -24,36 +24,19 @@ from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, judge
 
-BANK = [
-    Question("x1", "q", "what a?", subtopic_id="a"),
-    Question("x2", "q", "what b?", subtopic_id="b"),
-]
+BANK = [Question("x1", "q", "what a?", subtopic_id="a"), Question("x2", "q", "what b?", subtopic_id="b")]
 RETIRED = [Question("x1", "q", "what a?", subtopic_id="a", active=False), BANK[1]]
 
 
 @pytest.fixture
 def topics(project: Project) -> Project:
-    """Two topics of one query, which have the runs; the bank's questions belong to the query and
-    its subtopics.
-    """
+    """Two topics of one query, which have the runs; the bank's questions belong to the query and its subtopics."""
     facets = (Subtopic("a", "facet a"), Subtopic("b", "facet b"))
     with project.transaction() as cursor:
-        queries = [
-            Query("q", "query q", subtopics=facets),
-            Query("q/a", "q / a"),
-            Query("q/b", "q / b"),
-        ]
+        queries = [Query("q", "query q", subtopics=facets), Query("q/a", "q / a"), Query("q/b", "q / b")]
         add_queries(cursor, queries, replace=True)
-    ratings = {
-        ("what a?", "d1"): 2,
-        ("what a?", "d2"): 5,
-        ("what b?", "d3"): 5,
-        ("what b?", "d4"): 0,
-    }
-    runs = {
-        "r": {"q/a": ["d1", "d2"], "q/b": ["d3", "d4"]},
-        "s": {"q/a": ["d2", "d1"], "q/b": ["d4", "d3"]},
-    }
+    ratings = {("what a?", "d1"): 2, ("what a?", "d2"): 5, ("what b?", "d3"): 5, ("what b?", "d4"): 0}
+    runs = {"r": {"q/a": ["d1", "d2"], "q/b": ["d3", "d4"]}, "s": {"q/a": ["d2", "d1"], "q/b": ["d4", "d3"]}}
     fill(project, BANK, ratings, runs)
     return project
 
@@ -77,9 +60,7 @@ def test_what_an_edit_would_do_is_what_it_does(topics: Project, measure: str) ->
 def test_a_flip_of_a_topic_names_the_question_that_did_it(topics: Project) -> None:
     bank.save_version(topics, RETIRED, "retire", "ann")
     found = state_changes(topics, Policy(bank_version=1), Policy(bank_version=2), "AP")
-    assert {(flip.query_id, flip.causes, flip.questions) for flip in found.flips} == {
-        ("q/a", ("retired",), ("x1",))
-    }
+    assert {(flip.query_id, flip.causes, flip.questions) for flip in found.flips} == {("q/a", ("retired",), ("x1",))}
 
 
 def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics: Project) -> None:
@@ -91,9 +72,7 @@ def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics:
     assert find_overrides(topics) == []
 
 
-def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_said_of_them(
-    topics: Project,
-) -> None:
+def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_said_of_them(topics: Project) -> None:
     add_override(topics, "x1", "d1", 5, "it does", "ann")
     desk = read_passage(topics, Policy(), "q/a", "d1")
     ((one,), label) = desk.asked, desk.label
@@ -102,9 +81,6 @@ def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_s
 
 
 def test_a_draft_is_tried_on_the_passages_of_its_topic(topics: Project) -> None:
-    drafted = [
-        Question("new", "q", "what else?", subtopic_id="a"),
-        Question("x1", "q", "what a?", subtopic_id="a"),
-    ]
+    drafted = [Question("new", "q", "what else?", subtopic_id="a"), Question("x1", "q", "what a?", subtopic_id="a")]
     (pairs,) = trial_pairs(topics, SPEC, drafted)
     assert len(pairs) == 2, "the new words with d1 and d2; the old ones are graded"

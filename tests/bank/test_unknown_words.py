@@ -1,6 +1,4 @@
-"""Questions that a graded file names by id only: whose words the grades are about, and what a
-person's words are.
-"""
+"""Questions that a graded file names by id only: whose words the grades are about, and what a person's words are."""
 
 from __future__ import annotations
 
@@ -30,14 +28,9 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, import_bank, new_project
 
-BREAD, SALT, YEAST = (
-    Question(f"q1/{name}", "q1", text)
-    for name, text in (
-        ("bread", "What is bread made of?"),
-        ("salt", "Why is there salt in bread?"),
-        ("yeast", "What does yeast do?"),
-    )
-)
+BREAD, SALT, YEAST = (Question(f"q1/{name}", "q1", text) for name, text in (
+    ("bread", "What is bread made of?"), ("salt", "Why is there salt in bread?"), ("yeast", "What does yeast do?")
+))  # fmt: skip
 BANK = [BREAD, SALT, YEAST]
 RATINGS = {"p1": (5, 0, 3), "p2": (1, 4, 2)}
 
@@ -45,15 +38,9 @@ RATINGS = {"p1": (5, 0, 3), "p2": (1, 4, 2)}
 def graded(*ids: str) -> str:
     """A graded file that names questions by id only."""
     entry = {
-        "llm": "flan",
-        "llm_options": {},
-        "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
-        "prompt_type": "question",
-        "correctAnswered": [],
-        "wrongAnswered": [],
-        "answers": [],
-        "exam_ratio": 0.0,
-    }
+        "llm": "flan", "llm_options": {}, "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
+        "prompt_type": "question", "correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0,
+    }  # fmt: skip
     passages = [
         {
             "paragraph_id": passage,
@@ -62,10 +49,7 @@ def graded(*ids: str) -> str:
             "exam_grades": [
                 {
                     **entry,
-                    "self_ratings": [
-                        {"question_id": i, "self_rating": r}
-                        for i, r in zip(ids, rated, strict=True)
-                    ],
+                    "self_ratings": [{"question_id": i, "self_rating": r} for i, r in zip(ids, rated, strict=True)],
                 }
             ],
         }
@@ -92,8 +76,7 @@ def by_id(tmp_path: Path) -> Iterator[Project]:
 def ratings_of(project: Project, version: int | None = None) -> dict[str, list[int]]:
     """The ratings that questions have in a bank version, by id."""
     rows = project.rows(
-        "SELECT question_id, list(rating ORDER BY passage_text_key) FROM bank_at($version)"
-        " JOIN questions"
+        "SELECT question_id, list(rating ORDER BY passage_text_key) FROM bank_at($version) JOIN questions"
         " USING (question_key) JOIN grades ON question_text_key = text_key GROUP BY 1 ORDER BY 1",
         {"version": bank.check_version(project, version)},
     )
@@ -108,9 +91,7 @@ def to_grade(project: Project) -> int:
 ALL = {"q1/bread": [5, 1], "q1/salt": [0, 4], "q1/yeast": [3, 2]}
 
 
-def test_what_a_person_writes_is_a_new_wording_without_grades(
-    by_id: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     before = qrels_text(by_id, Policy()).encode()
     by_id.close()
     arguments = ["bank", "edit", "q1/bread", "--text", "How do I bake bread?", "--note", "clearer"]
@@ -120,11 +101,7 @@ def test_what_a_person_writes_is_a_new_wording_without_grades(
     try:
         assert bank.latest_version(again) == 2
         assert [q.text for q in bank.list_questions(again, 1)] == [None, None, None]
-        assert [q.text for q in bank.list_questions(again, 2)] == [
-            "How do I bake bread?",
-            None,
-            None,
-        ]
+        assert [q.text for q in bank.list_questions(again, 2)] == ["How do I bake bread?", None, None]
         assert ratings_of(again, 1) == ALL
         assert ratings_of(again, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
         assert to_grade(again) == 2
@@ -164,9 +141,7 @@ def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project)
     assert ratings_of(by_id, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
 
 
-def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wording_back(
-    by_id: Project,
-) -> None:
+def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wording_back(by_id: Project) -> None:
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     done = import_bank(by_id, BANK)
     assert (done.counts["questions get their words"], done.counts["bank version"]) == (3, 3)
@@ -175,9 +150,7 @@ def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wo
     assert (bank.list_questions(by_id), ratings_of(by_id), to_grade(by_id)) == (BANK, ALL, 0)
 
 
-def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_grades(
-    by_id: Project,
-) -> None:
+def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_grades(by_id: Project) -> None:
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     own = bank_jsonl(by_id, 2)
     done = take(by_id, "bank", own, "own.jsonl")
@@ -187,12 +160,8 @@ def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_
     assert "q1/bread" not in ratings_of(by_id)
 
 
-def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_known(
-    by_id: Project,
-) -> None:
-    """Two ids have one text; a later wording of the second must not inherit what the second id was
-    graded.
-    """
+def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_known(by_id: Project) -> None:
+    """Two ids have one text; a later wording of the second must not inherit what the second id was graded."""
     same = replace(SALT, text=BREAD.text)
     import_bank(by_id, [BREAD, same])
     import_bank(by_id, [replace(SALT, text="How salty is bread?")])
@@ -223,10 +192,7 @@ def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
     put_draft(by_id, "ann", replace(unknown[0], weight=3.0))
     put_draft(by_id, "ann", replace(unknown[1], text="My own words?"))
     import_bank(by_id, BANK)
-    assert drafted_bank(by_id, "ann", "q1")[:2] == [
-        replace(BREAD, weight=3.0),
-        replace(SALT, text="My own words?"),
-    ]
+    assert drafted_bank(by_id, "ann", "q1")[:2] == [replace(BREAD, weight=3.0), replace(SALT, text="My own words?")]
     undo_step(by_id, "ann")
     undo_step(by_id, "ann")
     assert drafted_bank(by_id, "ann", "q1")[:2] == [replace(BREAD, weight=2.0), SALT]
@@ -234,9 +200,7 @@ def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
     assert ratings_of(by_id) == ALL
 
 
-@pytest.mark.parametrize(
-    "words", [BANK, [BREAD, replace(SALT, text=BREAD.text), YEAST]], ids=["each", "shared"]
-)
+@pytest.mark.parametrize("words", [BANK, [BREAD, replace(SALT, text=BREAD.text), YEAST]], ids=["each", "shared"])
 @pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(label="mean", overrides=False)])
 def test_what_was_published_before_the_words_came_comes_out_again_after_them(
     by_id: Project, words: list[Question], policy: Policy
@@ -270,9 +234,7 @@ def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
 
 def test_an_id_for_a_text_does_not_stand_for_the_words_behind_the_id(by_id: Project) -> None:
     base = basis(by_id, Policy())
-    known = load_ratings(
-        by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")]
-    )
+    known = load_ratings(by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")])
     assert known.of([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]
     assert (known.of([replace(BREAD, text="q1/bread")]) == MISSING).all()
     bank.save_version(by_id, [replace(BREAD, text="q1/bread")], "odd", "ann")

@@ -1,6 +1,4 @@
-"""A weight is finite and bounded at every door, and a coverage is a number whatever an older
-project holds.
-"""
+"""A weight is finite and bounded at every door, and a coverage is a number whatever an older project holds."""
 
 from __future__ import annotations
 
@@ -56,37 +54,24 @@ def test_no_door_lets_an_unbounded_weight_in(unchanged: Project, weight: float) 
     row = {"query_id": "q1", "question_id": "q1/a", "text": "A?", "weight": weight}
     csv = f"query_id,question_id,text,weight\nq1,q1/a,A?,{weight}\n"
     in_json = "weight-out-of-range" if math.isfinite(weight) else "invalid-json"
-    for name, content, code in (
-        ("bank.jsonl", json.dumps(row), in_json),
-        ("bank.csv", csv, "weight-out-of-range"),
-    ):
+    for name, content, code in (("bank.jsonl", json.dumps(row), in_json), ("bank.csv", csv, "weight-out-of-range")):
         with refusal(code, name, kind=FileError):
             import_files(unchanged, "bank", [Source(name, data=content.encode())], "ann")
     assert bank.list_questions(unchanged) == before and not bank.list_drafts(unchanged, "ann")
 
 
 def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:
-    bank.save_version(
-        filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann"
-    )
-    assert coverage_scores(filled, basis(filled, Policy())) == {
-        "one": {"q1": 1.0},
-        "two": {"q1": 0.0},
-    }
+    bank.save_version(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
+    assert coverage_scores(filled, basis(filled, Policy())) == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
 
 
 @pytest.mark.parametrize("rule", ["max", "mean"])
 @pytest.mark.parametrize("first", [1e308, math.inf])
-def test_a_coverage_is_a_number_whatever_an_older_project_holds(
-    filled: Project, rule: str, first: float
-) -> None:
+def test_a_coverage_is_a_number_whatever_an_older_project_holds(filled: Project, rule: str, first: float) -> None:
     with filled.transaction() as cursor:
         cursor.execute("UPDATE question_revisions SET weight = ?", [first])
     policy = Policy(label=rule)
-    assert coverage_scores(filled, basis(filled, policy)) == {
-        "one": {"q1": 0.5},
-        "two": {"q1": 0.0},
-    }
+    assert coverage_scores(filled, basis(filled, policy)) == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
     assert list(list_labels(filled, basis(filled, policy))["label"]) == [5, 2]
     edits = {"q1": [replace(A, weight=first), replace(B, weight=first, text="New?")]}
     found = changes(filled, "EXAM-Cover@20", policy, edits)

@@ -1,6 +1,4 @@
-"""Figures: each is drawn from a project, is a file of its kind, and shows what the leaderboards
-say.
-"""
+"""Figures: each is drawn from a project, is a file of its kind, and shows what the leaderboards say."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ def rows_of(chart: Any, layer: int) -> list[dict[str, Any]]:
     """The data of a layer, after validation against Vega-Lite's schema."""
     spec = chart.to_dict()
     altair.LayerChart.validate(spec)
-    found: list[dict[str, Any]] = spec["datasets"][
-        spec["layer"][layer].get("data", spec.get("data"))["name"]
-    ]
+    found: list[dict[str, Any]] = spec["datasets"][spec["layer"][layer].get("data", spec.get("data"))["name"]]
     return found
 
 
@@ -74,9 +70,7 @@ def test_the_command_offers_the_figures_and_kinds_of_files_that_exist() -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_each_figure_becomes_a_picture_and_names_are_shown_as_text(
-    path: Path, tmp_path: Path, name: str
-) -> None:
+def test_each_figure_becomes_a_picture_and_names_are_shown_as_text(path: Path, tmp_path: Path, name: str) -> None:
     export(path, name, "-o", str(tmp_path / "f.svg"))
     drawn = ElementTree.parse(tmp_path / "f.svg")
     assert not list(drawn.iter("{http://www.w3.org/2000/svg}script"))
@@ -87,9 +81,7 @@ def test_each_figure_becomes_a_picture_and_names_are_shown_as_text(
 
 
 @pytest.mark.parametrize("ending", STARTS)
-def test_a_file_is_of_the_kind_of_its_ending_and_is_logged(
-    path: Path, tmp_path: Path, ending: str
-) -> None:
+def test_a_file_is_of_the_kind_of_its_ending_and_is_logged(path: Path, tmp_path: Path, ending: str) -> None:
     export(path, "leaderboard", "-o", str(tmp_path / f"board{ending.upper()}"), "--width", "200")
     assert (tmp_path / f"board{ending.upper()}").read_bytes().startswith(STARTS[ending])
     project = open_project(path)
@@ -123,12 +115,7 @@ def test_figures_without_data_are_refused(project: Project) -> None:
 def test_a_notebook_gets_the_same_chart(path: Path) -> None:
     with ew.open(path) as project:
         chart = project.figure("leaderboards", ["nDCG@10", "AP"], min_rating=2)
-        scores = dict(
-            zip(
-                *(project.leaderboard("AP", min_rating=2)[name] for name in ("run", "score")),
-                strict=True,
-            )
-        )
+        scores = dict(zip(*(project.leaderboard("AP", min_rating=2)[name] for name in ("run", "score")), strict=True))
     rows = rows_of(chart, 2)
     assert len({row["board"] for row in rows}) == 3
     assert {row["run"]: row["score"] for row in rows if row["board"].endswith("AP")} == scores
@@ -138,19 +125,12 @@ def test_brackets_join_systems_that_are_not_separated_and_do_not_overlap() -> No
     systems = [System(name, 9 - place, 1.0, 0, place) for place, name in enumerate("abcde", 1)]
     groups = [(0, 2), (1, 3), (3, 4)]
     rows = rows_of(leaderboard_chart(Leaderboard("AP", "made", Policy(), systems, {}), groups), 2)
-    assert [(row["run"], row["last"], row["lane"]) for row in rows] == [
-        ("a", "c", 0),
-        ("b", "d", 1),
-        ("d", "e", 0),
-    ]
+    assert [(row["run"], row["last"], row["lane"]) for row in rows] == [("a", "c", 0), ("b", "d", 1), ("d", "e", 0)]
 
 
 def test_a_scatter_plot_names_systems_unless_names_would_overlap() -> None:
     apart = [SystemPoint(f"s{at}", at, 0.1, at, (at * 7) % 10, 0.1, 1) for at in range(10)]
-    same = [
-        SystemPoint(name, 5.0, None, 1, 9.5, None, 1)
-        for name in ("first", "second", "third", "fourth", "fifth")
-    ]
+    same = [SystemPoint(name, 5.0, None, 1, 9.5, None, 1) for name in ("first", "second", "third", "fourth", "fifth")]
     rows = rows_of(system_scatter([*apart, *same], "x", "y", marked="fifth"), 2)
     named = {row["run"] for row in rows if row["side"] is not None}
     assert {point.run for point in apart} <= named

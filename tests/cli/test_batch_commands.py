@@ -1,6 +1,4 @@
-"""Batches at the shell: sent and left, looked at, taken in, cancelled; and prices that know of
-them.
-"""
+"""Batches at the shell: sent and left, looked at, taken in, cancelled; and prices that know of them."""
 
 from __future__ import annotations
 
@@ -24,20 +22,13 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
     file_of(lambda project: fill(project, QUESTIONS, {}, RUNS)).write(path)
 
     def run(*arguments: str) -> Any:
-        result = CliRunner().invoke(
-            cli, [*arguments, "--project", str(path)], standalone_mode=False
-        )
+        result = CliRunner().invoke(cli, [*arguments, "--project", str(path)], standalone_mode=False)
         if result.exception:
             raise result.exception
         return json.loads(result.stdout) if "--json" in arguments else result.output
 
     run("prices", "set", "m", "100", "1000", "--cached", "10")
-    assert run("prices", "--json")["prices"]["m"] == {
-        "input": 100,
-        "output": 1000,
-        "cached": 10,
-        "batch": 0.5,
-    }
+    assert run("prices", "--json")["prices"]["m"] == {"input": 100, "output": 1000, "cached": 10, "batch": 0.5}
     with EndpointServer() as server:
         grader = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
         assert "with --batch)" in run("grade", *grader, "--dry-run")
@@ -51,10 +42,7 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         sent = run("grade", *grader, "--batch", "--batch-size", "4", "--no-wait", "--json")
         assert (sent["calls"], sent["batches"]) == (7, {"in_progress": 2})
         found = run("batch", "status", "--json")["batches"]
-        assert [(one["batch_id"], one["calls"]) for one in found] == [
-            ("batch-1", 4),
-            ("batch-2", 3),
-        ]
+        assert [(one["batch_id"], one["calls"]) for one in found] == [("batch-1", 4), ("batch-2", 3)]
         # What is on its way is not asked by others.
         assert run("plan", *grader, "--json")["sent"] == 7
         assert run("grade", *grader, "--json")["graded"] == 0
@@ -66,27 +54,14 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         server.shelf.away = 0
         done = run("batch", "fetch", *grader, "--wait", "--json")
         assert (done["state"], done["graded"], done["calls"]) == ("done", 8, 8)
-        assert run("jobs", "--json")["jobs"][1]["message"].startswith(
-            "Billed: 8 calls, 80 tokens read"
-        )
+        assert run("jobs", "--json")["jobs"][1]["message"].startswith("Billed: 8 calls, 80 tokens read")
         bill = run("status", "--json")["bills"][-1]
         assert (bill["state"], bill["told"]["calls"], bill["billed"]["calls"]) == ("done", 8, 8)
         assert bill["billed"]["input_tokens"] == 80 and bill["tokens_off"] == pytest.approx(
-            (80 + bill["billed"]["output_tokens"])
-            / (bill["told"]["input_tokens"] + bill["told"]["output_tokens"])
-            - 1
+            (80 + bill["billed"]["output_tokens"]) / (bill["told"]["input_tokens"] + bill["told"]["output_tokens"]) - 1
         )
         assert "off by" in run("status")
-        other = (
-            "--grader",
-            "self-rating",
-            "--model",
-            "m",
-            "--base-url",
-            server.url,
-            "--set",
-            "temperature=0.5",
-        )
+        other = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--set", "temperature=0.5")
         assert "1 in progress" in run("grade", *other, "--batch", "--no-wait")
         run("batch", "cancel", *other)
         assert run("batch", "fetch", *other).count("\n") == 1, "nothing to wait for"

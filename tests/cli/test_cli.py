@@ -34,14 +34,12 @@ from tests.made.refusals import kept_failures, mentions
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
-    "p1\tRivers carry dissolved salts from rocks into the sea. The water evaporates and the salt"
-    " stays.\n"
+    "p1\tRivers carry dissolved salts from rocks into the sea. The water evaporates and the salt stays.\n"
     "p2\tYeast eats sugar and makes carbon dioxide. The gas makes the dough rise.\n"
     "p3\tThe stadium was opened in 1923.\n"
 )
 BANK = (
-    '{"query_id": "q1", "question_id": "q1/a", "text": "Where does the salt in the sea come'
-    ' from?"}\n'
+    '{"query_id": "q1", "question_id": "q1/a", "text": "Where does the salt in the sea come from?"}\n'
     '{"query_id": "q2", "question_id": "q2/a", "text": "What makes bread dough rise?"}\n'
 )
 GOOD = "q1 Q0 p1 1 2 good\nq1 Q0 p3 2 1 good\nq2 Q0 p2 1 2 good\nq2 Q0 p3 2 1 good\n"
@@ -67,9 +65,7 @@ Exam = Callable[..., Ran]
 
 
 @pytest.fixture
-def exam(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Exam:
+def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Exam:
     """Runs `exam` with arguments, in an empty folder and without a project in the environment."""
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -136,7 +132,7 @@ def imported_file() -> File:
 
 @pytest.fixture
 def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:
-    """`exam` on a project that is ready for grading, in the folder of its source files."""
+    """`exam` on a project that has all it needs to be graded, beside the files that it was made of."""
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     write_files(tmp_path)
     imported_file().write(tmp_path / "p.duckdb")
@@ -144,9 +140,7 @@ def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exa
 
 
 def refused(ran: Ran, code: int, *words: str, error: str | None = None) -> None:
-    """Check for one line on stderr, nothing on stdout, no traceback, and the code of an error if
-    one is given.
-    """
+    """Check for one line on stderr, nothing on stdout, no traceback, and the code of an error if one is given."""
     assert ran.code == code, ran
     assert error in (None, ran.error), (error, ran.error, ran.err)
     assert ran.out == ""
@@ -159,10 +153,7 @@ def refused(ran: Ran, code: int, *words: str, error: str | None = None) -> None:
 
 def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tmp_path: Path):
     status = imported("status", "--json").json
-    assert {
-        name: status[name]
-        for name in ("queries", "passages", "runs", "judgments", "questions", "grades")
-    } == {
+    assert {name: status[name] for name in ("queries", "passages", "runs", "judgments", "questions", "grades")} == {
         "queries": 2,
         "passages": 3,
         "runs": 3,
@@ -188,42 +179,25 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     board = imported("leaderboard", "--measure", "nDCG@10", "--min-rating", "3", "--json").json
     assert {"measure", "policy", "systems"} <= set(board)
     assert (board["measure"], board["policy"]["min_rating"]) == ("nDCG@10", 3)
-    assert [set(system) for system in board["systems"]] == [
-        {"run", "score", "std_error", "queries", "rank"}
-    ] * 3
+    assert [set(system) for system in board["systems"]] == [{"run", "score", "std_error", "queries", "rank"}] * 3
     assert [system["run"] for system in board["systems"]] == ["good", "bad", "ugly"]
     refused(imported("leaderboard", "--measure", "nDGC@10"), 2, "nDGC@10")
     refused(imported("leaderboard", "--grader", "nobody"), 2, "nobody", "Embedding (MiniLM)")
     shown = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3")
     assert shown.code == 0
-    assert [line.split()[:2] for line in shown.out.splitlines()[1:]] == [
-        ["1", "good"],
-        ["2", "bad"],
-        ["2", "ugly"],
-    ]
+    assert [line.split()[:2] for line in shown.out.splitlines()[1:]] == [["1", "good"], ["2", "bad"], ["2", "ugly"]]
 
-    by_query = imported(
-        "leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3", "--queries", "--json"
-    ).json
+    by_query = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3", "--queries", "--json").json
     for system in by_query["systems"]:
         scores = by_query["per_query"][system["run"]].values()
         assert sum(scores) / system["queries"] == pytest.approx(system["score"])
-    rows = [
-        line.split()
-        for line in imported("leaderboard", "--queries").out.partition("\n\n")[0].splitlines()
-    ]
+    rows = [line.split() for line in imported("leaderboard", "--queries").out.partition("\n\n")[0].splitlines()]
     assert rows[0] == ["run", "query", "nDCG@10"]
     assert {run for run, *_ in rows[1:]} == {"good", "bad", "ugly"}
 
     found = imported("correlate", "--measure", "nDCG@10", "--against", "judgments", "--json").json
-    assert {"systems", "spearman", "kendall", "tau_ap", "pearson", "ties", "undefined"} <= set(
-        found
-    )
-    assert (found["systems"], found["spearman"], found["undefined"]) == (
-        3,
-        pytest.approx(1.0),
-        None,
-    )
+    assert {"systems", "spearman", "kendall", "tau_ap", "pearson", "ties", "undefined"} <= set(found)
+    assert (found["systems"], found["spearman"], found["undefined"]) == (3, pytest.approx(1.0), None)
 
     assert imported("export", "qrels", "-o", "exam.qrels").code == 0
     lines = [line.split() for line in (tmp_path / "exam.qrels").read_text().splitlines()]
@@ -237,25 +211,12 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
 
 def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, tmp_path: Path):
     assert imported("export", "bank", "-o", "bank.csv").code == 0
-    edited = (
-        (tmp_path / "bank.csv")
-        .read_text()
-        .replace("What makes bread dough rise?", "Why does dough rise?")
-    )
+    edited = (tmp_path / "bank.csv").read_text().replace("What makes bread dough rise?", "Why does dough rise?")
     (tmp_path / "bank.csv").write_text(edited)
-    assert imported("bank", "save", "bank.csv", "--note", "shorter", "--json").json == {
-        "version": 2,
-        "saved": True,
-    }
-    assert imported("bank", "save", "bank.csv", "--note", "again", "--json").json == {
-        "version": 2,
-        "saved": False,
-    }
+    assert imported("bank", "save", "bank.csv", "--note", "shorter", "--json").json == {"version": 2, "saved": True}
+    assert imported("bank", "save", "bank.csv", "--note", "again", "--json").json == {"version": 2, "saved": False}
     listed = imported("bank", "list", "--query", "q2", "--json").json
-    assert (listed["version"], [q["text"] for q in listed["questions"]]) == (
-        2,
-        ["Why does dough rise?"],
-    )
+    assert (listed["version"], [q["text"] for q in listed["questions"]]) == (2, ["Why does dough rise?"])
     before = imported("bank", "list", "--version", "1", "--json").json
     assert before["questions"][1]["text"] == "What makes bread dough rise?"
     versions = imported("bank", "list", "--versions", "--json").json["versions"]
@@ -264,38 +225,20 @@ def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, t
     assert imported("export", "bank", "-o", "old.jsonl", "--bank-version", "1").code == 0
     assert "What makes bread dough rise?" in (tmp_path / "old.jsonl").read_text()
     assert imported("export", "bank", "-o", "old.jsonl.gz", "--bank-version", "1").code == 0
-    assert (
-        gzip.decompress((tmp_path / "old.jsonl.gz").read_bytes())
-        == (tmp_path / "old.jsonl").read_bytes()
-    )
-    assert imported("bank", "save", "old.jsonl.gz", "--note", "back", "--json").json == {
-        "version": 3,
-        "saved": True,
-    }
+    assert gzip.decompress((tmp_path / "old.jsonl.gz").read_bytes()) == (tmp_path / "old.jsonl").read_bytes()
+    assert imported("bank", "save", "old.jsonl.gz", "--note", "back", "--json").json == {"version": 3, "saved": True}
 
 
 SHORTER = "What makes dough rise?"
 
 
-def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brought_back(
-    imported: Exam,
-):
+def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brought_back(imported: Exam):
     edit = ("bank", "edit", "q2/a", "--text", SHORTER, "--weight", "2", "--note", "shorter")
     saved = imported(*edit, "--json").json
     assert saved == {"version": 2, "saved": True, "question": "q2/a"}
     assert imported(*edit, "--json").json == saved | {"saved": False}
     added = imported(
-        "bank",
-        "edit",
-        "--add",
-        "q1",
-        "--text",
-        "Who salts it?",
-        "--kind",
-        "nugget",
-        "--note",
-        "n",
-        "--json",
+        "bank", "edit", "--add", "q1", "--text", "Who salts it?", "--kind", "nugget", "--note", "n", "--json"
     )
     new = added.json["question"]
     assert (added.code, added.json) == (0, {"version": 3, "saved": True, "question": new})
@@ -308,22 +251,13 @@ def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brou
     }
 
     found = imported("bank", "diff", "--from", "1", "--json").json
-    assert {part: len(questions) for part, questions in found.items()} == {
-        "added": 1,
-        "changed": 2,
-        "removed": 0,
-    }
+    assert {part: len(questions) for part, questions in found.items()} == {"added": 1, "changed": 2, "removed": 0}
     assert found["added"][0]["question_id"] == new
-    both = {
-        pair["after"]["question_id"]: (pair["before"], pair["after"]) for pair in found["changed"]
-    }
+    both = {pair["after"]["question_id"]: (pair["before"], pair["after"]) for pair in found["changed"]}
     before, after = both["q2/a"]
     assert (before["text"], after["text"]) == ("What makes bread dough rise?", SHORTER)
     assert [one["active"] for one in both["q1/a"]] == [True, False]
-    assert (
-        imported("bank", "diff", "--from", "4", "--to", "1", "--json").json["removed"]
-        == found["added"]
-    )
+    assert imported("bank", "diff", "--from", "4", "--to", "1", "--json").json["removed"] == found["added"]
     assert imported("bank", "diff", "--from", "2", "--to", "2", "--json").json == {
         "added": [],
         "changed": [],
@@ -335,37 +269,26 @@ def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brou
         "~ q2/a: What makes[- bread-] dough rise?; weight 1.0 -> 2.0",
     ]
 
-    one = imported(
-        "bank", "restore", "--version", "1", "--question", "q2/a", "--note", "as it was", "--json"
-    ).json
+    one = imported("bank", "restore", "--version", "1", "--question", "q2/a", "--note", "as it was", "--json").json
     assert one == {"version": 5, "saved": True}
     changed = imported("bank", "diff", "--from", "4", "--json").json["changed"]
     assert [pair["after"] for pair in changed] == [before]
     everything = imported("bank", "restore", "--version", "1", "--note", "all of it", "--json")
     assert everything.json == {"version": 6, "saved": True}
     listed = imported("bank", "list", "--json").json["questions"]
-    assert {q["question_id"]: q["active"] for q in listed} == {
-        "q1/a": True,
-        "q2/a": True,
-        new: False,
-    }
+    assert {q["question_id"]: q["active"] for q in listed} == {"q1/a": True, "q2/a": True, new: False}
     again = imported("bank", "restore", "--version", "1", "--note", "again")
     assert again.code == 0 and mentions(again.err, "6")
 
 
-def test_changes_between_two_versions_name_labels_causes_and_systems(
-    imported: Exam, tmp_path: Path
-):
+def test_changes_between_two_versions_name_labels_causes_and_systems(imported: Exam, tmp_path: Path):
     edit = ("bank", "edit", "q2/a", "--weight", "0", "--note", "out of every score")
     assert imported(*edit).code == 0
     refused(imported("changes", "--from", "1", "--to", "2"), 2, "graded")
     assert imported("grade").code == 0
     project = open_project(tmp_path / "p.duckdb")
-    before = {
-        (q, p): label
-        for q, passages in label_qrels(project, basis(project, Policy(bank_version=1))).items()
-        for p, label in passages.items()
-    }
+    before = {(q, p): label for q, passages in label_qrels(project, basis(project, Policy(bank_version=1))).items()
+              for p, label in passages.items()}  # fmt: skip
     project.close()
 
     found = imported("changes", "--from", "1", "--to", "2", "--measure", "nDCG@10", "--json").json
@@ -376,27 +299,17 @@ def test_changes_between_two_versions_name_labels_causes_and_systems(
     for one in found["labels"]:
         assert (one["after"], one["questions"]) == (None, ["q2/a"])
     for side, version in (("before", "1"), ("after", "2")):
-        board = imported(
-            "leaderboard", "--measure", "nDCG@10", "--bank-version", version, "--json"
-        ).json["systems"]
-        assert {
-            one["run"]: (one[f"score_{side}"], one[f"rank_{side}"]) for one in found["systems"]
-        } == {system["run"]: (pytest.approx(system["score"]), system["rank"]) for system in board}
+        board = imported("leaderboard", "--measure", "nDCG@10", "--bank-version", version, "--json").json["systems"]
+        assert {one["run"]: (one[f"score_{side}"], one[f"rank_{side}"]) for one in found["systems"]} == {
+            system["run"]: (pytest.approx(system["score"]), system["rank"]) for system in board
+        }
     assert imported("changes", "--from", "2", "--to", "2", "--json").json["labels"] == []
 
     imported("bank", "edit", "q1/a", "--text", "Why salt?", "--note", "shorter")
     assert imported("changes", "--from", "2", "--to", "3", "--json").json["to_grade"] == 2
     shown = imported("changes", "--from", "1", "--to", "2")
     assert shown.code == 0 and mentions(shown.err, "2") and mentions(shown.err, "0")
-    assert [line.split()[0] for line in shown.out.splitlines()] == [
-        "query",
-        "q2",
-        "q2",
-        "run",
-        "good",
-        "bad",
-        "ugly",
-    ]
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["query", "q2", "q2", "run", "good", "bad", "ugly"]
 
 
 def test_a_preview_says_what_would_come_and_brings_nothing(imported: Exam, tmp_path: Path):
@@ -408,21 +321,14 @@ def test_a_preview_says_what_would_come_and_brings_nothing(imported: Exam, tmp_p
     assert imported("status", "--json").json["passages"] == 4
 
 
-def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing(
-    imported: Exam, tmp_path: Path
-):
+def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing(imported: Exam, tmp_path: Path):
     before = imported("status", "--json").json
     (tmp_path / "sub").mkdir()
     for kind, content, error, words in (
         ("runs", GOOD + "q1 Q0 p1\n", "cut-off-file", ("sub/broken:5", " 3 ")),
         ("runs", GOOD + "q7 Q0 p1 1 1 good\n", "unknown-query", ("broken:5", "q7")),
         ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", "unknown-query", ("sub/broken:2", "q7")),
-        (
-            "passages",
-            '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n',
-            "invalid-json",
-            ("sub/broken:2",),
-        ),
+        ("passages", '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n', "invalid-json", ("sub/broken:2",)),
         ("queries", "", "nothing-found", ("sub/broken",)),
     ):
         (tmp_path / "sub" / "broken").write_text(content)
@@ -449,11 +355,7 @@ def test_unknown_queries_can_be_left_out(imported: Exam, tmp_path: Path):
 
 WRONG = [
     (("leaderboard", "--measure", "nDGC@10", "--source", "nist"), "unknown-measure", ("nDGC@10",)),
-    (
-        ("leaderboard", "--measure", "nDCG@10", "--source", "nist2"),
-        "unknown-source",
-        ("nist2", "nist"),
-    ),
+    (("leaderboard", "--measure", "nDCG@10", "--source", "nist2"), "unknown-source", ("nist2", "nist")),
     (("leaderboard", "--label", "median"), "unknown-label-rule", ("median", "support:M")),
     (("leaderboard", "--min-rating", "7"), "min-rating-out-of-range", ("7",)),
     (("leaderboard", "--grader", "nobody"), "nothing-graded", ("graded",)),
@@ -461,11 +363,7 @@ WRONG = [
     (("correlate", "--against", "nobody"), "unknown-source", ("nobody",)),
     (("correlate",), "", ("--against",)),
     (("bank", "list", "--version", "9"), "unknown-bank-version", ("9",)),
-    (
-        ("bank", "edit", "q9/z", "--text", "x", "--note", "n"),
-        "unknown-question",
-        ("q9/z", "exam bank list"),
-    ),
+    (("bank", "edit", "q9/z", "--text", "x", "--note", "n"), "unknown-question", ("q9/z", "exam bank list")),
     (("bank", "edit", "q1/a", "--text", "x"), "", ("--note",)),
     (("bank", "edit", "q1/a", "--text", "x", "--note", " "), "empty-note", ("note",)),
     (("bank", "edit", "q1/a", "--text", " ", "--note", "n"), "empty-question", ("q1/a",)),
@@ -509,22 +407,14 @@ def test_wrong_use_is_one_line_that_says_what_is_wrong(imported: Exam):
 def test_a_name_that_no_file_can_have_is_wrong_use(imported: Exam):
     long = f"{'a' * 300}.duckdb"
     for command in (
-        ("status", "--project", long),
-        ("demo", "--project", long),
-        ("backup", "-o", long),
-        ("restore", long),
-        ("export", "project", "-o", long),
-        ("ingest", long),
-    ):
+        ("status", "--project", long), ("demo", "--project", long), ("backup", "-o", long), ("restore", long),
+        ("export", "project", "-o", long), ("ingest", long),
+    ):  # fmt: skip
         refused(imported(*command), 2, "aaa", ".duckdb", os.strerror(errno.ENAMETOOLONG))
 
 
-@pytest.mark.parametrize(
-    "command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")]
-)
-def test_a_command_without_a_project_says_how_to_name_one(
-    exam: Exam, tmp_path: Path, command: tuple[str, ...]
-):
+@pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])
+def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
     refused(exam(*command), 2, "--project", "EXAM_PROJECT", error="no-project-named")
     assert list(tmp_path.iterdir()) == []
 
@@ -532,32 +422,20 @@ def test_a_command_without_a_project_says_how_to_name_one(
 @pytest.mark.parametrize(
     "words",
     [
-        ("activity", "--limit"),
-        ("failures", "--limit"),
-        ("passages", "--limit"),
-        ("passages", "--page"),
-        ("pool", "--depth"),
-        ("unjudged", "--top-k"),
-        ("meta", "--bootstrap"),
-        ("bank", "list", "--version"),
-        ("overrides", "withdraw"),
-        ("proposals", "accept"),
+        ("activity", "--limit"), ("failures", "--limit"), ("passages", "--limit"), ("passages", "--page"),
+        ("pool", "--depth"), ("unjudged", "--top-k"), ("meta", "--bootstrap"), ("bank", "list", "--version"),
+        ("overrides", "withdraw"), ("proposals", "accept"),
     ],
-)
+)  # fmt: skip
 def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: tuple[str, ...]):
     # An argument is called by what the command is about, an option by its name.
     name = words[-1] if words[-1].startswith("-") else words[0].upper().rstrip("S")
     refused(imported(*words, "9" * 40), 2, name, "9" * 40, error="")
 
 
-def test_a_project_that_another_process_holds_is_failed_work(
-    imported: Exam, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, monkeypatch: pytest.MonkeyPatch):
     set_patience(monkeypatch, 0.0)
-    holder = (
-        "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True);"
-        " sys.stdin.read()"
-    )
+    holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -618,14 +496,7 @@ def test_the_help_loads_no_command_and_no_model():
 def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
     """Exit codes and streams of a real process."""
     ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from exam_workbench.cli import main; main()",
-            "status",
-            "--project",
-            "none.duckdb",
-        ],
+        [sys.executable, "-c", "from exam_workbench.cli import main; main()", "status", "--project", "none.duckdb"],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -640,24 +511,13 @@ def test_a_call_that_fails_is_told_once(project: Project):
     project.close()
     nowhere = ["--base-url", "http://127.0.0.1:9", "--set", "attempts=1", "--patience", "0"]
     ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from exam_workbench.cli import main; main()",
-            "grade",
-            "--grader",
-            "self-rating",
-            "--model",
-            "x",
-            *nowhere,
-            "--project",
-            str(project.path),
-        ],
+        [sys.executable, "-c", "from exam_workbench.cli import main; main()", "grade", "--grader", "self-rating",
+         "--model", "x", *nowhere, "--project", str(project.path)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
         check=False,
-    )
+    )  # fmt: skip
     assert ran.stderr.count("the connection failed") == 1, ran.stderr
     assert ran.stderr.count("1 call, ") == 2, "billed and estimated"
 
@@ -692,20 +552,13 @@ def test_a_job_whose_process_died_is_marked_when_grading_goes_on(imported: Exam,
 
 def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
     def key() -> str | None:
-        return imported("bank", "list", "--query", "q1", "--json").json["questions"][0][
-            "answer_key"
-        ]
+        return imported("bank", "list", "--query", "q1", "--json").json["questions"][0]["answer_key"]
 
     imported("bank", "edit", "q1/a", "--answer-key", "rocks", "--note", "a key")
     assert key() == "rocks"
     imported("bank", "edit", "q1/a", "--answer-key", "", "--note", "no key")
     assert key() is None
-    refused(
-        imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"),
-        2,
-        "q1/a",
-        error="empty-question",
-    )
+    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", error="empty-question")
 
 
 def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path) -> None:
@@ -715,10 +568,8 @@ def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path
     with (tmp_path / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--project", str(tmp_path / "p.duckdb"), "--port", str(port)],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true"},
-        )
+            stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true"},
+        )  # fmt: skip
     try:
         wait_until_healthy(process, f"http://localhost:{port}", tmp_path / "serve.log")
     finally:
@@ -728,15 +579,7 @@ def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path
         assert probe.connect_ex(("localhost", port)) != 0
 
 
-READS = (
-    "status",
-    "bank list",
-    "leaderboard",
-    "jobs",
-    "export queries -o -",
-    "export figure --help",
-    "--help",
-)
+READS = ("status", "bank list", "leaderboard", "jobs", "export queries -o -", "export figure --help", "--help")
 LOADS = f"""
 import json, sys, exam_workbench.cli
 for words in {READS}:
@@ -755,9 +598,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     path = tmp_path_factory.mktemp("loaded") / "p.duckdb"
     new_project(path).close()
     environment = {**os.environ, "EXAM_PROJECT": str(path)}
-    run = subprocess.run(
-        [sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, check=True)
     told = (json.loads(line) for line in run.stderr.splitlines() if line.startswith("["))
     return {words: set(modules) for words, *modules in told}
 
@@ -766,17 +607,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_need(
     loaded: dict[str, set[str]], command: str
 ) -> None:
-    heavy = {
-        "torch",
-        "transformers",
-        "openai",
-        "streamlit",
-        "scipy",
-        "simplemma",
-        "nltk",
-        "altair",
-        "vl_convert",
-    }
+    heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
     assert "exam_workbench.records" in loaded[command]
     assert heavy & loaded[command] == set()
 
@@ -799,16 +630,7 @@ def test_a_small_change_loads_no_library_of_tables(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, tmp_path: Path):
-    model = (
-        "--grader",
-        "self-rating",
-        "--model",
-        "m",
-        "--back-end",
-        "openai",
-        "--set",
-        "structured=text",
-    )
+    model = ("--grader", "self-rating", "--model", "m", "--back-end", "openai", "--set", "structured=text")
     planned = imported("plan", *model, "-o", "calls.jsonl", "--json").json
     assert (planned["to_grade"], planned["calls"], planned["known"]) == (4, 4, 0)
     refused(imported("plan", *model, "--after", "calls.jsonl"), 2, "-o")

@@ -15,9 +15,7 @@ from tests.made.shell import Run, printed, shell_on
 
 
 @pytest.fixture
-def exam(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command on a project with four systems."""
     return shell_on(fill_audited, tmp_path, monkeypatch, capsys)
 
@@ -25,20 +23,7 @@ def exam(
 def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_path: Path) -> None:
     code, _, err = exam("leaderboard", "--measure", "P@5")
     assert code == 0 and "exam audit leaderboard" not in err
-    made = printed(
-        exam(
-            "audit",
-            "design",
-            "first",
-            "--measure",
-            "P@3",
-            "--seed",
-            "4",
-            "--batch-size",
-            "20",
-            "--json",
-        )
-    )
+    made = printed(exam("audit", "design", "first", "--measure", "P@3", "--seed", "4", "--batch-size", "20", "--json"))
     assert made["audit"]["measure"] == "P@3" and made["without_text"] == 0
     assert mentions(exam("audit", "curve")[2], "20")
     batch = printed(exam("audit", "draw", "--json"))["batch"]
@@ -80,23 +65,16 @@ def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(exam: Run) -> No
     check_error(exam.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
 
 
-def test_families_of_models_are_stated_and_two_roles_are_warned_of(
-    exam: Run, tmp_path: Path
-) -> None:
+def test_families_of_models_are_stated_and_two_roles_are_warned_of(exam: Run, tmp_path: Path) -> None:
     assert exam("runs", "families", "good", "poor", "--family", "GPT")[0] == 0
-    code, _, err = exam(
-        "runs", "families", "--questions", "--grader", "test grader", "--family", "gpt"
-    )
+    code, _, err = exam("runs", "families", "--questions", "--grader", "test grader", "--family", "gpt")
     assert code == 0 and "gpt" in err
     rows = {row["run"]: row["families"] for row in printed(exam("runs", "list", "--json"))["runs"]}
     assert rows == {"good": ["gpt"], "poor": ["gpt"], "fair": None, "pleasing": None}
     roles = printed(exam("audit", "roles", "--json"))
     assert roles["kin"] == ["good", "poor"] and len(roles["warnings"]) == 3
     assert exam("runs", "families", "good")[0] == 2
-    assert any(
-        mentions(line, "good") and mentions(line, "gpt")
-        for line in exam("activity")[1].splitlines()
-    )
+    assert any(mentions(line, "good") and mentions(line, "gpt") for line in exam("activity")[1].splitlines())
 
 
 @pytest.mark.parametrize("words", [("board",), ("status",), ("draw",)])
@@ -107,21 +85,7 @@ def test_without_an_audit_it_is_said_how_to_plan_one(exam: Run, words: tuple[str
 def test_give_back_and_end_batch_from_a_shell(exam: Run, tmp_path: Path) -> None:
     exam("audit", "design", "first", "--measure", "P@3", "--seed", "4")
     exam("audit", "draw")
-    assert (
-        exam(
-            "audit",
-            "export",
-            "-o",
-            "mine.jsonl",
-            "--form",
-            "jsonl",
-            "--assessor",
-            "cara",
-            "--most",
-            "1",
-        )[0]
-        == 0
-    )
+    assert exam("audit", "export", "-o", "mine.jsonl", "--form", "jsonl", "--assessor", "cara", "--most", "1")[0] == 0
     assert mentions(exam("audit", "release", "--author", "cara")[2], "1 query")
     assert exam("audit", "end-batch")[0] == 2
     project = open_project(tmp_path / "some.duckdb")

@@ -1,6 +1,4 @@
-"""What people changed and did not save, splitting and merging, and finding passages, from the
-shell.
-"""
+"""What people changed and did not save, splitting and merging, and finding passages, from the shell."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ FOR_ANN = "What is A for ann?"
 
 @pytest.fixture
 def edited(shell: Exam, tmp_path: Path) -> Exam:  # noqa: F811
-    """`exam` on a project in which ann and bob changed the same question, and ann another."""
+    """`exam` on a project in which ann and bob have changed the same question, and ann another one."""
     project = open_project(tmp_path / "p.duckdb")
     bank.put_drafts(project, "ann", [replace(A, text=FOR_ANN), replace(B, weight=2.0)])
     bank.put_draft(project, "bob", replace(A, active=False))
@@ -29,10 +27,7 @@ def edited(shell: Exam, tmp_path: Path) -> Exam:  # noqa: F811
 
 def listed(exam: Exam) -> dict[tuple[str, str], tuple[list[str], bool]]:  # noqa: F811
     found = exam("bank", "drafts", "--json").json["drafts"]
-    return {
-        (one["author"], one["question"]["question_id"]): (one["done"], one["conflict"])
-        for one in found
-    }
+    return {(one["author"], one["question"]["question_id"]): (one["done"], one["conflict"]) for one in found}
 
 
 def test_drafts_of_everybody_are_listed(edited: Exam) -> None:
@@ -48,18 +43,8 @@ def test_drafts_of_everybody_are_listed(edited: Exam) -> None:
 def test_drafts_made_under_another_name_are_saved_and_a_conflict_is_settled(edited: Exam) -> None:
     assert edited("bank", "save", "--note", "mine", "--author", "ann").code == 0
     assert listed(edited) == {("bob", "q1/a"): (["reworded", "retired"], True)}
-    refused(
-        edited("bank", "save", "--note", "his", "--author", "bob"),
-        2,
-        "exam bank resolve",
-        error="open-conflicts",
-    )
-    refused(
-        edited("bank", "resolve", "q1/b", "--keep", "mine", "--author", "bob"),
-        2,
-        "q1/b",
-        error="unknown-draft",
-    )
+    refused(edited("bank", "save", "--note", "his", "--author", "bob"), 2, "exam bank resolve", error="open-conflicts")
+    refused(edited("bank", "resolve", "q1/b", "--keep", "mine", "--author", "bob"), 2, "q1/b", error="unknown-draft")
     assert edited("bank", "resolve", "q1/a", "--keep", "theirs", "--author", "bob").code == 0
     assert listed(edited) == {}
     (newest, *_) = edited("bank", "list", "--versions", "--json").json["versions"]
@@ -68,12 +53,7 @@ def test_drafts_made_under_another_name_are_saved_and_a_conflict_is_settled(edit
 
 def test_drafts_are_discarded_by_name_or_all_and_nobody_elses(edited: Exam) -> None:
     refused(edited("bank", "discard", "--author", "ann"), 2, "--all", error="option-missing")
-    refused(
-        edited("bank", "discard", "q1/a", "q1/zzz", "--author", "ann"),
-        2,
-        "q1/zzz",
-        error="unknown-draft",
-    )
+    refused(edited("bank", "discard", "q1/a", "q1/zzz", "--author", "ann"), 2, "q1/zzz", error="unknown-draft")
     assert len(listed(edited)) == 3
     assert edited("bank", "discard", "q1/a", "--author", "ann").code == 0
     assert set(listed(edited)) == {("ann", "q1/b"), ("bob", "q1/a")}
@@ -82,42 +62,18 @@ def test_drafts_are_discarded_by_name_or_all_and_nobody_elses(edited: Exam) -> N
 
 
 def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:  # noqa: F811
-    new = shell(
-        "bank",
-        "split",
-        "q1/a",
-        "--into",
-        "What is A1?",
-        "--into",
-        "What is A2?",
-        "--note",
-        "n",
-        "--json",
-    )
+    new = shell("bank", "split", "q1/a", "--into", "What is A1?", "--into", "What is A2?", "--note", "n", "--json")
     split = new.json["questions"]
     known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
     assert [known[one]["text"] for one in split] == ["What is A1?", "What is A2?"]
     assert not known["q1/a"]["active"]
     assert [known[one]["weight"] for one in split] == [known["q1/a"]["weight"] / 2] * 2
-    merged = shell(
-        "bank", "merge", *split, "--into", "What are the As?", "--note", "n", "--json"
-    ).json["question"]
+    merged = shell("bank", "merge", *split, "--into", "What are the As?", "--note", "n", "--json").json["question"]
     known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
-    assert {one["text"] for one in known.values() if one["active"]} == {
-        "What are the As?",
-        "What is B?",
-    }
+    assert {one["text"] for one in known.values() if one["active"]} == {"What are the As?", "What is B?"}
     assert known[merged]["active"]
-    refused(
-        shell("bank", "split", "q1/b", "--into", "Only one?", "--note", "n"),
-        2,
-        error="too-few-questions",
-    )
-    refused(
-        shell("bank", "merge", "q1/b", "--into", "All?", "--note", "n"),
-        2,
-        error="too-few-questions",
-    )
+    refused(shell("bank", "split", "q1/b", "--into", "Only one?", "--note", "n"), 2, error="too-few-questions")
+    refused(shell("bank", "merge", "q1/b", "--into", "All?", "--note", "n"), 2, error="too-few-questions")
 
 
 @pytest.mark.parametrize(
@@ -138,14 +94,8 @@ def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:  # noqa: F
         (("--limit", "1", "--page", "2"), ["p2"]),
     ],
 )
-def test_passages_are_found(
-    shell: Exam,  # noqa: F811
-    sought: tuple[str, ...],
-    found: list[str],
-) -> None:
-    assert [
-        one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]
-    ] == found
+def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:  # noqa: F811
+    assert [one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]] == found
 
 
 @pytest.mark.parametrize(
@@ -157,25 +107,17 @@ def test_passages_are_found(
         (("--label-is", "much"), "invalid-value"),
     ],
 )
-def test_what_is_not_there_cannot_be_sought(
-    shell: Exam,  # noqa: F811
-    sought: tuple[str, ...],
-    error: str,
-) -> None:
+def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...], error: str) -> None:  # noqa: F811
     refused(shell("passages", *sought), 2, sought[1], error=error)
 
 
-def test_judgments_of_the_first_source_are_shown_where_none_is_named(
-    shell: Exam,  # noqa: F811
-) -> None:
+def test_judgments_of_the_first_source_are_shown_where_none_is_named(shell: Exam) -> None:  # noqa: F811
     shown = shell("passages", "--json").json["passages"]
     assert shown == shell("passages", "--source", "nist", "--json").json["passages"]
     assert any(one["judgment"] is not None for one in shown)
 
 
-@pytest.mark.parametrize(
-    "command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")]
-)
+@pytest.mark.parametrize("command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")])
 def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left(
     shell: Exam,  # noqa: F811
     command: tuple[str, ...],
@@ -184,14 +126,8 @@ def test_a_query_that_is_not_there_is_not_taken_for_one_of_which_nothing_is_left
 
 
 def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:  # noqa: F811
-    made = shell(
-        "overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json"
-    )
-    refused(
-        shell("overrides", "confirm", str(made.json["override"]), "--author", "bob"),
-        2,
-        str(made.json["override"]),
-    )
+    made = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
+    refused(shell("overrides", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
     (one,) = shell("overrides", "list", "--json").json["overrides"]
     assert (one["key"], one["author"]) == (made.json["override"], "ann")
 

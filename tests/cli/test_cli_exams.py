@@ -1,6 +1,4 @@
-"""The commands about exams for pipelines, from adding students to the board, as a person at a shell
-uses them.
-"""
+"""The commands about exams for pipelines, from adding students to the board, as a person at a shell uses them."""
 
 from __future__ import annotations
 
@@ -38,17 +36,13 @@ def run(path: Path, *arguments: str) -> Any:
 
 def test_students_sit_and_are_compared(path: Path) -> None:
     run(path, "examinees", "add", "--by", "random", "--factor", "kind=rule")
-    assert "passages for 12 items" in run(
-        path, "examinees", "retrieve", "words", "--with", "bm25", "--depth", "2"
-    )
+    assert "passages for 12 items" in run(path, "examinees", "retrieve", "words", "--with", "bm25", "--depth", "2")
     for retrieval in ("closed-book", "oracle", "words"):
         run(path, "examinees", "add", "--by", "embedding", "--retrieval", retrieval)
     told = run(path, "sit", "--limit", "5", "--json")
     assert [one["answered"] for one in told.values()] == [5]
     told = run(path, "sit", "--json")
-    assert [(one["state"], one["answered"]) for one in told.values()] == [
-        ("done", n) for n in (7, 12, 12, 12)
-    ]
+    assert [(one["state"], one["answered"]) for one in told.values()] == [("done", n) for n in (7, 12, 12, 12)]
     listed = run(path, "examinees", "list", "--json")
     assert [one["standing"]["missing"] for one in listed["students"]] == [0] * 4
     assert [one["name"] for one in listed["retrievals"]] == ["words"]
@@ -57,10 +51,7 @@ def test_students_sit_and_are_compared(path: Path) -> None:
     board = run(path, "exam-board", "--json")["students"]
     assert {one["student"]: one["accuracy"] for one in board}["all-MiniLM-L6-v2 oracle"] == 1
     cells = run(path, "exam-board", "--best-of", "icl", "--json")
-    assert (
-        cells["best"]["all-MiniLM-L6-v2"] == ["words"]
-        and cells["accuracy"]["random"]["words"] is None
-    )
+    assert cells["best"]["all-MiniLM-L6-v2"] == ["words"] and cells["accuracy"]["random"]["words"] is None
     topics = run(path, "exam-board", "--by", "topic", "--json")["rows"]
     assert [(one["topic"], one["answered"]) for one in topics] == [("x", 12)] * 4
     pairs = run(path, "exam-board", "--compare", "mcnemar", "--json")["comparisons"]
@@ -81,13 +72,7 @@ def test_thresholds_are_recorded_when_items_are_accepted(tmp_path: Path) -> None
         one = item(at, at % 4)
         drafted = DraftedItem(f"exam/{at}", one.choices, str(one.answer_key))
         wrote.append(
-            Generation(
-                *made_by,
-                (f"{METALS[at % 12]}: {one.text}",),
-                "raw",
-                passage_id=f"p{at}",
-                item=drafted,
-            )
+            Generation(*made_by, (f"{METALS[at % 12]}: {one.text}",), "raw", passage_id=f"p{at}", item=drafted)
         )
     project.write(lambda cursor: add_generations(cursor, wrote, "ann"))
     project.close()
@@ -95,25 +80,14 @@ def test_thresholds_are_recorded_when_items_are_accepted(tmp_path: Path) -> None
     checked = run(path, "items", "check", "--of", "proposals", *filters, "--json")
     fell = sum(bool(one["hits"]) for one in checked["items"])
     assert 0 < fell < 40
-    accepted = run(
-        path, "items", "accept", "--passing", *filters, "--note", "those that pass", "--json"
-    )
+    accepted = run(path, "items", "accept", "--passing", *filters, "--note", "those that pass", "--json")
     assert len(accepted["items"]) == 40 - fell
     made = run(path, "items", "statistics", "--json")
-    assert {
-        name: made["making"][name]
-        for name in ("candidates", "unparsed", "filtered", "accepted", "undecided")
-    } == {
-        "candidates": 41,
-        "unparsed": 1,
-        "filtered": fell,
-        "accepted": 40 - fell,
-        "undecided": 0,
-    }
+    assert {name: made["making"][name] for name in ("candidates", "unparsed", "filtered", "accepted", "undecided")} == {
+        "candidates": 41, "unparsed": 1, "filtered": fell, "accepted": 40 - fell, "undecided": 0,
+    }  # fmt: skip
     assert (made["filtered"], made["kept"]) == ({}, 40 - fell), "the items that passed still pass"
-    assert (
-        run(path, "items", "check", "--of", "bank", "--json")["thresholds"] == checked["thresholds"]
-    )
+    assert run(path, "items", "check", "--of", "bank", "--json")["thresholds"] == checked["thresholds"]
     assert run(path, "items", "statistics", "--share", "0.1", *filters, "--json")["filtered"]
 
 
@@ -140,8 +114,6 @@ def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
         (("sit",), ("no-student",)),
     ],
 )
-def test_what_makes_no_sense_is_told(
-    path: Path, arguments: tuple[str, ...], said: tuple[str, ...]
-) -> None:
+def test_what_makes_no_sense_is_told(path: Path, arguments: tuple[str, ...], said: tuple[str, ...]) -> None:
     with refusal(*said):
         run(path, *arguments)

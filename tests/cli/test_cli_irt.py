@@ -18,7 +18,7 @@ ITEMS = 40
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path) -> None:
-    """The paper's 63 students and 40 items: the answers, and the components of each student."""
+    """The paper's 63 students and 40 items: who answered what, and the components of each student."""
     answers = made_exam(ITEMS, seed=1).responses
     answers[0, 0] = np.nan
     names = [f"s{i:02}" for i in range(len(answers))]
@@ -26,14 +26,10 @@ def files(tmp_path: Path) -> None:
     for name, row in zip(names, answers, strict=True):
         lines.append(",".join([name, *("" if np.isnan(cell) else str(int(cell)) for cell in row)]))
     (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (tmp_path / "answers.tsv").write_text(
-        "\n".join(lines).replace(",", "\t") + "\n", encoding="utf-8"
-    )
+    (tmp_path / "answers.tsv").write_text("\n".join(lines).replace(",", "\t") + "\n", encoding="utf-8")
     levels = students()
     rows = [",".join(["student", *levels])]
-    rows += [
-        ",".join([name, *(levels[factor][i] for factor in levels)]) for i, name in enumerate(names)
-    ]
+    rows += [",".join([name, *(levels[factor][i] for factor in levels)]) for i, name in enumerate(names)]
     (tmp_path / "factors.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
@@ -43,16 +39,10 @@ def test_abilities_by_component_come_with_intervals(exam: Exam) -> None:  # noqa
     assert (said["model"], said["estimator"]) == ("2pl", "map")
     by_level = {row["level"]: row for row in said["components"]}
     assert by_level["oracle"]["ability"]["value"] > by_level["closed-book"]["ability"]["value"]
-    assert (
-        by_level["closed-book"]["difference"] is None
-        and by_level["oracle"]["difference"]["low"] > 0
-    )
+    assert by_level["closed-book"]["difference"] is None and by_level["oracle"]["difference"]["low"] > 0
     assert said["students"][0]["answered"] == ITEMS - 1
     shown = exam("irt", "fit", "answers.csv", *options)
-    assert all(
-        mentions(shown.out, value)
-        for value in ("63", "40", f"{said['statistics']['log_likelihood']:.3f}")
-    )
+    assert all(mentions(shown.out, value) for value in ("63", "40", f"{said['statistics']['log_likelihood']:.3f}"))
     assert [line.split()[:3] for line in shown.out.splitlines() if "closed-book" in line] == [
         ["retrieval", "closed-book", "9"]
     ]
@@ -64,22 +54,13 @@ def test_the_bounds_of_the_papers_estimator_are_told(exam: Exam) -> None:  # noq
     ran = exam("irt", "fit", "answers.csv", "--estimator", "paper", "--bootstrap", "0")
     told = [line for line in ran.err.splitlines() if mentions(line, "paper")]
     # One line for each parameter with values at a bound, with their share.
-    assert ran.code == 0 and [
-        name for name in "dg" if any(mentions(line, name) for line in told)
-    ] == ["d", "g"]
+    assert ran.code == 0 and [name for name in "dg" if any(mentions(line, name) for line in told)] == ["d", "g"]
     assert len(told) == 4 and all(re.match(r"\d+%", line) for line in told)
 
 
-def test_abilities_are_integrated_out_where_that_is_asked_for(
-    exam: Exam,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_abilities_are_integrated_out_where_that_is_asked_for(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
     said = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl", "--json").json
-    assert (
-        said["estimator"] == "marginal"
-        and len(said["items"]) == ITEMS
-        and len(said["students"]) == 63
-    )
+    assert said["estimator"] == "marginal" and len(said["items"]) == ITEMS and len(said["students"]) == 63
     shown = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl").out
     assert f"log-likelihood {said['log_likelihood']:.3f}" in shown
 
@@ -88,37 +69,20 @@ def test_items_come_with_what_they_are_worth_the_least_first(exam: Exam) -> None
     said = exam("irt", "items", "answers.csv", "--by", "item-rest", "--json").json
     worths = [row["item_rest"] for row in said["items"]]
     assert worths == sorted(worths) and len(worths) == ITEMS
-    assert exam("irt", "items", "answers.csv").out.splitlines()[0].split()[:4] == [
-        "item",
-        "answered",
-        "accuracy",
-        "d",
-    ]
+    assert exam("irt", "items", "answers.csv").out.splitlines()[0].split()[:4] == ["item", "answered", "accuracy", "d"]
 
 
-def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(
-    exam: Exam,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
     before = (tmp_path / "answers.csv").read_bytes()
-    said = exam(
-        "irt", "improve", "answers.csv", "--drop", "10", "--steps", "2", "--model", "2pl", "--json"
-    ).json
+    said = exam("irt", "improve", "answers.csv", "--drop", "10", "--steps", "2", "--model", "2pl", "--json").json
     assert [step["items"] for step in said["steps"]] == [40, 36, 32]
     assert len(said["retire"]) == 8 and len(said["steps"][0]["curve"]) == 61
     assert (tmp_path / "answers.csv").read_bytes() == before
     longer = ("irt", "improve", "answers.csv", "--steps", "9", "--model", "2pl")
     shown, held = exam(*longer), exam(*longer, "--json").json["held_out"]
     stopped, checked = shown.err.splitlines()
-    assert re.findall(r"\d+", stopped) == ["32", "30"], (
-        "the items that are left, and the fewest that an exam keeps"
-    )
-    told = (
-        str(held["dropped"]),
-        str(held["shared"]),
-        f"{held['before']:.4f}",
-        f"{held['after']:.4f}",
-    )
+    assert re.findall(r"\d+", stopped) == ["32", "30"], "the items that are left, and the fewest that an exam keeps"
+    told = (str(held["dropped"]), str(held["shared"]), f"{held['before']:.4f}", f"{held['after']:.4f}")
     assert all(mentions(checked, value) for value in told)
 
 

@@ -1,6 +1,4 @@
-"""The commands for people: the first organizer from the shell, roles given, changed, taken away and
-undone.
-"""
+"""The commands for people: the first organizer from the shell, roles given, changed, taken away and undone."""
 
 from __future__ import annotations
 
@@ -44,20 +42,8 @@ def test_roles_are_given_changed_undone_and_taken_away(exam) -> None:
         held.append(people["Bobby"]["queries"] if "Bobby" in people else "no role")
     assert held == ["no role", ["q1"], None, ["q1"], "no role", ["q1"]]
     assert json.loads(exam("list", "--json").output)["people"] == [
-        {
-            "identity": "bob@example.org",
-            "name": "Bobby",
-            "role": "assessor",
-            "queries": ["q1"],
-            "further": [],
-        },
-        {
-            "identity": "ann@example.org",
-            "name": "ann",
-            "role": "organizer",
-            "queries": None,
-            "further": [],
-        },
+        {"identity": "bob@example.org", "name": "Bobby", "role": "assessor", "queries": ["q1"], "further": []},
+        {"identity": "ann@example.org", "name": "ann", "role": "organizer", "queries": None, "further": []},
     ]
     assert exam("list").output.splitlines()[1:] == [
         "bob@example.org  Bobby  assessor   q1",

@@ -1,6 +1,4 @@
-"""On a full disk every command that writes says so in one sentence, keeps what was there, and
-leaves nothing.
-"""
+"""On a full disk every command that writes says so in one sentence, keeps what was there, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -15,13 +13,7 @@ import duckdb
 import pytest
 
 from exam_workbench.errors import ProjectError
-from exam_workbench.exchange import (
-    bundle_publication,
-    bundle_sizes,
-    list_publications,
-    publish_qrels,
-    reproduce_qrels,
-)
+from exam_workbench.exchange import bundle_publication, bundle_sizes, list_publications, publish_qrels, reproduce_qrels
 from exam_workbench.labels import Policy
 from exam_workbench.records import list_actions
 from exam_workbench.store import Project, no_room
@@ -40,22 +32,11 @@ from exam_workbench.store import open_project
 os.environ["EXAM_PROJECT"] = "some.duckdb"
 Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))
 ACTS = [
-    "import passages new.tsv",
-    "bank edit q1/a --text Changed? --note x",
-    "judgments set q1 p1 1",
-    "overrides set q1/a p1 2 --reason r",
-    "tokens add robot --role viewer",
-    "backup",
-    "restore whole.duckdb",
-    "init --project fresh.duckdb",
-    "import project exported --project fresh.duckdb",
-    "export qrels -o old.qrels --save-manifest manifest.json",
-    "export bundle -o old.zip",
-    "export bank -o old.jsonl",
-    "export graded -o old.gz",
-    "export runs -o runs.zip",
-    "export project -o all.zip",
-    "export project -o all",
+    "import passages new.tsv", "bank edit q1/a --text Changed? --note x",
+    "judgments set q1 p1 1", "overrides set q1/a p1 2 --reason r", "tokens add robot --role viewer", "backup",
+    "restore whole.duckdb", "init --project fresh.duckdb", "import project exported --project fresh.duckdb",
+    "export qrels -o old.qrels --save-manifest manifest.json", "export bundle -o old.zip", "export bank -o old.jsonl",
+    "export graded -o old.gz", "export runs -o runs.zip", "export project -o all.zip", "export project -o all",
     "export grades -o grades",
 ]
 OLD = ("old.qrels", "old.zip", "old.jsonl", "old.gz")
@@ -81,9 +62,7 @@ for act in ACTS:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
             code = run_command(act.split())
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
-        left = [
-            one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")
-        ]
+        left = [one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")]
         project = open_project(Path("some.duckdb"))
         now = len(list_publications(project))
         made, published = now - published, now
@@ -97,24 +76,13 @@ assert not any(check_project(project).values())
 """
 
 
-def test_each_writing_command_says_so_keeps_what_was_there_and_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_each_writing_command_says_so_keeps_what_was_there_and_leaves_nothing(tmp_path: Path) -> None:
     for name in ("some.duckdb", "whole.duckdb"):
         file_of(fill_most).write(tmp_path / name)
     exported(tmp_path / "exported")
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-        "EXAM_AUTHOR": "ann",
-    }
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "EXAM_AUTHOR": "ann"}
     done = subprocess.run(
-        [sys.executable, "-c", DRILL],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", DRILL], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     full = set()
@@ -137,9 +105,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
-    """A publication, a bundle, and qrels made again are recorded after their files are in place, or
-    not at all.
-    """
+    """A publication, a bundle, and qrels made again are recorded after their files are in place, or not at all."""
     (manifest,) = list_publications(project)
     before = project.version(), len(list_actions(project).acts)
     seen = list[int]()
@@ -155,32 +121,18 @@ def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
     ):
         with pytest.raises(OSError):
             act()
-    assert (
-        seen == [1, 1, 1]
-        and list_publications(project) == [manifest]
-        and bundle_sizes(project) == {}
-    )
+    assert seen == [1, 1, 1] and list_publications(project) == [manifest] and bundle_sizes(project) == {}
     assert (project.version(), len(list_actions(project).acts)) == before
     delivered = list[bytes]()
     packed = bundle_publication(project, Policy(), "ann", deliver=delivered.append)
-    assert (
-        delivered == [packed]
-        and len(list_publications(project)) == 2
-        and len(bundle_sizes(project)) == 1
-    )
+    assert delivered == [packed] and len(list_publications(project)) == 2 and len(bundle_sizes(project)) == 1
 
 
 def test_the_screens_say_a_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = list[Exception]()
     monkeypatch.setattr(error_messages.ui, "show_error", shown.append)
     monkeypatch.setattr(error_messages.st, "button", lambda *_, **__: None)
-    for error in (
-        OSError(28, "No space left on device", "/some/file"),
-        duckdb.IOException("No space left on device"),
-    ):
+    for error in (OSError(28, "No space left on device", "/some/file"), duckdb.IOException("No space left on device")):
         error_messages.show(error)
     assert [type(one) for one in shown] == [ProjectError] * 2
-    assert (
-        no_room("x", OSError(5, "Input/output error")) is None
-        and no_room("x", ValueError("File too large")) is None
-    )
+    assert no_room("x", OSError(5, "Input/output error")) is None and no_room("x", ValueError("File too large")) is None

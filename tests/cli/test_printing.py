@@ -15,9 +15,7 @@ from exam_workbench.operations.registry import operation
 from tests.made.refusals import refusal
 
 
-def test_parts_are_printed_in_their_order_and_notes_go_to_stderr(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_parts_are_printed_in_their_order_and_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output = Output({"a": 1}).line("head").table(("x",), [(1,)]).table(("y",), [("b",)])
     output.note("warning", "", None).table(("z",), []).text("a,b\n")
     output.print(as_json=False)
@@ -31,11 +29,7 @@ def test_json_is_printed_instead_of_all_parts(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(
     ("result", "texts"),
-    [
-        (Output({}).line("a").note("b"), ("a\n", "b\n")),
-        ("saved", ("", "saved\n")),
-        (None, ("", "")),
-    ],
+    [(Output({}).line("a").note("b"), ("a\n", "b\n")), ("saved", ("", "saved\n")), (None, ("", ""))],
 )
 def test_the_result_of_an_operation_is_printed(
     result: Output | str | None, texts: tuple[str, str], capsys: pytest.CaptureFixture[str]
@@ -56,32 +50,23 @@ def test_an_operation_fails_after_its_result_is_printed(capsys: pytest.CaptureFi
 def test_options_that_exclude_each_other_are_refused_before_the_operation_runs() -> None:
     check = at_most_one(first="--first", second="--second", third="THIRD")
     run = check(lambda **given: given)
-    for given in (
-        {"first": None, "second": False, "third": ""},
-        {"first": 0, "second": None, "third": None},
-    ):
+    for given in ({"first": None, "second": False, "third": ""}, {"first": 0, "second": None, "third": None}):
         assert run(**given) == given
     with refusal("options-exclude-each-other"):
         run(first=0, second=True, third=None)
 
 
 def span(
-    *,
-    low: Annotated[int, Option(least=0)],
-    high: Annotated[int, Option(parse=lambda value: 2 * value)] = 9,
+    *, low: Annotated[int, Option(least=0)], high: Annotated[int, Option(parse=lambda value: 2 * value)] = 9
 ) -> tuple[int, int]:
     return low, high
 
 
-def test_an_operation_gets_the_values_of_gathered_options_as_one_argument(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_operation_gets_the_values_of_gathered_options_as_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "OPERATIONS", {})
 
     @operation("try", act="organize")
-    def try_it(
-        *, name: Annotated[str, Argument()], both: Annotated[tuple[int, int], Gathered(span)]
-    ) -> object:
+    def try_it(*, name: Annotated[str, Argument()], both: Annotated[tuple[int, int], Gathered(span)]) -> object:
         return name, both
 
     made = registry.OPERATIONS["try"]

@@ -1,4 +1,4 @@
-"""Reading commands run at the same time; they wait for a writer, and then name its kind."""
+"""Commands that read do so at the same time, a writer is waited for, and then named by what it is."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ from exam_workbench.records import (
     put_answer_model,
     put_answer_verdicts,
 )
-from exam_workbench.store import (
-    Project,
-    _database as database,
-    _engine as engine,
-    migrations,
-    open_project,
-)
+from exam_workbench.store import Project, _database as database, _engine as engine, migrations, open_project
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.made.projects import file_of, fill, judge, set_patience
@@ -48,12 +42,7 @@ sys.stdin.read()
 
 
 def fill_all(project: Project) -> None:
-    fill(
-        project,
-        QUESTIONS,
-        {("A?", "p1"): 4, ("B?", "p2"): 1},
-        {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}},
-    )
+    fill(project, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
     audit = design_audit(project, "an audit", "P@2", Goal("best"), seed=1, author="org")
     draw_batch(project, audit, "org")
@@ -65,9 +54,7 @@ def fill_all(project: Project) -> None:
         question = question_text_key(cursor, "query q1")
         places = [(question, ("one", 1), None, 1), (question, ("gold", 0), None, 1)]
         add_generated(cursor, key, [Generated(place, "clay") for place in places], None)
-        ((query,),) = cursor.execute(
-            "SELECT query_key FROM queries WHERE query_id = 'q1'"
-        ).fetchall()
+        ((query,),) = cursor.execute("SELECT query_key FROM queries WHERE query_id = 'q1'").fetchall()
         put_answer_verdicts(cursor, "people", {(query, "clay"): True}, {query: question}, "ann")
 
 
@@ -83,9 +70,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def held(path: Path, how: str, *command: str) -> Iterator[subprocess.Popen[str]]:
     """Another process that has the file open, under a command line of one's choice."""
     arguments = [sys.executable, *(command or ("-c", HOLD)), str(path), how]
-    with subprocess.Popen(
-        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         yield process
@@ -127,18 +112,12 @@ def test_a_command_that_writes_does_not_work_while_another_process_reads(
 
 
 def test_what_a_killed_process_had_committed_is_read(path: Path) -> None:
-    killed = (
-        "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute(sys.argv[2]);"
-        " os._exit(1)"
-    )
+    killed = "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute(sys.argv[2]); os._exit(1)"
     statement = "INSERT INTO settings VALUES ('a', '1')"
     subprocess.run([sys.executable, "-c", killed, str(path), statement], check=False)
     assert path.with_name(f"{path.name}.wal").exists()
     readers = [open_project(path, read_only=True) for _ in range(2)]
-    assert [reader.value("SELECT value FROM settings WHERE name = 'a'") for reader in readers] == [
-        "1",
-        "1",
-    ]
+    assert [reader.value("SELECT value FROM settings WHERE name = 'a'") for reader in readers] == ["1", "1"]
     for reader in readers:
         reader.close()
 
@@ -235,8 +214,7 @@ def checksum(block: bytes) -> bytes:
 
 def test_a_file_of_a_newer_engine_is_refused_with_a_way_over(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    # The number of the storage format and the engine's name in the file's header, as DuckDB 2.0.0
-    # writes them.
+    # The number of the storage format and the engine's name in the file's header, as DuckDB 2.0.0 writes them.
     content[12:20] = (69).to_bytes(8, "little")
     content[52:84] = b"v2.0.0".ljust(32, b"\0")
     content[:8] = checksum(content[8:4096])

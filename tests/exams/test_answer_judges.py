@@ -1,6 +1,4 @@
-"""The judges of answers that core offers: every one scores, the best reference counts, a model is
-never asked here.
-"""
+"""The judges of answers that core offers: every one scores, the best reference counts, a model is never asked here."""
 
 from __future__ import annotations
 
@@ -20,10 +18,7 @@ ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
 
 @pytest.mark.parametrize("name", [name for name in JUDGES if name not in ASKED])
 def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) -> None:
-    right, wrong = (
-        ("Bobby Scott", ["Bob Russell", "bobby scott"]),
-        ("the capital of Peru", ["Bobby Scott"]),
-    )
+    right, wrong = ("Bobby Scott", ["Bob Russell", "bobby scott"]), ("the capital of Peru", ["Bobby Scott"])
     scores = judge_scores(name, [right, wrong, ("anything", []), right, ("", ["Bobby Scott"])])
     assert scores[0] == scores[3] == pytest.approx(1)
     assert [accepts_score(name, one) for one in scores] == [True, False, None, True, False]
@@ -31,16 +26,10 @@ def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) ->
 
 
 def test_order_and_company_change_no_score() -> None:
-    pairs = [
-        ("Tulsa", ["Tulsa, Oklahoma"]),
-        ("1901", ["December 1901", "1902"]),
-        ("Röntgen", ["X-rays " * 30]),
-    ]
+    pairs = [("Tulsa", ["Tulsa, Oklahoma"]), ("1901", ["December 1901", "1902"]), ("Röntgen", ["X-rays " * 30])]
     for name in ("embedding", "bertscore"):
         together = judge_scores(name, pairs)
-        assert [judge_scores(name, [pair])[0] for pair in reversed(pairs)] == pytest.approx(
-            together[::-1], abs=1e-5
-        )
+        assert [judge_scores(name, [pair])[0] for pair in reversed(pairs)] == pytest.approx(together[::-1], abs=1e-5)
 
 
 def test_a_model_is_asked_by_whoever_has_one() -> None:
@@ -50,11 +39,7 @@ def test_a_model_is_asked_by_whoever_has_one() -> None:
     with refusal("unknown-answer-judge") as caught:
         answer_judge("rouge")
     assert "rouge1" in caught.value.hint
-    assert (
-        accepts_score("graded", 4)
-        and not accepts_score("graded", 3)
-        and accepts_score("graded", 3, threshold=3)
-    )
+    assert accepts_score("graded", 4) and not accepts_score("graded", 3) and accepts_score("graded", 3, threshold=3)
 
 
 def test_token_vectors_are_those_of_the_tokens_alone() -> None:
@@ -64,39 +49,20 @@ def test_token_vectors_are_those_of_the_tokens_alone() -> None:
     assert (one**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
 
 
-def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(
-    shared_data: Path,
-) -> None:
+def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(shared_data: Path) -> None:
     rows = answered(shared_data / "openqa-eval")
     people = [row.people for row in rows]
-    assert (
-        len(rows) == 3548
-        and len({row.question for row in rows}) == 301
-        and len({row.system for row in rows}) == 12
-    )
+    assert len(rows) == 3548 and len({row.question for row in rows}) == 301 and len({row.system for row in rows}) == 12
     pairs = [(row.answer, row.gold) for row in rows]
-    said = {
-        name: [accepts_score(name, one) for one in judge_scores(name, pairs)]
-        for name in ("em", "f1", "contains")
-    }
+    said = {name: [accepts_score(name, one) for one in judge_scores(name, pairs)] for name in ("em", "f1", "contains")}
     said |= {name: [row.published[name] for row in rows] for name in PUBLISHED}
-    kappas = {
-        name: against_people(verdicts, people, samples=1).kappa.value
-        for name, verdicts in said.items()
-    }
+    kappas = {name: against_people(verdicts, people, samples=1).kappa.value for name, verdicts in said.items()}
     assert {name: round(value or 0, 3) for name, value in kappas.items()} == {
-        "em": 0.469,
-        "f1": 0.542,
-        "contains": 0.551,
-        "BEM": 0.635,
-        "text-davinci-003": 0.676,
-        "gpt-4": 0.671,
-    }
+        "em": 0.469, "f1": 0.542, "contains": 0.551, "BEM": 0.635, "text-davinci-003": 0.676, "gpt-4": 0.671,
+    }  # fmt: skip
 
 
-def test_a_corpus_of_gold_passages_misses_some_and_has_others_in_another_version(
-    shared_data: Path,
-) -> None:
+def test_a_corpus_of_gold_passages_misses_some_and_has_others_in_another_version(shared_data: Path) -> None:
     whole, less = (corpus(shared_data / "nq-open-gold", *shares) for shares in ((0, 0), (0.2, 0.2)))
     assert len(whole.gold) == 2889 and set(whole.gold.values()) == set(whole.ids)
     gone = set(whole.ids) - {one.removesuffix(" of 2019") for one in less.ids}

@@ -22,12 +22,8 @@ MEASURES = ("nDCG@10", "EXAM-Cover@20", "alpha_nDCG@10", "EXAM-Cover@20/pool")
 
 
 def put_by_hand(project: Project, prefix: str) -> list[Question]:
-    """An exam as a person writes it in the bank: multiple-choice questions of a query without
-    passages, and no more.
-    """
-    questions = [
-        replace(item(number), question_id=f"{prefix}{number}", query_id="quiz") for number in (1, 2)
-    ]
+    """An exam as a person writes it in the bank: multiple-choice questions of a query without passages, and no more."""
+    questions = [replace(item(number), question_id=f"{prefix}{number}", query_id="quiz") for number in (1, 2)]
     with project.transaction() as cursor:
         add_queries(cursor, [Query("quiz", "Our own exam")], replace=False)
     bank.save_version(project, questions, "written by hand", "ann")
@@ -46,18 +42,14 @@ def test_no_board_changes(with_runs: Project, put: Callable[..., list[Question]]
     put(with_runs, prefix="jar")
     for before in boards:
         after = leaderboard(with_runs, before.measure)
-        assert (after.systems, after.query_ids) == (before.systems, before.query_ids), (
-            before.measure
-        )
+        assert (after.systems, after.query_ids) == (before.systems, before.query_ids), before.measure
         assert (after.needed, after.usable) == (before.needed, before.usable), before.measure
 
 
 @pytest.mark.parametrize("measure", MEASURES[:2])
 def test_no_edit_of_an_item_does(with_runs: Project, measure: str) -> None:
     items = put_exam(with_runs, prefix="jar")
-    found = changes(
-        with_runs, measure, Policy(), {"exam": [replace(items[0], active=False), *items[1:]]}
-    )
+    found = changes(with_runs, measure, Policy(), {"exam": [replace(items[0], active=False), *items[1:]]})
     assert found.labels == [] and found.to_grade == 0
     assert [one.score_after for one in found.systems] == [one.score_before for one in found.systems]
 
@@ -72,11 +64,8 @@ def test_an_exam_is_a_query_without_passages_that_asks_choices_alone(with_runs: 
     after = bank.project_counts(with_runs)
     assert (after["exams"], after["items"]) == (1, 2) and after["queries"] - before["queries"] == 1
     spec = GraderSpec("any", "self-rating", "")
-    assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, (
-        "no grader passes its items over"
-    )
-    # What people ask of passages beside it makes a query of it, as does a subtopic, whose topics
-    # may have passages.
+    assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, "no grader passes its items over"
+    # What people ask of passages beside it makes a query of it, as does a subtopic, whose topics may have passages.
     version = bank.latest_version(with_runs)
     plain = Question("h3", "quiz", "What is a metal?")
     bank.save_version(with_runs, [plain], "a question", "ann")

@@ -1,6 +1,4 @@
-"""Boards of an exam: accuracy with its error, models by retrievals, topics, pairs, and the matrix
-behind them.
-"""
+"""Boards of an exam: accuracy with its error, models by retrievals, topics, pairs, and the matrix behind them."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ def student(name: str, **factors: str) -> Student:
     return Student(name, name, factors=factors, key=len(name))
 
 
-def found(
-    rows: dict[str, list[float]], failed: dict[str, list[int]] | None = None, topics: str = ""
-) -> Responses:
+def found(rows: dict[str, list[float]], failed: dict[str, list[int]] | None = None, topics: str = "") -> Responses:
     """Responses of students by name; `topics` has a letter an item."""
     names = list(rows)
     correct = np.array(list(rows.values()), dtype=float)
@@ -53,31 +49,19 @@ def found(
     for name, columns in (failed or {}).items():
         marks[names.index(name), columns] = True
     items = [f"i{at}" for at in range(correct.shape[1])]
-    return Responses(
-        [student(name) for name in names],
-        items,
-        list(topics) or [None] * len(items),
-        correct,
-        marks,
-    )
+    return Responses([student(name) for name in names], items, list(topics) or [None] * len(items), correct, marks)
 
 
 def test_missing_failed_and_wrong_are_three_states() -> None:
-    board = exam_board(
-        found({"a": [1, 0, NAN, NAN], "b": [1, 1, 1, 0], "c": [NAN] * 4}, {"a": [2]})
-    )
+    board = exam_board(found({"a": [1, 0, NAN, NAN], "b": [1, 1, 1, 0], "c": [NAN] * 4}, {"a": [2]}))
     assert [row.student.name for row in board] == ["b", "a", "c"]
     b, a, c = (row.score for row in board)
     assert b.accuracy == 0.75 and b.std_error == pytest.approx(math.sqrt(0.75 * 0.25 / 4))
     assert (a.answered, a.right, a.failed, a.missing) == (2, 1, 1, 1)
     assert a.accuracy == 0.5 and a.strict_accuracy == pytest.approx(1 / 3)
     assert a.strict_std_error == pytest.approx(math.sqrt(1 / 3 * 2 / 3 / 3))
-    assert (
-        c.accuracy is None and c.std_error is None and c.strict_accuracy is None and c.missing == 4
-    )
-    assert c.accuracy_interval is None and a.accuracy_interval == pytest.approx(
-        (0.0945, 0.9055), abs=5e-5
-    )
+    assert c.accuracy is None and c.std_error is None and c.strict_accuracy is None and c.missing == 4
+    assert c.accuracy_interval is None and a.accuracy_interval == pytest.approx((0.0945, 0.9055), abs=5e-5)
 
 
 def test_all_right_is_no_certainty() -> None:
@@ -86,25 +70,14 @@ def test_all_right_is_no_certainty() -> None:
 
 
 PUBLISHED = {
-    "7B": (
-        "45.5 50.0 57.0 47.6|52.2 58.3 60.3 60.5|58.0 60.4 69.5 55.3|57.7 72.2 69.5 53.6|55.1 70.1"
-        " 69.4 63.9",
-        ["BM25", "MultiQA", "BM25 MultiQA", "DPRV2"],
-    ),
-    "13B": (
-        "44.6 48.6 56.2 42.7|51.3 54.9 55.4 61.0|54.5 63.2 66.9 55.9|58.0 67.4 66.1 53.8|55.7 66.7"
-        " 69.4 63.9",
-        ["MultiQA", "MultiQA", "DPRV2", "DPRV2"],
-    ),
-    "70B": (
-        "55.4 53.5 57.9 49.5|61.5 59.7 60.3 68.3|71.4 65.3 76.9 64.3|72.6 75.7 74.4 58.6|69.7 72.2"
-        " 77.7 67.6",
-        ["MultiQA", "MultiQA", "DPRV2", "DPR"],
-    ),
-}
-"""Table 2 of Guinet et al.: SIAM, DPR, BM25, MultiQA, DPRV2, each for four exams; and which is best
-there.
-"""
+    "7B": ("45.5 50.0 57.0 47.6|52.2 58.3 60.3 60.5|58.0 60.4 69.5 55.3|57.7 72.2 69.5 53.6|55.1 70.1 69.4 63.9",
+           ["BM25", "MultiQA", "BM25 MultiQA", "DPRV2"]),
+    "13B": ("44.6 48.6 56.2 42.7|51.3 54.9 55.4 61.0|54.5 63.2 66.9 55.9|58.0 67.4 66.1 53.8|55.7 66.7 69.4 63.9",
+            ["MultiQA", "MultiQA", "DPRV2", "DPRV2"]),
+    "70B": ("55.4 53.5 57.9 49.5|61.5 59.7 60.3 68.3|71.4 65.3 76.9 64.3|72.6 75.7 74.4 58.6|69.7 72.2 77.7 67.6",
+            ["MultiQA", "MultiQA", "DPRV2", "DPR"]),
+}  # fmt: skip
+"""Table 2 of Guinet et al.: SIAM, DPR, BM25, MultiQA, DPRV2, each for four exams; and which is best there."""
 
 
 @pytest.mark.parametrize("model", PUBLISHED)
@@ -119,42 +92,25 @@ def test_the_best_classical_retrieval_is_that_of_the_paper(model: str) -> None:
 
 def test_a_grid_takes_the_best_of_the_worked_items() -> None:
     names = {
-        "a": ("big", "bm25", 0),
-        "aa": ("big", "bm25", 1),
-        "aaa": ("big", "oracle", 0),
-        "aaaa": ("big", "closed-book", 0),
-        "aaaaa": ("small", "closed-book", 0),
-    }
-    rows = {
-        "a": [1.0, 0, 0, 0],
-        "aa": [1.0, 1, 0, 0],
-        "aaa": [1.0] * 4,
-        "aaaa": [0.0] * 4,
-        "aaaaa": [NAN] * 4,
-    }
+        "a": ("big", "bm25", 0), "aa": ("big", "bm25", 1), "aaa": ("big", "oracle", 0),
+        "aaaa": ("big", "closed-book", 0), "aaaaa": ("small", "closed-book", 0),
+    }  # fmt: skip
+    rows = {"a": [1.0, 0, 0, 0], "aa": [1.0, 1, 0, 0], "aaa": [1.0] * 4, "aaaa": [0.0] * 4, "aaaaa": [NAN] * 4}
     plain = found(rows)
     students = [student(n, model=m, retrieval=r, icl=f"ICL@{i}") for n, (m, r, i) in names.items()]
-    table = leaderboard_grid(
-        exam_board(Responses(students, plain.items, plain.topics, plain.correct, plain.failed))
-    )
+    table = leaderboard_grid(exam_board(Responses(students, plain.items, plain.topics, plain.correct, plain.failed)))
     assert (table.models, table.retrievals) == (["big", "small"], ["closed-book", "bm25", "oracle"])
     assert table.accuracy("big", "bm25") == 0.5 and table.accuracy("big", "oracle") == 1.0
-    assert (
-        table.accuracy("small", "bm25") is None and table.accuracy("small", "closed-book") is None
-    )
+    assert table.accuracy("small", "bm25") is None and table.accuracy("small", "closed-book") is None
     assert table.best == {"big": ["bm25"], "small": []}
 
 
 def test_topics_with_few_answers_are_left_out() -> None:
     rows = {"a": [1.0, 0, 1, 1, NAN], "b": [1.0, 1, NAN, NAN, NAN]}
     some = by_topic(found(rows, topics="xxyyy"), least=2)
-    assert [
-        (row.student.name, row.topic, row.score.answered, row.score.accuracy) for row in some
-    ] == [
-        ("a", "x", 2, 0.5),
-        ("a", "y", 2, 1.0),
-        ("b", "x", 2, 1.0),
-    ]
+    assert [(row.student.name, row.topic, row.score.answered, row.score.accuracy) for row in some] == [
+        ("a", "x", 2, 0.5), ("a", "y", 2, 1.0), ("b", "x", 2, 1.0),
+    ]  # fmt: skip
     assert by_topic(found(rows, topics="xxyyy")) == []
 
 
@@ -174,13 +130,7 @@ def test_mcnemar_is_the_exact_binomial_test() -> None:
 def test_students_are_compared_on_what_both_answered(test: str) -> None:
     rows = {"a": [1.0] * 12, "b": [0.0] * 11 + [NAN], "c": [1.0] * 12}
     first, same, last = compare_examinees(found(rows), test)  # type: ignore[arg-type]
-    assert (first.first, first.second, first.items, first.only_first, first.only_second) == (
-        "a",
-        "b",
-        11,
-        11,
-        0,
-    )
+    assert (first.first, first.second, first.items, first.only_first, first.only_second) == ("a", "b", 11, 11, 0)
     assert first.difference == 1 and first.p is not None and first.p < 0.01
     assert first.adjusted == pytest.approx(min(1, 2 * first.p))
     assert first.differ and not same.differ
@@ -189,20 +139,14 @@ def test_students_are_compared_on_what_both_answered(test: str) -> None:
     assert compare_examinees(found({"a": [1.0]})) == []
 
 
-@given(
-    st.lists(
-        st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=4, max_size=4), min_size=1, max_size=4
-    )
-)
+@given(st.lists(st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=4, max_size=4), min_size=1, max_size=4))
 def test_a_board_counts_every_item_once(rows: list[list[float]]) -> None:
     for row in exam_board(found({"s" * (at + 1): values for at, values in enumerate(rows)})):
         assert row.score.answered + row.score.failed + row.score.missing == row.score.items == 4
         assert row.score.accuracy is None or 0 <= row.score.accuracy <= 1
 
 
-def test_responses_are_students_by_items_with_their_factors(
-    project: Project, tmp_path: Path
-) -> None:
+def test_responses_are_students_by_items_with_their_factors(project: Project, tmp_path: Path) -> None:
     questions = put_exam(project, 4, ("x", "y"))
     add_student(project, Plan("longest", factors={"kind": "rule"}), "ann")
     sit_exam(project, Sit(), "ann")
@@ -212,15 +156,9 @@ def test_responses_are_students_by_items_with_their_factors(
     got = examinee_responses(project)
     assert got.items == ["i1", "i2", "i3", "i4", "new"] and got.topics == ["x", "y", "x", "y", None]
     assert got.names == ["longest answer closed-book", "paper"]
-    assert np.isnan(got.correct).tolist() == [
-        [False] * 4 + [True],
-        [False, False, True, True, False],
-    ]
+    assert np.isnan(got.correct).tolist() == [[False] * 4 + [True], [False, False, True, True, False]]
     assert got.correct[1, [0, 1, 4]].tolist() == [0, 1, 1]
-    assert got.factors["model"] == ["longest answer", "not stated"] and got.factors["kind"] == [
-        "rule",
-        "not stated",
-    ]
+    assert got.factors["model"] == ["longest answer", "not stated"] and got.factors["kind"] == ["rule", "not stated"]
     only = examinee_responses(project, ["paper"], ["i2", "i1"])
     assert only.correct.tolist() == [[1, 0]]
     with refusal("unknown-item", "nowhere"):
@@ -232,10 +170,7 @@ def test_responses_are_students_by_items_with_their_factors(
 
 
 def test_items_that_just_one_of_two_got_right() -> None:
-    assert only_right(found({"a": [1, 1, 0, NAN, 1], "b": [0, 1, 1, 1, NAN]}), "a", "b") == (
-        ["i0"],
-        ["i2"],
-    )
+    assert only_right(found({"a": [1, 1, 0, NAN, 1], "b": [0, 1, 1, 1, NAN]}), "a", "b") == (["i0"], ["i2"])
 
 
 def test_answers_that_come_while_a_sitting_goes_on_are_not_overlooked(project: Project) -> None:
@@ -248,7 +183,6 @@ def test_answers_that_come_while_a_sitting_goes_on_are_not_overlooked(project: P
         # As a sitting commits them: no act says so before its end.
         cursor.execute(
             "INSERT INTO answers SELECT * REPLACE"
-            " ((SELECT student_key FROM students WHERE name = 'chance 1') AS student_key)"
-            " FROM answers"
+            " ((SELECT student_key FROM students WHERE name = 'chance 1') AS student_key) FROM answers"
         )
     assert len(fit_abilities(project).students) == 2

@@ -1,6 +1,4 @@
-"""Filters of items: their values by hand, the thresholds that remove a share, and what each rule
-shows.
-"""
+"""Filters of items: their values by hand, the thresholds that remove a share, and what each rule shows."""
 
 from __future__ import annotations
 
@@ -29,52 +27,31 @@ from tests.made.refusals import refusal
 
 SOURCE = "The moon pulls the water and so the tide comes in twice a day at most coasts"
 ITEM = Item(
-    "exam/1",
-    "exam",
-    "What makes the water at the coast rise and fall twice a day?",
-    (
-        "The moon pulls the water",
-        "The wind of the night",
-        "Rivers that carry salt",
-        "The day at most coasts",
-    ),
-    "The moon pulls the water",
-    source_passage_id="p",
-    source_text=SOURCE,
-)
+    "exam/1", "exam", "What makes the water at the coast rise and fall twice a day?",
+    ("The moon pulls the water", "The wind of the night", "Rivers that carry salt", "The day at most coasts"),
+    "The moon pulls the water", source_passage_id="p", source_text=SOURCE,
+)  # fmt: skip
 OFF = Thresholds(near=None, self_contained=False)
 
 
 def counted(texts: Sequence[str]) -> np.ndarray:
     """Vectors of letters, so that cosines can be told by hand and no model is needed."""
-    rows = (
-        np.array(
-            [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32
-        )
-        + 1e-6
-    )
+    rows = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32) + 1e-6
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def check(
-    items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode
-) -> list[Checked]:
-    """All values of items, and the rules that each breaks; without thresholds, those that remove 5
-    % each.
-    """
+def check(items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode) -> list[Checked]:
+    """All values of items, and the rules that each breaks; without thresholds, those that remove 5 % each."""
     values = measure_items(items, encode)
     return apply_thresholds(values, usual_thresholds(values) if thresholds is None else thresholds)
 
 
 def test_the_nearest_gram_of_a_source_is_found_with_its_similarity() -> None:
     value, gram = nearest_gram(split_words(SOURCE), split_words("the MOON pulls the water"), 4)
-    assert (value, gram) == (4 / 5, "the moon pulls the"), (
-        "a multiset: 'the' counts twice; the first of equals"
+    assert (value, gram) == (4 / 5, "the moon pulls the"), "a multiset: 'the' counts twice; the first of equals"
+    assert nearest_gram(split_words("one two"), split_words("two three four"), 5) == (1 / 4, "one two"), (
+        "a short source is one gram"
     )
-    assert nearest_gram(split_words("one two"), split_words("two three four"), 5) == (
-        1 / 4,
-        "one two",
-    ), "a short source is one gram"
     assert nearest_gram([], ["a"], 2) == nearest_gram(["a"], [], 2) == (0.0, "")
 
 
@@ -82,13 +59,9 @@ few_words = st.lists(st.sampled_from("abcd"), max_size=9)
 
 
 @given(few_words, few_words, st.integers(1, 4))
-def test_the_nearest_gram_is_that_of_trying_them_all(
-    source: list[str], text: list[str], n: int
-) -> None:
+def test_the_nearest_gram_is_that_of_trying_them_all(source: list[str], text: list[str], n: int) -> None:
     size = min(n, len(source))
-    grams = (
-        [source[at : at + size] for at in range(len(source) - size + 1)] if source and text else []
-    )
+    grams = [source[at : at + size] for at in range(len(source) - size + 1)] if source and text else []
     best = max((multiset_jaccard(gram, text) for gram in grams), default=0.0)
     assert nearest_gram(source, text, n)[0] == pytest.approx(best)
 
@@ -102,33 +75,22 @@ def test_rouge_l_is_that_of_the_published_program(one: list[str], other: list[st
         multiset_jaccard(one, other)
         == multiset_jaccard(other, one)
         == pytest.approx(
-            sum((Counter(one) & Counter(other)).values())
-            / (sum((Counter(one) | Counter(other)).values()) or 1)
+            sum((Counter(one) & Counter(other)).values()) / (sum((Counter(one) | Counter(other)).values()) or 1)
         )
     )
 
 
 def test_values_of_an_item_are_those_of_the_paper() -> None:
     (found,) = measure_items([ITEM], counted)
-    assert (
-        found.extra_gram is not None
-        and found.intra_jaccard is not None
-        and found.intra_embedding is not None
-    )
-    # 5+5+4+5 words: n = 4. J of the key: 4 of 5 words; of the last choice "day at most coasts": 4
-    # of 5.
+    assert found.extra_gram is not None and found.intra_jaccard is not None and found.intra_embedding is not None
+    # 5+5+4+5 words: n = 4. J of the key: 4 of 5 words; of the last choice "day at most coasts": 4 of 5.
     assert found.extra_gram.value == 0.0
-    assert (found.extra_gram.one, found.extra_gram.other) == (
-        "The day at most coasts",
-        "day at most coasts",
-    )
+    assert (found.extra_gram.one, found.extra_gram.other) == ("The day at most coasts", "day at most coasts")
     # Key and "The wind of the night" share two of eight words.
     assert found.intra_jaccard.value == 0.25 and found.intra_jaccard.one == "The wind of the night"
     cosines = counted([ITEM.choices[0], *ITEM.choices[1:]])
     assert found.intra_embedding.value == round(float((cosines[1:] @ cosines[0]).max()), 4)
-    assert (found.refers, found.near, found.duplicates, found.key_again, found.all_or_none) == (
-        None,
-    ) * 5
+    assert (found.refers, found.near, found.duplicates, found.key_again, found.all_or_none) == (None,) * 5
     assert len(value_row(found)) == len(VALUE_COLUMNS)
 
 
@@ -146,11 +108,7 @@ def test_what_an_item_lacks_is_not_zero() -> None:
     ("text", "pattern", "words_hit"),
     [
         ('According to the paper "On tides", what makes the water rise?', 1, 'paper "On tides"'),
-        (
-            'What is discussed in "On tides" that makes the water rise?',
-            2,
-            'discussed in "On tides"',
-        ),
+        ('What is discussed in "On tides" that makes the water rise?', 2, 'discussed in "On tides"'),
         ("What did the Research find about water?", 3, "Research"),
         ("What is the newspaper that writes of the tides?", None, None),
         ('Which of the "tides" is the highest?', 2, 'of the "tides"'),
@@ -159,46 +117,34 @@ def test_what_an_item_lacks_is_not_zero() -> None:
 def test_questions_that_name_their_source_say_by_which_pattern(
     text: str, pattern: int | None, words_hit: str | None
 ) -> None:
-    (checked,) = check(
-        [replace(ITEM, text=text)], replace(OFF, self_contained=True), encode=counted
-    )
+    (checked,) = check([replace(ITEM, text=text)], replace(OFF, self_contained=True), encode=counted)
     found = [(hit.value, hit.one) for hit in checked.hits]
     assert found == ([] if pattern is None else [(float(pattern), words_hit)])
-    assert check([replace(ITEM, text=text)], OFF, encode=counted)[0].hits == (), (
-        "an exam may switch the rule off"
-    )
+    assert check([replace(ITEM, text=text)], OFF, encode=counted)[0].hits == (), "an exam may switch the rule off"
 
 
 @pytest.mark.parametrize(
     ("choices", "rules"),
     [
         (("The moon pulls the water", "x", "x ", "y"), ["duplicate choices"]),
-        (
-            ("The moon pulls the water", "the moon  pulls the water.", "x", "y"),
-            ["duplicate choices", "key among discriminators"],
-        ),
+        (("The moon pulls the water", "the moon  pulls the water.", "x", "y"),
+         ["duplicate choices", "key among discriminators"]),
         (("The moon pulls the water", "x", "y", "None of the above"), ["all or none"]),
         (("The moon pulls the water", "x", "y", "Both A and B"), ["all or none"]),
         (("The moon pulls the water", "x", "y", "All of these answers"), ["all or none"]),
         (("The moon pulls the water", "x", "y", "Vitamins A and E, above all"), []),
     ],
-)
-def test_choices_that_cannot_be_told_apart_or_shuffled_are_found(
-    choices: tuple[str, ...], rules: list[str]
-) -> None:
+)  # fmt: skip
+def test_choices_that_cannot_be_told_apart_or_shuffled_are_found(choices: tuple[str, ...], rules: list[str]) -> None:
     (checked,) = check([replace(ITEM, choices=choices)], OFF, encode=counted)
     assert [hit.rule for hit in checked.hits] == rules
 
 
 def test_items_that_ask_the_same_name_each_other() -> None:
     again = replace(ITEM, question_id="exam/2", text=ITEM.text.replace("coast", "coasts"))
-    other = replace(
-        ITEM, question_id="exam/3", text="zzzzzzzz qqqqqqq jjjjjjj xxxxxx?", key=ITEM.choices[2]
-    )
+    other = replace(ITEM, question_id="exam/3", text="zzzzzzzz qqqqqqq jjjjjjj xxxxxx?", key=ITEM.choices[2])
     first, second, third = check([ITEM, again, other], replace(OFF, near=0.95), encode=counted)
-    assert [(hit.rule, hit.one, hit.other) for hit in first.hits] == [
-        ("near duplicate", ITEM.text, again.text)
-    ]
+    assert [(hit.rule, hit.one, hit.other) for hit in first.hits] == [("near duplicate", ITEM.text, again.text)]
     assert (first.values.near_id, second.values.near_id) == ("exam/2", "exam/1")
     assert third.hits == () and third.values.near is not None
 
@@ -211,13 +157,7 @@ def many(n: int) -> list[Item]:
     for at in range(n):
         choices = tuple(f"{' '.join(draw.sample(pool, 5))} {at}{place}" for place in range(4))
         made.append(
-            replace(
-                ITEM,
-                question_id=f"exam/{at}",
-                text=f"What of {at}?",
-                choices=choices,
-                key=choices[at % 4],
-            )
+            replace(ITEM, question_id=f"exam/{at}", text=f"What of {at}?", choices=choices, key=choices[at % 4])
         )
     return made
 
@@ -225,52 +165,30 @@ def many(n: int) -> list[Item]:
 def test_usual_thresholds_remove_five_per_cent_each_and_no_more() -> None:
     values = measure_items(many(100), counted)
     at = usual_thresholds(values)
-    fallen = Counter(
-        hit.rule for one in apply_thresholds(values, replace(at, near=None)) for hit in one.hits
-    )
+    fallen = Counter(hit.rule for one in apply_thresholds(values, replace(at, near=None)) for hit in one.hits)
     assert all(
-        0 < fallen[rule] <= 5
-        for rule in ("extra n-gram", "extra embedding", "intra jaccard", "intra embedding")
+        0 < fallen[rule] <= 5 for rule in ("extra n-gram", "extra embedding", "intra jaccard", "intra embedding")
     )
     assert fallen["extra embedding"] == fallen["intra embedding"] == 5
-    assert at.intra_rouge is None, (
-        "a rule that the paper does not have counts where a person sets it"
-    )
+    assert at.intra_rouge is None, "a rule that the paper does not have counts where a person sets it"
 
 
 def test_a_threshold_that_is_typed_in_decides_as_its_number_says() -> None:
     values = measure_items(many(40), counted)
     bound = sorted(one.intra_embedding.value for one in values if one.intra_embedding)[-3]
-    fallen = [
-        one
-        for one in apply_thresholds(values, replace(OFF, intra_embedding=float(f"{bound:.4f}")))
-        if one.hits
-    ]
+    fallen = [one for one in apply_thresholds(values, replace(OFF, intra_embedding=float(f"{bound:.4f}"))) if one.hits]
     assert len(fallen) == 3, "as large falls"
     margin = sorted(one.extra_embedding.value for one in values if one.extra_embedding)[-3]
-    assert (
-        len(
-            [
-                one
-                for one in apply_thresholds(values, replace(OFF, extra_embedding=margin))
-                if one.hits
-            ]
-        )
-        == 2
-    ), "larger falls"
-    hit = fallen[0].hits[0]
-    assert (
-        hit.threshold == bound
-        and hit.one in fallen[0].item.discriminators
-        and hit.other == fallen[0].item.key
+    assert len([one for one in apply_thresholds(values, replace(OFF, extra_embedding=margin)) if one.hits]) == 2, (
+        "larger falls"
     )
+    hit = fallen[0].hits[0]
+    assert hit.threshold == bound and hit.one in fallen[0].item.discriminators and hit.other == fallen[0].item.key
 
 
 def test_few_items_or_equal_ones_lose_none_to_a_quantile() -> None:
     assert usual_thresholds(measure_items(many(19), counted)) == Thresholds()
-    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), (
-        "one cannot fall without all"
-    )
+    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), "one cannot fall without all"
     assert usual_thresholds([]) == Thresholds() and check([], encode=counted) == []
     with refusal("share-out-of-range"):
         usual_thresholds([], 5)

@@ -1,6 +1,4 @@
-"""A model writes items from passages: what is asked, what is kept, what it costs, and how stopped
-work goes on.
-"""
+"""A model writes items from passages: what is asked, what is kept, what it costs, and how stopped work goes on."""
 
 from __future__ import annotations
 
@@ -32,13 +30,7 @@ from exam_workbench.graders import USES, Control, Price, built_in_prompts
 from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.grading import Drafter, make_drafter
 from exam_workbench.jobs import find_jobs
-from exam_workbench.records import (
-    add_passages,
-    add_queries,
-    close_interrupted,
-    list_actions,
-    write_runs,
-)
+from exam_workbench.records import add_passages, add_queries, close_interrupted, list_actions, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Ranked
@@ -76,9 +68,7 @@ def model() -> Iterator[Model]:
         server = EndpointServer(answers)
         server.__enter__()
         servers.append(server)
-        return make_drafter(
-            {"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20}
-        )
+        return make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20})
 
     yield started
     for server in servers:
@@ -94,11 +84,7 @@ def number(seen: Seen) -> str:
 def item(seen: Seen, **changes: object) -> Reply:
     """An item about the passage of a request, as JSON."""
     n = number(seen)
-    made = {
-        "question": QUESTION.format(n),
-        "choices": [f"{n}a", f"{n}b", f"{n}c", f"{n}d"],
-        "correct_answer": f"{n}b",
-    }
+    made = {"question": QUESTION.format(n), "choices": [f"{n}a", f"{n}b", f"{n}c", f"{n}d"], "correct_answer": f"{n}b"}
     return chat(json.dumps(made | {"explanation": "since"} | changes))
 
 
@@ -114,11 +100,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
 
     drafter = model(answers)
     report = generate_items(
-        corpus,
-        drafter,
-        "ann",
-        Wanted(domain="DevOps"),
-        watch=lambda _, far: told.append((far.done, far.total)),
+        corpus, drafter, "ann", Wanted(domain="DevOps"), watch=lambda _, far: told.append((far.done, far.total))
     )
 
     assert (report.asked, len(report.keys), report.failed, report.stopped) == (4, 4, [], 0)
@@ -129,9 +111,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
         n = one.source_passage_id[1:] if one.source_passage_id else ""
         assert (one.text, one.key, one.source_text) == (QUESTION.format(n), f"{n}b", TEXTS[f"p{n}"])
         assert one.shuffle_seed == shuffle_seed(0, one.question_id)
-        assert one.choices == shuffle_choices(
-            [f"{n}{letter}" for letter in "abcd"], one.shuffle_seed or 0
-        )
+        assert one.choices == shuffle_choices([f"{n}{letter}" for letter in "abcd"], one.shuffle_seed or 0)
     assert exam_items(corpus) == [], "nothing is in the bank before a person accepts it"
     (act,) = [one for one in list_actions(corpus).acts if one.act == "draft items"]
     for value in ("writer-1", "“Exam on DevOps”", "4 proposals", "4 passages"):
@@ -141,9 +121,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
     assert "documentation from DevOps" in asked[0].prompt
 
 
-def test_accepted_items_keep_their_source_and_what_the_model_wrote(
-    corpus: Project, model: Model
-) -> None:
+def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Project, model: Model) -> None:
     report = generate_items(corpus, model(item), "ann", Wanted(topic="sea", limit=1))
     bank.accept_proposals(corpus, report.keys, "bob")
     save_drafts(corpus, "bob", "good ones")
@@ -152,30 +130,23 @@ def test_accepted_items_keep_their_source_and_what_the_model_wrote(
     assert made.raw is not None and json.loads(made.raw)["explanation"] == "since"
 
 
-def test_the_same_seed_gives_the_same_items_in_the_same_order(
-    corpus: Project, model: Model
-) -> None:
+def test_the_same_seed_gives_the_same_items_in_the_same_order(corpus: Project, model: Model) -> None:
     drafter = model(item)
     first = [one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(limit=2))]
     assert first == [one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted())][:2], (
         "more extends what was drawn"
     )
-    assert {
-        tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(seed=n)))
-        for n in range(8)
-    } != {tuple(first)}
+    assert {tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(seed=n))) for n in range(8)} != {
+        tuple(first)
+    }
     generate_items(corpus, drafter, "ann")
     generate_items(corpus, drafter, "ann", Wanted(query_id="second"))
     one, two = (proposed_items(corpus, exam) for exam in ("exam", "second"))
-    assert [made.text for made in one] != [] and {made.text for made in one} == {
-        made.text for made in two
-    }
+    assert [made.text for made in one] != [] and {made.text for made in one} == {made.text for made in two}
     assert len({made.question_id for made in (*one, *two)}) == 8
 
 
-def test_passages_of_a_run_take_the_words_of_its_query_as_topic(
-    corpus: Project, model: Model
-) -> None:
+def test_passages_of_a_run_take_the_words_of_its_query_as_topic(corpus: Project, model: Model) -> None:
     found = chunks_to_ask(corpus, model(item), Wanted(run="bm25"))
     assert {one.passage_id: one.topic for one in found} == {"p0": "of wind", "p2": "of tides"}
     named = chunks_to_ask(corpus, model(item), Wanted(run="bm25", topic="sea"))
@@ -202,11 +173,7 @@ def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, mode
         ("stopped", 4, 3, 0, 3),
         ("done", 1, 1, 0, 1),
     ]
-    assert (rest.name, rest.request["query_id"], rest.request["domain"]) == (
-        "writer-1",
-        "exam",
-        Wanted.domain,
-    )
+    assert (rest.name, rest.request["query_id"], rest.request["domain"]) == ("writer-1", "exam", Wanted.domain)
 
 
 def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_said(
@@ -228,16 +195,10 @@ def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_sa
     assert summarize_items(exam_items(corpus), made).making == made
     assert making_of(corpus, "q1") is None
     assert chunks_to_ask(corpus, drafter, Wanted()) == []
-    assert {one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(again=True))} == {
-        "p0",
-        "p1",
-        "p2",
-    }
+    assert {one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(again=True))} == {"p0", "p1", "p2"}
 
 
-def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(
-    corpus: Project, model: Model
-) -> None:
+def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(corpus: Project, model: Model) -> None:
     broken = {"0"}
     drafter = model(lambda seen: status(400, "bad luck") if number(seen) in broken else item(seen))
     generate_items(corpus, drafter, "ann")
@@ -248,16 +209,12 @@ def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(
     assert generate_items(corpus, drafter, "ann").asked == 1
 
 
-def test_an_endpoint_without_structured_output_is_asked_in_words(
-    corpus: Project, model: Model
-) -> None:
+def test_an_endpoint_without_structured_output_is_asked_in_words(corpus: Project, model: Model) -> None:
     drafter = model(lambda seen: no_structure() if seen.wants_json else item(seen))
     assert len(generate_items(corpus, drafter, "ann", Wanted(limit=2)).keys) == 2
 
 
-def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
-    corpus: Project, model: Model
-) -> None:
+def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(corpus: Project, model: Model) -> None:
     asked: list[Seen] = []
 
     def answers(seen: Seen) -> Reply:
@@ -265,9 +222,7 @@ def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
         n = number(seen)
         return chat(f"Question: {QUESTION.format(n)}\nA) a\nB) b\nC) c\nD) d\nCorrect Answer: D")
 
-    report = generate_items(
-        corpus, model(answers), "ann", Wanted(domain="DevOps", prompt="exam-item", limit=1)
-    )
+    report = generate_items(corpus, model(answers), "ann", Wanted(domain="DevOps", prompt="exam-item", limit=1))
     assert [one.key for one in proposed_items(corpus)] == ["d"] and report.asked == 1
     wording = built_in_prompts()["exam-item"].template.split("{documentation}")
     assert asked[0].prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
@@ -288,25 +243,16 @@ def test_the_price_is_told_before_anything_is_asked(corpus: Project, model: Mode
 
 @pytest.mark.parametrize(
     "wanted",
-    [
-        Wanted(limit=0),
-        Wanted(run="nothing"),
-        Wanted(prompt="self-rating"),
-        Wanted(query_id="two words"),
-    ],
+    [Wanted(limit=0), Wanted(run="nothing"), Wanted(prompt="self-rating"), Wanted(query_id="two words")],
 )
-def test_what_cannot_be_asked_for_changes_nothing(
-    corpus: Project, model: Model, wanted: Wanted
-) -> None:
+def test_what_cannot_be_asked_for_changes_nothing(corpus: Project, model: Model, wanted: Wanted) -> None:
     queries = corpus.rows("SELECT query_id FROM queries")
     with pytest.raises(InputError):
         generate_items(corpus, model(item), "ann", wanted)
     assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries)
 
 
-def test_an_endpoint_that_cannot_be_used_is_told_and_what_came_stays(
-    corpus: Project, model: Model
-) -> None:
+def test_an_endpoint_that_cannot_be_used_is_told_and_what_came_stays(corpus: Project, model: Model) -> None:
     with pytest.raises(GradingError):
         generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
     assert list_proposals(corpus) == []
@@ -317,12 +263,9 @@ def write_until_killed(path: Path, url: str) -> None:
     project = open_project(path)
     drafter = make_drafter({"model": "writer-1", "base_url": url, "attempts": 1})
     generate_items(
-        project,
-        drafter,
-        "ann",
-        control=Control(concurrency=1),
+        project, drafter, "ann", control=Control(concurrency=1),
         watch=lambda _, progress: os._exit(9) if progress.done else None,
-    )
+    )  # fmt: skip
 
 
 def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Project) -> None:
@@ -344,11 +287,7 @@ def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Pro
         again = open_project(corpus.path)
         assert close_interrupted(again) == 1
         (killed,) = find_jobs(again, "items")
-        assert (killed.state, killed.done, len(proposed_items(again))) == (
-            "interrupted",
-            killed.done,
-            killed.done,
-        )
+        assert (killed.state, killed.done, len(proposed_items(again))) == ("interrupted", killed.done, killed.done)
         assert 0 < killed.done < 4
         drafter = make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1})
         assert generate_items(again, drafter, "ann").asked == 4 - killed.done
@@ -357,21 +296,9 @@ def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Pro
 
 def test_the_part_that_failed_is_read_again_by_the_parser_of_today(corpus: Project) -> None:
     made = bank.Generation(
-        "item",
-        "q1",
-        "m",
-        "exam-item",
-        "f00d",
-        (),
-        "Question: Why?",
-        "an old reason",
-        passage_id="p0",
+        "item", "q1", "m", "exam-item", "f00d", (), "Question: Why?", "an old reason", passage_id="p0"
     )
-    corpus.write(
-        lambda cursor: bank.add_generations(
-            cursor, [made, replace(made, raw="", reason="timed out")], "ann"
-        )
-    )
+    corpus.write(lambda cursor: bank.add_generations(cursor, [made, replace(made, raw="", reason="timed out")], "ann"))
     found = making_of(corpus, "q1")
     assert found is not None and found.by_part == {"question": 0, "choices": 1, "key": 1}
     assert found.no_answer == 1

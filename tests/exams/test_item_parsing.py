@@ -1,6 +1,4 @@
-"""What a model wrote becomes an item or says which part of it cannot be read; choices keep a seeded
-order.
-"""
+"""What a model wrote becomes an item or says which part of it cannot be read; choices keep a seeded order."""
 
 from __future__ import annotations
 
@@ -10,17 +8,9 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.exams._item_generation import (
-    ParsedItem,
-    Unparsed,
-    parse_item,
-    shuffle_choices,
-    shuffle_seed,
-)
+from exam_workbench.exams._item_generation import ParsedItem, Unparsed, parse_item, shuffle_choices, shuffle_seed
 
-QUESTION = (
-    "Which of the following metrics tells the total storage that the buckets of a company use?"
-)
+QUESTION = "Which of the following metrics tells the total storage that the buckets of a company use?"
 CHOICES = ("BucketSizeBytes", "ObjectVersionBytes", "IncompleteMultipartUploads", "NumberOfObjects")
 
 
@@ -34,75 +24,57 @@ def written(
     return "\n".join([question, *lines, key])
 
 
-# The sample items of the paper's appendix (A.4), in the format that the prompt demands. Their keys
-# are A, B, A and C.
+# ruff: noqa: E501
+# The sample items of the paper's appendix (A.4), as the prompt asks a model to write them; keys A, B, A, C.
 SAMPLES = [
     (
-        "Question: You are an AWS engineer responsible for monitoring the storage usage of your"
-        " company's Amazon S3 "
-        "buckets. You want to track the total storage usage and number of objects in each bucket."
-        " Which of the following "
+        "Question: You are an AWS engineer responsible for monitoring the storage usage of your company's Amazon S3 "
+        "buckets. You want to track the total storage usage and number of objects in each bucket. Which of the following "
         "metrics in CloudWatch should you use to achieve this?\n"
-        "A) BucketSizeBytes\nB) ObjectVersionBytes\nC) IncompleteMultipartUploads\nD)"
-        " NumberOfObjects\n"
+        "A) BucketSizeBytes\nB) ObjectVersionBytes\nC) IncompleteMultipartUploads\nD) NumberOfObjects\n"
         "Correct Answer: A) BucketSizeBytes",
         0,
         "BucketSizeBytes",
     ),
     (
-        "Question: The Swift team announced an update to the UltraViolet and Optical Telescope"
-        " calibration to correct for "
-        "the loss of sensitivity over time. What is the impact of this update on observations in"
-        " the three near "
+        "Question: The Swift team announced an update to the UltraViolet and Optical Telescope calibration to correct for "
+        "the loss of sensitivity over time. What is the impact of this update on observations in the three near "
         "ultraviolet (UV) filters?\n"
         "A) It decreases the sensitivity of observations in the UV filters by up to 0.3 mag.\n"
-        "B) It corrects for the loss of sensitivity over time, but the magnitude of the correction"
-        " varies depending on "
+        "B) It corrects for the loss of sensitivity over time, but the magnitude of the correction varies depending on "
         "the filter.\n"
         "C) It has no impact on observations in the UV filters.\n"
         "D) It increases the sensitivity of observations in the UV filters by up to 0.3 mag.\n"
-        "Correct Answer: B) It corrects for the loss of sensitivity over time, but the magnitude"
-        " of the correction varies "
+        "Correct Answer: B) It corrects for the loss of sensitivity over time, but the magnitude of the correction varies "
         "depending on the filter.",
         1,
-        "It corrects for the loss of sensitivity over time, but the magnitude of the correction"
-        " varies depending on the "
+        "It corrects for the loss of sensitivity over time, but the magnitude of the correction varies depending on the "
         "filter.",
     ),
     (
-        "Question: You are working on a project that requires you to use the 'MailingAddress'"
-        " field from the contact "
-        "object in your visual force email templates and formula fields. However, you are unable"
-        " to use this field "
+        "Question: You are working on a project that requires you to use the 'MailingAddress' field from the contact "
+        "object in your visual force email templates and formula fields. However, you are unable to use this field "
         "directly. What should you do instead?\n"
-        "A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and"
-        " 'MailingCountry' fields "
+        "A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and 'MailingCountry' fields "
         "separately in your code.\n"
         "B) Use a third-party library to format the mailing address into a single string.\n"
-        "C) Create a custom object that contains the mailing address information and use that"
-        " object in your code.\n"
-        "D) Use a combination of the 'MailingStreet', 'MailingCity', 'MailingState',"
-        " 'MailingPostcode', and "
+        "C) Create a custom object that contains the mailing address information and use that object in your code.\n"
+        "D) Use a combination of the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
         "'MailingCountry' fields to create a new field that represents the full mailing address.\n"
-        "Correct Answer: A) Use the 'MailingStreet', 'MailingCity', 'MailingState',"
-        " 'MailingPostcode', and "
+        "Correct Answer: A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
         "'MailingCountry' fields separately in your code.",
         0,
-        "Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and"
-        " 'MailingCountry' fields "
+        "Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and 'MailingCountry' fields "
         "separately in your code.",
     ),
     (
-        "Question: What is the main reason for the establishment of a valuation allowance against"
-        " the remainder of AMD's "
-        "U.S. deferred tax assets, net of U.S. deferred tax liabilities, in the fourth quarter of"
-        " 2002?\n"
+        "Question: What is the main reason for the establishment of a valuation allowance against the remainder of AMD's "
+        "U.S. deferred tax assets, net of U.S. deferred tax liabilities, in the fourth quarter of 2002?\n"
         "A) To record the tax provision for the year 2002.\n"
         "B) To provide for the utilization of net operating loss carryforwards.\n"
         "C) To reflect the continuing substantial operating losses in the United States.\n"
         "D) To offset the taxes due on income generated in certain foreign tax jurisdictions.\n"
-        "Correct Answer: C) To reflect the continuing substantial operating losses in the United"
-        " States.",
+        "Correct Answer: C) To reflect the continuing substantial operating losses in the United States.",
         2,
         "To reflect the continuing substantial operating losses in the United States.",
     ),
@@ -138,34 +110,19 @@ def test_the_sample_items_of_the_paper_are_read(text: str, position: int, key: s
         (f"<think>Question: A) no?</think>{written()}", 1),
         (written(marks="**A)** **B)** **C)** **D)**"), 1),
         (written().replace("\nB)", " B)").replace("\nC)", " C)").replace("\nD)", " D)"), 1),
-        (
-            written()
-            .replace("\nA)", "\n\nA)")
-            .replace("\nB)", "\n\nB)")
-            .replace("\nCorrect", "\n\nCorrect"),
-            1,
-        ),
+        (written().replace("\nA)", "\n\nA)").replace("\nB)", "\n\nB)").replace("\nCorrect", "\n\nCorrect"), 1),
         (written(key="Explanation: A) is too small.\n\nCorrect Answer: B"), 1),
-        (
-            written(
-                key=(
-                    "Correct Answer: B\n\nExplanation:\nA) is too small.\nC) is none. The answer"
-                    " is not A."
-                )
-            ),
-            1,
-        ),
+        (written(key="Correct Answer: B\n\nExplanation:\nA) is too small.\nC) is none. The answer is not A."), 1),
         (written() + "\n\n" + written(key="Correct Answer: C)"), 1),
     ],
-)
+)  # fmt: skip
 def test_items_are_read_as_models_write_them(text: str, key: int) -> None:
     assert parse_item(text) == ParsedItem(QUESTION, CHOICES, key)
 
 
 def test_a_numbered_list_in_the_question_is_no_choice() -> None:
     listed = (
-        "Question: A request takes these steps:\n1. It is sent\n2. It is read\n3. It is"
-        " answered\n4. It ends\nWhich?"
+        "Question: A request takes these steps:\n1. It is sent\n2. It is read\n3. It is answered\n4. It ends\nWhich?"
     )
     item = parse_item(written(question=listed))
     assert isinstance(item, ParsedItem) and item.choices == CHOICES
@@ -199,9 +156,7 @@ def test_what_cannot_be_read_says_which_part(text: str, parts: tuple[str, ...]) 
 
 
 def as_json(**changes: object) -> str:
-    return json.dumps(
-        {"question": QUESTION, "choices": list(CHOICES), "correct_answer": "B"} | changes
-    )
+    return json.dumps({"question": QUESTION, "choices": list(CHOICES), "correct_answer": "B"} | changes)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +166,7 @@ def as_json(**changes: object) -> str:
         (f"```json\n{as_json()}\n```", 1),
         (as_json(correct_answer="NumberOfObjects"), 3),
         (as_json(correct_answer="C) IncompleteMultipartUploads"), 2),
-        (
-            as_json(
-                choices=[
-                    f"{letter}) {choice}" for letter, choice in zip("ABCD", CHOICES, strict=True)
-                ]
-            ),
-            1,
-        ),
+        (as_json(choices=[f"{letter}) {choice}" for letter, choice in zip("ABCD", CHOICES, strict=True)]), 1),
         (as_json(choices=dict(zip("ABCD", CHOICES, strict=True)), explanation="since"), 1),
     ],
 )
@@ -242,10 +190,7 @@ def test_json_that_is_no_item_says_which_part(text: str, parts: tuple[str, ...])
     assert isinstance(found, Unparsed) and found.parts == parts
 
 
-@given(
-    st.text(max_size=300),
-    st.sampled_from(["", "Question:", "A) x\nB) y", "Correct Answer: A", '{"question":']),
-)
+@given(st.text(max_size=300), st.sampled_from(["", "Question:", "A) x\nB) y", "Correct Answer: A", '{"question":']))
 def test_whatever_a_model_writes_is_read_or_refused_by_part(text: str, spice: str) -> None:
     found = parse_item(f"{text}{spice}{text}")
     if isinstance(found, Unparsed):
@@ -265,8 +210,5 @@ def test_the_order_is_that_of_exam_seed_and_item_and_the_key_goes_with_its_text(
 
 
 def test_after_shuffling_no_place_is_the_right_one_more_often_than_by_chance() -> None:
-    places = Counter(
-        shuffle_choices(CHOICES, shuffle_seed(0, f"exam/{n}")).index(CHOICES[0])
-        for n in range(1000)
-    )
+    places = Counter(shuffle_choices(CHOICES, shuffle_seed(0, f"exam/{n}")).index(CHOICES[0]) for n in range(1000))
     assert all(200 < places[at] < 300 for at in range(4))

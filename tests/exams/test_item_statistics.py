@@ -1,6 +1,4 @@
-"""What is said of an exam before anybody sits it: baselines, lengths, words, topics, and levels by
-keywords.
-"""
+"""What is said of an exam before anybody sits it: baselines, lengths, words, topics, and levels by keywords."""
 
 from __future__ import annotations
 
@@ -14,12 +12,7 @@ from exam_workbench import bank
 from exam_workbench.bank import set_categories
 from exam_workbench.errors import FileError
 from exam_workbench.exams import Item, categorize_items, exam_items, set_keywords, summarize_items
-from exam_workbench.exams._item_filters import (
-    bloom_levels,
-    built_in_keywords,
-    project_keywords,
-    question_types,
-)
+from exam_workbench.exams._item_filters import bloom_levels, built_in_keywords, project_keywords, question_types
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
@@ -28,11 +21,9 @@ from tests.made.projects import copy_of
 from tests.made.refusals import refusal
 
 
-def item(
-    at: int, choices: tuple[str, ...], key: int | None, text: str = "What is it?", **more: object
-) -> Item:
+def item(at: int, choices: tuple[str, ...], key: int | None, text: str = "What is it?", **more: object) -> Item:
     right = None if key is None else choices[key]
-    return replace(Item(f"exam/{at}", "exam", text, choices, right), **more)
+    return replace(Item(f"exam/{at}", "exam", text, choices, right), **more)  # type: ignore[arg-type]
 
 
 ITEMS = [
@@ -58,30 +49,16 @@ def test_baselines_say_what_guessing_earns() -> None:
 
 def test_an_exam_without_items_has_no_baselines() -> None:
     said = summarize_items([])
-    assert (
-        said.items,
-        said.fixed_answer,
-        said.fixed_letter,
-        said.longest_answer,
-        said.question_length,
-    ) == (
-        0,
-        None,
-        None,
-        None,
-        None,
-    )
+    assert (said.items, said.fixed_answer, said.fixed_letter, said.longest_answer, said.question_length) == (
+        0, None, None, None, None,
+    )  # fmt: skip
 
 
 def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
     double = item(6, ("all of the above", "x", "x"), 1)
     said = summarize_items([*ITEMS, double], checked=check([*ITEMS, double], encode=counted))
     assert said.filtered is not None
-    assert (
-        said.filtered["duplicate choices"],
-        said.filtered["all or none"],
-        said.filtered["no key"],
-    ) == (1, 1, 1)
+    assert (said.filtered["duplicate choices"], said.filtered["all or none"], said.filtered["no key"]) == (1, 1, 1)
     assert said.kept is not None and said.kept + len({4, 6}) <= 5
 
 
@@ -89,10 +66,7 @@ def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
     ("text", "levels"),
     [
         ("Which of the following is it?", ("Uncategorized",)),
-        (
-            "Name the layers, and explain why they were compared.",
-            ("Remembering", "Understanding", "Analyzing"),
-        ),
+        ("Name the layers, and explain why they were compared.", ("Remembering", "Understanding", "Analyzing")),
         ("Which commands would you use to solve this?", ("Applying",)),
         ("What should be designed next?", ("Creating",)),
         ("Which evaluation is it?", ("Uncategorized",)),
@@ -104,13 +78,8 @@ def test_a_question_is_of_the_levels_whose_words_it_has(text: str, levels: tuple
 
 def test_six_levels_have_words_of_their_own() -> None:
     assert list(built_in_keywords()) == [
-        "Remembering",
-        "Understanding",
-        "Applying",
-        "Analyzing",
-        "Evaluating",
-        "Creating",
-    ]
+        "Remembering", "Understanding", "Applying", "Analyzing", "Evaluating", "Creating",
+    ]  # fmt: skip
     assert all(found and list(found) == sorted(found) for found in built_in_keywords().values())
 
 
@@ -137,10 +106,7 @@ def exam(tmp_path: Path) -> Iterator[Project]:
 
 def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:
     items = exam_items(exam)
-    assert categorize_items(exam, items)["bloom"] == {
-        "exam/0": ("Understanding",),
-        "exam/1": ("Uncategorized",),
-    }
+    assert categorize_items(exam, items)["bloom"] == {"exam/0": ("Understanding",), "exam/1": ("Uncategorized",)}
     set_categories(exam, ["exam/1"], "bloom", ["Creating"], "ann")
     set_categories(exam, ["exam/1"], "question type", ["Why"], "ann")
     by = categorize_items(exam, items)
@@ -159,12 +125,8 @@ def test_a_project_has_keywords_of_its_own(exam: Project) -> None:
     assert project_keywords(exam) == built_in_keywords()
 
 
-@pytest.mark.parametrize(
-    "text", ["", "- a", "a: b", "a: []", "a: [1]", "a: [b", "a: &x [b]\nc: *x", "1: [a]"]
-)
-def test_keywords_that_cannot_be_read_are_refused_and_change_nothing(
-    exam: Project, text: str
-) -> None:
+@pytest.mark.parametrize("text", ["", "- a", "a: b", "a: []", "a: [1]", "a: [b", "a: &x [b]\nc: *x", "1: [a]"])
+def test_keywords_that_cannot_be_read_are_refused_and_change_nothing(exam: Project, text: str) -> None:
     with pytest.raises(FileError):
         set_keywords(exam, text, "ann", "mine.yaml")
     assert project_keywords(exam) == built_in_keywords()

@@ -1,6 +1,4 @@
-"""A live target against a server with faults, limits of its rate and planted drift; no half of a
-freeze is kept.
-"""
+"""A live target against a server with faults, limits of its rate and planted drift; no half of a freeze is kept."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ QUERIES = [f"q{number}" for number in range(1, 9)]
 
 
 class Searcher:
-    """A search engine with passages N-1, N-2 and N-3 for query N; it misbehaves on demand."""
+    """A search engine whose passages for query N are N-1, N-2 and N-3, as it is told to misbehave."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -53,21 +51,11 @@ class Searcher:
         self.keys.add(key)
         if self.faults.get(query):
             status = self.faults[query].pop(0)
-            return (
-                status,
-                {"Retry-After": "0"} if status in (429, 503) else {},
-                {"error": "not now"},
-            )
+            return status, {"Retry-After": "0"} if status in (429, 503) else {}, {"error": "not now"}
         name = query.split()[-1]
         order = [3, 2] if self.drift else [1, 2, 3]
-        hits = [
-            {
-                "_id": f"{name}-{n}",
-                "_score": 9.0 - at,
-                "_source": {"text": f"{self.text} {name} {n}."},
-            }
-            for at, n in enumerate(order)
-        ]
+        hits = [{"_id": f"{name}-{n}", "_score": 9.0 - at, "_source": {"text": f"{self.text} {name} {n}."}}
+                for at, n in enumerate(order)]  # fmt: skip
         said = "Nothing is known of" if self.drift and name == "q2" else "An answer to"
         return 200, {}, {"hits": {"hits": hits}, "answer": f"{said} {name}."}
 
@@ -90,9 +78,7 @@ def url(searcher: Searcher) -> Iterator[str]:
             self.wfile.write(content)
 
         def do_POST(self) -> None:
-            self._answer(
-                json.loads(self.rfile.read(int(self.headers["Content-Length"])))["query"]["text"]
-            )
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["query"]["text"])
 
         def do_GET(self) -> None:
             self._answer(parse_qs(urlsplit(self.path).query)["q"][0])
@@ -109,14 +95,9 @@ def url(searcher: Searcher) -> Iterator[str]:
 
 def described(at: str, **more: Any) -> Target:
     told = {
-        "url": at,
-        "request": {"query": {"text": "{query}"}, "size": "{k}"},
-        "passages": "hits.hits",
-        "id": "_id",
-        "text": "_source.text",
-        "score": "_score",
-        "k": 3,
-    }
+        "url": at, "request": {"query": {"text": "{query}"}, "size": "{k}"}, "passages": "hits.hits", "id": "_id",
+        "text": "_source.text", "score": "_score", "k": 3,
+    }  # fmt: skip
     return read_target(json.dumps(told | more), "target.json")
 
 
@@ -131,41 +112,27 @@ def filled(tmp_path: Path) -> Iterator[Project]:
     yield from copy_of(fill_queries, tmp_path)
 
 
-def test_what_it_gives_is_frozen_through_faults_and_limits(
-    filled: Project, url: str, searcher: Searcher
-) -> None:
+def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url: str, searcher: Searcher) -> None:
     searcher.faults = {"words of q1": [503], "words of q2": [429, 429]}
     frozen = take_snapshot(filled, described(url, answer="answer", rate=500), "monday", "ann")
     assert (frozen.run, frozen.answered, frozen.failed, frozen.changed) == ("monday", 8, {}, 0)
-    assert (
-        searcher.seen["words of q1"] == 2
-        and searcher.seen["words of q2"] == 3
-        and searcher.seen["words of q3"] == 1
-    )
+    assert searcher.seen["words of q1"] == 2 and searcher.seen["words of q2"] == 3 and searcher.seen["words of q3"] == 1
     assert frozen.system is not None and frozen.system.startswith("monday-")
     ranked = filled.rows(
         "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " JOIN passages USING (passage_key) WHERE name = 'monday' AND query_id = 'q3' ORDER BY rank"
     )
     assert ranked == [("q3-1",), ("q3-2",), ("q3-3",)]
-    assert (
-        filled.value("SELECT text FROM passage_texts WHERE text LIKE 'Text q3 1%'") == "Text q3 1."
-    )
+    assert filled.value("SELECT text FROM passage_texts WHERE text LIKE 'Text q3 1%'") == "Text q3 1."
     with refusal("name-taken", "monday"):
         take_snapshot(filled, described(url), "monday", "ann")
 
 
-def test_a_query_that_fails_is_no_query_without_passages(
-    filled: Project, url: str, searcher: Searcher
-) -> None:
+def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: str, searcher: Searcher) -> None:
     searcher.faults = {"words of q5": [400], "words of q6": [503] * 9}
     with refusal("queries-failed", "2", "8", "q5", "HTTP", "400", kind=GradingError):
         take_snapshot(filled, described(url, attempts=2), "monday", "ann")
-    assert (
-        run_names(filled) == []
-        and searcher.seen["words of q5"] == 1
-        and searcher.seen["words of q6"] == 2
-    )
+    assert run_names(filled) == [] and searcher.seen["words of q5"] == 1 and searcher.seen["words of q6"] == 2
     searcher.faults = {"words of q5": [400]}
     frozen = take_snapshot(filled, described(url), "monday", "ann", allow_failed=True)
     assert list(frozen.failed) == ["q5"] and frozen.answered == 7
@@ -205,26 +172,13 @@ def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
     with refusal("queries-failed", "1", "8", kind=GradingError) as failure:
         take_snapshot(copied, target, "monday", "ann")
     assert mentions(failure.value.hint, "7") and run_names(copied) == []
-    frozen = take_snapshot(
-        copied, described(url, answer="answer", rate=900, attempts=1), "monday", "ann"
-    )
+    frozen = take_snapshot(copied, described(url, answer="answer", rate=900, attempts=1), "monday", "ann")
     assert (frozen.before, frozen.answered, frozen.queries, frozen.failed) == (7, 8, 8, {})
-    assert searcher.seen == {f"words of {name}": 1 for name in QUERIES} | {
-        "words of q5": 2,
-        "other words of q1": 1,
-    }
+    assert searcher.seen == {f"words of {name}": 1 for name in QUERIES} | {"words of q5": 2, "other words of q1": 1}
     (ended,) = list_snapshots(copied)
     assert (ended.open, ended.queries, ended.failed, ended.came) == (False, 8, 0, 0)
-    assert (
-        ended.system == "monday-responses"
-        and copied.value("SELECT count(*) FROM frozen_queries") == 0
-    )
-    assert (
-        copied.value(
-            "SELECT count(*) FROM rankings JOIN runs USING (run_key) WHERE name = 'monday'"
-        )
-        == 24
-    )
+    assert ended.system == "monday-responses" and copied.value("SELECT count(*) FROM frozen_queries") == 0
+    assert copied.value("SELECT count(*) FROM rankings JOIN runs USING (run_key) WHERE name = 'monday'") == 24
     copied.close()
     with refusal("unknown-freeze", "tuesday"):
         drop_freeze(filled, "tuesday", "ann")
@@ -250,9 +204,8 @@ def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Sea
     down = query_difference(filled, "tuesday", "wednesday", "q2")
     assert down.answers == ("An answer to q2.", "Nothing is known of q2.")
     assert [(one.rank, one.text, one.rewritten) for one in down.after] == [
-        (1, "New text q2 3.", "q2-3"),
-        (2, "New text q2 2.", "q2-2"),
-    ]
+        (1, "New text q2 3.", "q2-3"), (2, "New text q2 2.", "q2-2"),
+    ]  # fmt: skip
     assert [one.rewritten is None for one in down.before] == [True, False, False]
     fall = measure_fall(filled, "tuesday", "wednesday", "nDCG@10", "NIST")
     assert fall.scores["q1"] == (1.0, 0.0)
@@ -265,16 +218,13 @@ def test_nightly_it_ends_with_an_exit_code(
     monkeypatch.setenv("SEARCH_KEY", "secret-of-the-target")
     file = tmp_path / "target.yaml"
     file.write_text(
-        f"url: {url}\nrequest: {{query: {{text: '{{query}}'}}}}\npassages: hits.hits\nid:"
-        " _id\ntext: _source.text\n"
+        f"url: {url}\nrequest: {{query: {{text: '{{query}}'}}}}\npassages: hits.hits\nid: _id\ntext: _source.text\n"
         "key_variable: SEARCH_KEY\n"
     )
     filled.close()
 
     def run(*arguments: str) -> Any:
-        return CliRunner().invoke(
-            cli, ["target", *arguments, "--project", str(filled.path)], standalone_mode=False
-        )
+        return CliRunner().invoke(cli, ["target", *arguments, "--project", str(filled.path)], standalone_mode=False)
 
     assert run("freeze", str(file), "--name", "base").exception is None
     assert searcher.keys == {"Bearer secret-of-the-target"}
@@ -286,11 +236,7 @@ def test_nightly_it_ends_with_an_exit_code(
     told = json.loads(run("diff", "base", "night-2", "--json").stdout)["queries"]
     assert len(told) == 8 and told[0]["gone"] == ["q1-1"]
     listed = json.loads(run("list", "--json").stdout)["freezes"]
-    assert [(one["name"], one["open"]) for one in listed] == [
-        ("night-2", False),
-        ("night-1", False),
-        ("base", False),
-    ]
+    assert [(one["name"], one["open"]) for one in listed] == [("night-2", False), ("night-1", False), ("base", False)]
 
 
 @pytest.mark.parametrize(

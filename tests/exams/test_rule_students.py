@@ -7,22 +7,14 @@ from exam_workbench.store import Project
 from tests.made.exams import put_exam
 
 
-def test_every_rule_sits_with_every_context_and_item_response_can_tell_them_apart(
-    project: Project,
-) -> None:
+def test_every_rule_sits_with_every_context_and_item_response_can_tell_them_apart(project: Project) -> None:
     put_exam(project, 12)
     said: list[str] = []
     names = sit_by_rules(project, "ann", said.append)
     found = examinee_responses(project)
     assert found.names == names and len(set(names)) == 14 and said[-1] == f"Answers: {14 * 12}."
     assert found.correct.shape == (14, 12) and not found.failed.any()
-    assert {component.factor for component in fit_abilities(project).components} == {
-        "model",
-        "retrieval",
-    }
+    assert {component.factor for component in fit_abilities(project).components} == {"model", "retrieval"}
     answers = project.value("SELECT count(*) FROM answers")
     assert sit_by_rules(project, "ann") == names, "those that are there are not added again"
-    assert (project.value("SELECT count(*) FROM answers"), len(list_retrievals(project))) == (
-        answers,
-        2,
-    )
+    assert (project.value("SELECT count(*) FROM answers"), len(list_retrievals(project))) == (answers, 2)

@@ -1,6 +1,4 @@
-"""Sitting an exam: what is missing is asked and nothing else, failures are no wrong answers, and
-nothing is lost.
-"""
+"""Sitting an exam: what is missing is asked and nothing else, failures are no wrong answers, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -16,15 +14,7 @@ import torch
 
 from exam_workbench import bank
 from exam_workbench.errors import GradingError
-from exam_workbench.exams import (
-    Plan,
-    Sit,
-    add_student,
-    examinee_responses,
-    examinee_standing,
-    sit_exam,
-    start_sitting,
-)
+from exam_workbench.exams import Plan, Sit, add_student, examinee_responses, examinee_standing, sit_exam, start_sitting
 from exam_workbench.exams._exam_items import list_tasks
 from exam_workbench.exams._examinee_setup import PROMPTS, letter_choices, prompt_values
 from exam_workbench.exchange import export_project, import_project
@@ -77,31 +67,23 @@ def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
     now = examinee_standing(project, student)
     assert (now.items, now.answered, now.right, now.failed, now.missing) == (4, 3, 1, 1, 0)
     said = answers(project, "remote")
-    first, second, failed, fourth = (
-        said[f"Which metal did they keep in jar number {n}?"] for n in range(1, 5)
-    )
+    first, second, failed, fourth = (said[f"Which metal did they keep in jar number {n}?"] for n in range(1, 5))
     assert [one.chosen for one in (first, second, fourth)] == [0, 1, 0]
     assert failed.correct is None and failed.chosen is None and "refus" in failed.reason
     assert (
         examinee_responses(project).correct.tolist()[0][:2] == [0.0, 0.0]
         and examinee_responses(project).failed.tolist()[0][2]
     )
-    # Nothing is asked twice; what failed only where somebody says so, and every attempt stays on
-    # record.
+    # Nothing is asked twice; what failed only where somebody says so, and every attempt stays on record.
     for request, asked in ((Sit(), 0), (Sit(only_failed=True), 1), (Sit(retry_failed=True), 1)):
         (final,) = sit_exam(project, request, "ann").values()
         assert final.total == asked
     assert project.value("SELECT count(*) FROM answers") == 6
     assert [state for _, state, _ in sittings(project)] == ["done"] * 4
-    assert any(
-        "remote" in act.said and act.act.startswith("sitting ")
-        for act in list_actions(project).acts
-    )
+    assert any("remote" in act.said and act.act.startswith("sitting ") for act in list_actions(project).acts)
 
 
-def test_what_is_missing_follows_the_words_the_key_and_the_context(
-    project: Project, server: EndpointServer
-) -> None:
+def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Project, server: EndpointServer) -> None:
     questions = put_exam(project, 2)
     add_student(project, at(server, retrieval="oracle"), "ann")
 
@@ -120,24 +102,16 @@ def test_what_is_missing_follows_the_words_the_key_and_the_context(
     bank.save_version(project, [questions[0]], "as before", "ann")
     assert asked() == 0
     with project.transaction() as cursor:
-        cursor.execute(
-            "UPDATE items SET source_passage_key = (SELECT min(source_passage_key) FROM items)"
-        )
+        cursor.execute("UPDATE items SET source_passage_key = (SELECT min(source_passage_key) FROM items)")
     assert asked() == 1
 
 
-def test_a_cap_stops_and_the_rest_is_answered_later(
-    project: Project, server: EndpointServer
-) -> None:
+def test_a_cap_stops_and_the_rest_is_answered_later(project: Project, server: EndpointServer) -> None:
     put_exam(project, 8)
     add_student(project, at(server), "ann")
     add_student(project, Plan("random", name="second"), "ann")
     stopped = sit_exam(project, Sit(max_calls=3, concurrency=1), "ann")
-    assert (
-        list(stopped) == ["remote"]
-        and stopped["remote"].state == "stopped"
-        and stopped["remote"].done == 3
-    )
+    assert list(stopped) == ["remote"] and stopped["remote"].state == "stopped" and stopped["remote"].done == 3
     limited = sit_exam(project, Sit(limit=7), "ann")
     assert [progress.done for progress in limited.values()] == [5, 2]
     done = sit_exam(project, Sit(), "ann")
@@ -167,8 +141,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
     put_exam(project, 5)
     with EndpointServer(lambda seen: letter(seen, "A")) as server:
         add_student(project, at(server), "ann")
-        # A key that somebody typed on a screen is known to whoever acts for them, and to no other
-        # thread.
+        # A key that somebody typed on a screen is known to whoever acts for them, and to no other thread.
         with use_access(Access(any_address=True, typed={address_origin(server.url): "typed"})):
             under_way = start_sitting(project, Sit(), "ann")
         under_way.control.pause()
@@ -192,22 +165,15 @@ def test_a_sitting_whose_process_died_is_told(project: Project) -> None:
 def test_rules_answer_without_a_model(project: Project) -> None:
     put_exam(project, 12)
     for plan in (
-        Plan("random", name="a"),
-        Plan("random", seed=1, name="b"),
-        Plan("longest"),
-        Plan("embedding"),
-        Plan("embedding", retrieval="oracle", name="reads"),
-        Plan("overlap"),
+        Plan("random", name="a"), Plan("random", seed=1, name="b"), Plan("longest"),
+        Plan("embedding"), Plan("embedding", retrieval="oracle", name="reads"), Plan("overlap"),
         Plan("overlap", retrieval="oracle", name="finds"),
-    ):
+    ):  # fmt: skip
         add_student(project, plan, "ann")
     sit_exam(project, Sit(), "ann")
     for task in list_tasks(project):
         longest = max(task.choices, key=len)
-        assert (
-            task.choices[answers(project, "longest answer closed-book")[task.text].chosen]
-            == longest
-        )
+        assert task.choices[answers(project, "longest answer closed-book")[task.text].chosen] == longest
     chance = [[one.chosen for one in answers(project, name).values()] for name in "ab"]
     assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
     # Whoever is given the passage that says it knows.
@@ -257,14 +223,10 @@ def test_a_local_model_takes_the_likeliest_choice_for_its_length(
             expected.append(total / (1 if normalise else len(option)))
         said = answers(project, "local")[task.text]
         assert said.scores == pytest.approx(expected, abs=1e-4)
-        assert said.chosen == expected.index(max(expected)) and said.correct == (
-            said.chosen == task.key
-        )
+        assert said.chosen == expected.index(max(expected)) and said.correct == (said.chosen == task.key)
 
 
-def test_a_model_that_changed_is_another_student(
-    project: Project, causal: str, tmp_path: Path
-) -> None:
+def test_a_model_that_changed_is_another_student(project: Project, causal: str, tmp_path: Path) -> None:
     put_exam(project, 2)
     folder = tmp_path / "model"
     folder.mkdir()
@@ -298,9 +260,7 @@ def test_who_cannot_be_asked_is_told(project: Project) -> None:
         sit_exam(project, Sit(("nobody",)), "ann")
 
 
-def test_students_and_their_answers_travel_with_the_project(
-    project: Project, tmp_path: Path
-) -> None:
+def test_students_and_their_answers_travel_with_the_project(project: Project, tmp_path: Path) -> None:
     put_exam(project, 3)
     add_student(project, Plan("embedding", retrieval="oracle", factors={"size": "small"}), "ann")
     sit_exam(project, Sit(), "ann")
@@ -309,9 +269,7 @@ def test_students_and_their_answers_travel_with_the_project(
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
     try:
         after = examinee_responses(again)
-        assert (
-            after.students == before.students and after.correct.tolist() == before.correct.tolist()
-        )
+        assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
         assert sit_exam(again, Sit(), "ann")[before.names[0]].total == 0
     finally:
         again.close()

@@ -1,6 +1,4 @@
-"""Students: what tells one from another, what they read of an item, and which passages they are
-given.
-"""
+"""Students: what tells one from another, what they read of an item, and which passages they are given."""
 
 from __future__ import annotations
 
@@ -13,26 +11,13 @@ import numpy as np
 import pytest
 
 from exam_workbench.errors import InputError
-from exam_workbench.exams import (
-    RETRIEVERS,
-    Plan,
-    add_student,
-    import_retrieval,
-    list_retrievals,
-    make_retrieval,
-)
+from exam_workbench.exams import RETRIEVERS, Plan, add_student, import_retrieval, list_retrievals, make_retrieval
 from exam_workbench.exams._exam_items import list_tasks, make_sheet
 from exam_workbench.exams._examinee_setup import PROMPTS, make_student, prompt_values, with_worked
 from exam_workbench.exams._item_retrievals import BM25, fuse_rankings
 from exam_workbench.formats import Source
 from exam_workbench.graders import fill_prompt, pair_scores
-from exam_workbench.records import (
-    add_passages,
-    list_examinees,
-    passage_texts,
-    put_student,
-    read_retrieval,
-)
+from exam_workbench.records import add_passages, list_examinees, passage_texts, put_student, read_retrieval
 from exam_workbench.store import Project
 from exam_workbench.text import normalise_text
 from exam_workbench.types import Passage
@@ -53,29 +38,16 @@ def test_a_student_is_found_again_by_what_changes_its_answers(project: Project) 
     put_exam(project)
     make_retrieval(project, "words", "bm25", "ann", depth=3)
     plans = [
-        of(),
-        of(retrieval="oracle"),
-        of(retrieval="words"),
-        of(retrieval="words", k=2),
-        of(icl=1),
-        of(icl=2),
-        of(icl=1, seed=7),
-        of("random"),
-        of("random", seed=1),
-        of("longest"),
-        of("embedding"),
+        of(), of(retrieval="oracle"), of(retrieval="words"), of(retrieval="words", k=2), of(icl=1), of(icl=2),
+        of(icl=1, seed=7), of("random"), of("random", seed=1), of("longest"), of("embedding"),
         replace(of(), settings={**ENDPOINT, "temperature": 0.5}),
         replace(of(), settings={**ENDPOINT, "model": "other"}),
-    ]
+    ]  # fmt: skip
     prints = [make_student(project, plan).fingerprint for plan in plans]
     assert len(set(prints)) == len(prints)
     assert prints == [make_student(project, plan).fingerprint for plan in plans]
     # A name, a component, and where an endpoint is change no answer.
-    for plan in (
-        of(name="x"),
-        of(factors={"size": "big"}),
-        replace(of(), settings={**ENDPOINT, "attempts": 2}),
-    ):
+    for plan in (of(name="x"), of(factors={"size": "big"}), replace(of(), settings={**ENDPOINT, "attempts": 2})):
         assert make_student(project, plan).fingerprint == prints[0]
 
 
@@ -83,12 +55,7 @@ def test_a_student_is_added_once_with_its_components(project: Project) -> None:
     first = add_student(project, of("random", factors={"kind": "rule"}), "ann")
     again = add_student(project, of("random", name="another name"), "ann")
     assert again == first and len(list_examinees(project)) == 1
-    assert dict(first.factors) == {
-        "model": "random",
-        "retrieval": "closed-book",
-        "icl": "ICL@0",
-        "kind": "rule",
-    }
+    assert dict(first.factors) == {"model": "random", "retrieval": "closed-book", "icl": "ICL@0", "kind": "rule"}
     with refusal("name-taken", "random closed-book"):
         add_student(project, of("longest", name=first.name), "ann")
     # What is said later of a component counts, and what was said before stays on record.
@@ -110,10 +77,8 @@ def test_a_student_is_added_once_with_its_components(project: Project) -> None:
         (Plan(None, {**ENDPOINT, "prompt": "choice"}), ("unknown-parameter",)),
         (Plan(None, {**ENDPOINT, "colour": "red"}), ("unknown-parameter", "colour")),
     ],
-)
-def test_a_student_that_makes_no_sense_is_refused(
-    project: Project, plan: Plan, said: tuple[str, ...]
-) -> None:
+)  # fmt: skip
+def test_a_student_that_makes_no_sense_is_refused(project: Project, plan: Plan, said: tuple[str, ...]) -> None:
     put_exam(project)
     with refusal(*said):
         add_student(project, plan, "ann")
@@ -137,23 +102,11 @@ def test_prompts_are_the_authors_word_for_word(
     put_exam(project, 2)
     first, second = list_tasks(project)
     question = "###Human: Question: Which metal did they keep in jar number 1?"
-    assert (
-        fill_prompt(PROMPTS[name], prompt_values(first, context)).user
-        == question + inserted + CANDIDATES
-    )
+    assert fill_prompt(PROMPTS[name], prompt_values(first, context)).user == question + inserted + CANDIDATES
     # Worked items come before it, each with its own context and its right choice.
-    whole = fill_prompt(
-        with_worked(PROMPTS[name], [(second, context)]), prompt_values(first, context)
-    ).user
-    worked = (
-        question.replace("1", "2")
-        + inserted
-        + "\n\nCandidates:\nA) iron\nB) zinc\nC) lead\nD) silver"
-    )
-    assert (
-        whole
-        == f"{worked}\n\n###Assistant: Correct answer C) lead\n\n{question}{inserted}{CANDIDATES}"
-    )
+    whole = fill_prompt(with_worked(PROMPTS[name], [(second, context)]), prompt_values(first, context)).user
+    worked = question.replace("1", "2") + inserted + "\n\nCandidates:\nA) iron\nB) zinc\nC) lead\nD) silver"
+    assert whole == f"{worked}\n\n###Assistant: Correct answer C) lead\n\n{question}{inserted}{CANDIDATES}"
 
 
 def test_what_looks_like_a_variable_in_an_item_stays_as_it_is(project: Project) -> None:
@@ -161,29 +114,19 @@ def test_what_looks_like_a_variable_in_an_item_stays_as_it_is(project: Project) 
     first, second = list_tasks(project)
     odd = replace(second, text="Is {choices} in {context}?")
     whole = fill_prompt(
-        with_worked(PROMPTS["oracle"], [(odd, ("{question}",))]),
-        prompt_values(first, ("{examples}",)),
+        with_worked(PROMPTS["oracle"], [(odd, ("{question}",))]), prompt_values(first, ("{examples}",))
     ).user
-    assert (
-        "Is {choices} in {context}?\n\nContext:{question}\n" in whole
-        and "Context:{examples}\n" in whole
-    )
+    assert "Is {choices} in {context}?\n\nContext:{question}\n" in whole and "Context:{examples}\n" in whole
 
 
 def test_worked_items_are_fixed_by_the_seed_and_never_the_item_itself(project: Project) -> None:
     put_exam(project)
     student = add_student(project, of(icl=2, seed=3), "ann")
     lines = make_sheet(project, student, list_tasks(project)).lines
-    shown = {
-        line.task.question_id: [task.question_id for task, _ in line.given[2]] for line in lines
-    }
+    shown = {line.task.question_id: [task.question_id for task, _ in line.given[2]] for line in lines}
     chosen = student.parameters["worked"]
-    assert len(chosen) == 3 and all(
-        len(worked) == 2 and item not in worked for item, worked in shown.items()
-    )
-    assert all(
-        worked == [name for name in chosen if name != item][:2] for item, worked in shown.items()
-    )
+    assert len(chosen) == 3 and all(len(worked) == 2 and item not in worked for item, worked in shown.items())
+    assert all(worked == [name for name in chosen if name != item][:2] for item, worked in shown.items())
     assert [line.context for line in lines] == [
         line.context for line in make_sheet(project, student, list_tasks(project)).lines
     ]
@@ -193,10 +136,7 @@ def test_each_student_is_given_its_own_passages(project: Project) -> None:
     put_exam(project, 3)
     make_retrieval(project, "words", "bm25", "ann", depth=2)
     asked = list_tasks(project)
-    sheets = {
-        name: make_sheet(project, make_student(project, of(retrieval=name)), asked)
-        for name in RETRIEVALS
-    }
+    sheets = {name: make_sheet(project, make_student(project, of(retrieval=name)), asked) for name in RETRIEVALS}
     given = {name: [line.given[1] for line in found.lines] for name, found in sheets.items()}
     assert given["closed-book"] == [(), (), ()]
     assert given["oracle"] == [(task.source,) for task in asked] == given["words"]
@@ -204,9 +144,7 @@ def test_each_student_is_given_its_own_passages(project: Project) -> None:
     assert [len(line.given[1]) for line in both] == [2, 2, 2]
 
 
-def test_a_run_for_an_exam_names_items_in_the_place_of_queries(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project, tmp_path: Path) -> None:
     put_exam(project, 3)
     run = tmp_path / "dense.run"
     run.write_text("i1 Q0 p2 1 0.5 dense\ni1 Q0 p1 2 0.9 dense\ni3 Q0 p3 1 1 dense\n")
@@ -220,11 +158,7 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(
     ]
     assert [task.question_id for task in found.without_context] == ["i2"]
     # It is no run of a system: no board and no pool knows of it.
-    assert (
-        project.value("SELECT count(*) FROM runs")
-        == project.value("SELECT count(*) FROM pool")
-        == 0
-    )
+    assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM pool") == 0
     with refusal("invalid-name", "dense"):
         import_retrieval(project, "dense", Source.of(run), "ann")
     run.write_text("i9 Q0 p1 1 0.9 dense\n")
@@ -250,11 +184,7 @@ def test_bm25_scores_as_the_library_does() -> None:
 
 def test_a_hybrid_fuses_words_and_meaning_by_reciprocal_rank(project: Project) -> None:
     one, other = [("a", 9.0), ("b", 8.0), ("c", 7.0)], [("c", 0.9), ("a", 0.8)]
-    assert fuse_rankings([one, other], 3) == [
-        ("a", 1 / 61 + 1 / 62),
-        ("c", 1 / 63 + 1 / 61),
-        ("b", 1 / 62),
-    ]
+    assert fuse_rankings([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
     assert fuse_rankings([one, other], 1) == fuse_rankings([one, other], 3)[:1]
     put_exam(project, 12)
     rankings = {}
@@ -280,13 +210,9 @@ def test_a_cross_encoder_orders_the_first_passages_anew(
     questions = {one.question_id: one.text for one in list_tasks(project)}
     for item, ranking in crossed.items():
         names = [passage for passage, _ in words[item]]
-        told = pair_scores(
-            str(tmp_path / "cross"), [(questions[item], texts[name]) for name in names]
-        )
+        told = pair_scores(str(tmp_path / "cross"), [(questions[item], texts[name]) for name in names])
         scores = dict(zip(names, told, strict=True))
-        assert [passage for passage, _ in ranking] == sorted(
-            scores, key=lambda name: -scores[name]
-        )[:2]
+        assert [passage for passage, _ in ranking] == sorted(scores, key=lambda name: -scores[name])[:2]
     assert "re-ranked by cross@" in list_retrievals(project)[-1].made_by
     spans = shared_model(tmp_path_factory, build_tiny_extractive)
     with pytest.raises(InputError):
@@ -298,9 +224,7 @@ def test_retrieval_by_meaning_finds_the_passage_that_says_it(project: Project) -
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("far", "Parliament voted on the budget.")])
     assert make_retrieval(project, "meaning", "embedding", "ann", depth=1) == 2
-    found = project.rows(
-        "SELECT DISTINCT passage_id FROM retrieved JOIN passages USING (passage_key)"
-    )
+    found = project.rows("SELECT DISTINCT passage_id FROM retrieved JOIN passages USING (passage_key)")
     assert "far" not in {name for (name,) in found}
 
 

@@ -1,6 +1,4 @@
-"""Sittings, answers and items wait for an endpoint that is gone, as grading does: in sight, and for
-as long as told.
-"""
+"""Sittings, answers and items wait for an endpoint that is gone, as grading does: in sight, and for as long as told."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ from tests.made.refusals import mentions
 
 NAMES = ("q1", "q2")
 DRAWS = ("1894", "in 1894", "1894")
-TOLD = {
-    name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1894") for name in NAMES
-}
+TOLD = {name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1894") for name in NAMES}
 
 
 @pytest.fixture(autouse=True)
@@ -68,27 +64,19 @@ def settings(server: EndpointServer, model: str = "m") -> dict[str, object]:
     return {"model": model, "base_url": server.url, "attempts": 1}
 
 
-def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(
-    project: Project, server: EndpointServer
-) -> None:
+def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project, server: EndpointServer) -> None:
     put_exam(project, 6)
     add_student(project, Plan(None, settings(server), name="remote"), "ann")
     said: list[str] = []
-    final = sit_exam(project, Sit(concurrency=1), "ann", control=Control(report=said.append))[
-        "remote"
-    ]
+    final = sit_exam(project, Sit(concurrency=1), "ann", control=Control(report=said.append))["remote"]
     assert (final.state, final.graded, final.failed) == ("done", 6, 0)
     assert server.counts.total() == 6 + 6, "what was answered is not asked again"
     assert ANSWERS_AGAIN in said
     before = said[: said.index(ANSWERS_AGAIN)]
-    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), (
-        "the next try, and the last"
-    )
+    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next try, and the last"
 
 
-def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(
-    project: Project,
-) -> None:
+def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(project: Project) -> None:
     put_exam(project, 2)
     with EndpointServer() as gone:
         pass
@@ -97,14 +85,10 @@ def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(
     add_student(project, Plan("random", name="chance"), "ann")
     ended = sit_exam(project, Sit(patience=0.02), "ann")
     assert {name: one.state for name, one in ended.items()} == {"first": "failed", "chance": "done"}
-    # The address that was waited for, and who was not begun for it: neither the one that asks no
-    # model.
+    # The address that was waited for, and who was not begun for it: neither the one that asks no model.
     assert mentions(ended["first"].message, gone.url) and mentions(ended["first"].message, "second")
     assert not mentions(ended["first"].message, "chance")
-    assert [(name, failed) for name, _, failed in sittings(project)] == [
-        ("chance", 0),
-        ("first", 0),
-    ]
+    assert [(name, failed) for name, _, failed in sittings(project)] == [("chance", 0), ("first", 0)]
 
 
 def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServer) -> None:
@@ -112,9 +96,7 @@ def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServ
     said: list[str] = []
     ready = make_generator(project, GeneratorPlan(settings(server)))
     wanted = WantedAnswers(ks=(1,), draws=2)
-    done = generate_answers(
-        project, ready, wanted, "ann", Extent(concurrency=1), control=Control(report=said.append)
-    )
+    done = generate_answers(project, ready, wanted, "ann", Extent(concurrency=1), control=Control(report=said.append))
     assert (done.state, done.graded, done.failed) == ("done", 6, 0)
     assert ANSWERS_AGAIN in said
     with EndpointServer() as gone:
@@ -122,9 +104,7 @@ def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServ
     judge = make_judge(project, JudgePlan("llm", settings(gone)))
     pair = ("When did it open?", "1894", ("in 1894",))
     final = compare_answers(project, judge, [pair], "ann", Extent(patience=0.02))
-    assert (final.state, final.graded, final.failed) == ("failed", 0, 0) and mentions(
-        final.message, gone.url
-    )
+    assert (final.state, final.graded, final.failed) == ("failed", 0, 0) and mentions(final.message, gone.url)
 
 
 def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""Files that the package autojudge-base reads and writes; skipped if it is not installed."""
+"""Files of ours that the package autojudge-base reads and writes; skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
     # Theirs, ours, theirs.
     project = new_project(tmp_path / "project.duckdb")
     claims = {text: {**claim, "query_id": "tea"} for text, claim in TEA["claim_bank"].items()}
-    questions = {
-        text: {**question, "query_id": "tea"} for text, question in TEA["nugget_bank"].items()
-    }
+    questions = {text: {**question, "query_id": "tea"} for text, question in TEA["nugget_bank"].items()}
     tea = theirs(json.dumps({**TEA, "nugget_bank": questions, "claim_bank": claims}))
     take(project, "bank", written(tea))
     after = theirs(bank_in_form(project, "v3"))
@@ -89,16 +87,9 @@ def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -
 
     project = made_project(tmp_path / "p.duckdb", fill_all)
     board = leaderboard(project, MEASURE, policy=Policy(min_rating=3))
-    expected = {
-        (run, topic): score
-        for run, scores in board.per_query.items()
-        for topic, score in scores.items()
-    }
+    expected = {(run, topic): score for run, scores in board.per_query.items() for topic, score in scores.items()}
     # A skipped query is in the mean as 0.
-    expected |= {
-        ("three", "q2"): 0.0,
-        **{(run, "all"): score for run, score in board.scores.items()},
-    }
+    expected |= {("three", "q2"): 0.0, **{(run, "all"): score for run, score in board.scores.items()}}
     for form in BOARD_FORMS:
         content, path = board_in_form(board, form)[0], tmp_path / f"{form}.txt"
         if form == "trec_eval":
@@ -106,9 +97,7 @@ def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -
         else:
             path.write_bytes(content)
         loaded = Leaderboard.load(path, form)
-        assert {
-            (one.run_id, one.topic_id): float(one.values[MEASURE]) for one in loaded.entries
-        } == expected
+        assert {(one.run_id, one.topic_id): float(one.values[MEASURE]) for one in loaded.entries} == expected
     other = leaderboard(project, MEASURE, policy=Policy(min_rating=5))
     (tmp_path / "truth.txt").write_bytes(board_in_form(other, "ir_measures")[0])
     names = ["kendall", "pearson", "spearman", "tauap_b", "tau_gap", "kendall@3"]
@@ -122,24 +111,13 @@ def test_topics_and_reports_pass_through_their_classes(tmp_path: Path) -> None:
     from autojudge_base import Report, Request
 
     project = new_project(tmp_path / "p.duckdb")
-    topic = Request(
-        request_id="q1",
-        title="Tea",
-        problem_statement="Why bitter?",
-        background="A beginner.",
-        limit=900,
-    )
+    topic = Request(request_id="q1", title="Tea", problem_statement="Why bitter?", background="A beginner.", limit=900)
     take(project, "queries", topic.model_dump_json(exclude_none=True))
     assert Request.model_validate_json(queries_jsonl(project, as_topics=True)) == topic
     bank.save_version(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
     given = Report.model_validate(report("one", "It is so.", "Because."))
     take(project, "responses", given.model_dump_json(exclude_none=True))
-    take(
-        project,
-        "graded",
-        [a_grade(run_id="one", nugget_id="q1/a", question=None, grade=5)],
-        "panel.jsonl",
-    )
+    take(project, "graded", [a_grade(run_id="one", nugget_id="q1/a", question=None, grade=5)], "panel.jsonl")
     ours = Report.model_validate_json(reports_jsonl(project, Policy(grader="imported: panel")))
     for sentence in [*ours.responses, *ours.answer]:
         assert sentence.evaldata.pop("exam_workbench")["rating"] == 5
@@ -162,24 +140,14 @@ def reports_of(folder: Path) -> tuple[Any, Any, Any]:
         for topic in ("q1", "q2")
     ]
     banks = [
-        {
-            "query_id": topic,
-            "title_query": f"about {topic}",
-            "nugget_bank": {
-                text: {"question": text, "query_id": topic}
-                for text in (f"What is {topic}?", f"Who made {topic}?")
-            },
-        }
+        {"query_id": topic, "title_query": f"about {topic}", "nugget_bank": {
+            text: {"question": text, "query_id": topic} for text in (f"What is {topic}?", f"Who made {topic}?")}}
         for topic in ("q1", "q2")
-    ]
+    ]  # fmt: skip
     for name, objects in (("reports", rows), ("banks", banks)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
     topics = [Request(request_id=topic, title=f"about {topic}") for topic in ("q1", "q2")]
-    return (
-        load_report(folder / "reports.jsonl"),
-        topics,
-        load_nugget_banks_from_file(folder / "banks.jsonl"),
-    )
+    return load_report(folder / "reports.jsonl"), topics, load_nugget_banks_from_file(folder / "banks.jsonl")
 
 
 def judged(seen: Seen) -> Reply:
@@ -209,9 +177,7 @@ def test_the_judge_gives_the_same_with_the_endpoint_off(tmp_path: Path) -> None:
     values = {(one.run_id, one.topic_id): one.values for one in board.entries}
     assert values["one", "q1"] == {"EXAM_COVER": 0.5, "MEAN_RATING": 3.5, "QUESTIONS_UNGRADED": 0}
     assert (values["one", "all"]["EXAM_COVER"], values["two", "all"]["EXAM_COVER"]) == (0.5, 0.0)
-    assert {(one.topic_id, one.doc_id): one.grade for one in qrels}[
-        "q1", doc_id_md5("one says of q1.")
-    ] == 5
+    assert {(one.topic_id, one.doc_id): one.grade for one in qrels}["q1", doc_id_md5("one says of q1.")] == 5
     assert outcome()[1:] == (qrels, content)
 
 
@@ -222,45 +188,25 @@ def test_the_command_of_the_package_gives_the_same_files_with_the_endpoint_off(
     from click.testing import CliRunner
 
     _, topics, _ = reports_of(tmp_path)
-    (tmp_path / "topics.jsonl").write_text(
-        "".join(one.model_dump_json(exclude_none=True) + "\n" for one in topics)
-    )
+    (tmp_path / "topics.jsonl").write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in topics))
     (tmp_path / "responses").mkdir()
     (tmp_path / "reports.jsonl").rename(tmp_path / "responses" / "reports.jsonl")
     workflow = {
-        "judge_class": "exam_workbench.autojudge.ExamJudge",
-        "create_nuggets": True,
-        "create_qrels": True,
-        "judge_uses_nuggets": True,
-        "settings": {"bank": str(tmp_path / "banks.jsonl"), "min_rating": 4},
-    }
+        "judge_class": "exam_workbench.autojudge.ExamJudge", "create_nuggets": True, "create_qrels": True,
+        "judge_uses_nuggets": True, "settings": {"bank": str(tmp_path / "banks.jsonl"), "min_rating": 4},
+    }  # fmt: skip
     (tmp_path / "workflow.yml").write_text(yaml.safe_dump(workflow))
     monkeypatch.chdir(tmp_path)
 
     def files(folder: str) -> dict[str, bytes]:
-        words = [
-            "--workflow",
-            "workflow.yml",
-            "--rag-responses",
-            "responses",
-            "--rag-topics",
-            "topics.jsonl",
-        ]
+        words = ["--workflow", "workflow.yml", "--rag-responses", "responses", "--rag-topics", "topics.jsonl"]
         done = CliRunner().invoke(main, ["run", *words, "--out-dir", folder])
         assert done.exit_code == 0, done.output
         # This file has the time of the run.
-        return {
-            file.name: file.read_bytes()
-            for file in Path(folder).iterdir()
-            if file.name != "default.config.yml"
-        }
+        return {file.name: file.read_bytes() for file in Path(folder).iterdir() if file.name != "default.config.yml"}
 
     with EndpointServer(judged) as server:
-        for name, value in {
-            "OPENAI_BASE_URL": server.url,
-            "OPENAI_MODEL": "m",
-            "CACHE_DIR": "cache",
-        }.items():
+        for name, value in {"OPENAI_BASE_URL": server.url, "OPENAI_MODEL": "m", "CACHE_DIR": "cache"}.items():
             monkeypatch.setenv(name, value)
         first = files("first")
         assert len(server.seen) == 8
@@ -275,9 +221,7 @@ def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:
     from exam_workbench.autojudge import ExamJudge
 
     reports, topics, banks = reports_of(tmp_path)
-    with EndpointServer(
-        lambda seen: refuse() if "one says of q2" in seen.prompt else judged(seen)
-    ) as server:
+    with EndpointServer(lambda seen: refuse() if "one says of q2" in seen.prompt else judged(seen)) as server:
         config = LlmConfigBase(model="m", cache_dir=tmp_path / "cache", base_url=server.url)
         with pytest.raises(ValueError, match=r"\(one, q2\)"):
             ExamJudge().judge(reports, topics, config, banks)
@@ -289,16 +233,9 @@ def test_the_judge_drafts_questions_or_takes_a_curated_bank(tmp_path: Path) -> N
     from exam_workbench.autojudge import ExamJudge
 
     reports, topics, banks = reports_of(tmp_path)
-    with EndpointServer(
-        lambda seen: chat(json.dumps({"questions": ["What is it?", "Who made it?"]}))
-    ) as server:
+    with EndpointServer(lambda seen: chat(json.dumps({"questions": ["What is it?", "Who made it?"]}))) as server:
         config = LlmConfigBase(model="m", base_url=server.url)
         drafted = ExamJudge().create_nuggets(reports, topics, config)
-        assert {key: len(one.nuggets_as_list()) for key, one in drafted.banks.items()} == {
-            "q1": 2,
-            "q2": 2,
-        }
-        curated = ExamJudge().create_nuggets(
-            None, topics, config, bank=str(tmp_path / "banks.jsonl")
-        )
+        assert {key: len(one.nuggets_as_list()) for key, one in drafted.banks.items()} == {"q1": 2, "q2": 2}
+        curated = ExamJudge().create_nuggets(None, topics, config, bank=str(tmp_path / "banks.jsonl"))
     assert curated == banks == ExamJudge().create_nuggets(None, topics, config, banks)

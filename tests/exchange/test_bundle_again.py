@@ -14,16 +14,7 @@ from exam_workbench.exchange import bundle_publication, publish_qrels, reproduce
 from exam_workbench.exchange._publication import _WHAT
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.store import Project
-from tests.exchange.test_publication import (  # noqa: F401
-    EDITS,
-    JUDGE,
-    Ran,
-    earlier,
-    exam,
-    graded,
-    later,
-    unpacked,
-)
+from tests.exchange.test_publication import EDITS, JUDGE, Ran, earlier, exam, graded, later, unpacked  # noqa: F401
 from tests.made.refusals import refusal
 
 
@@ -38,9 +29,7 @@ def test_later_work_does_not_change_a_bundle(later: Project) -> None:  # noqa: F
     assert remade == made
 
 
-def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(
-    graded: Project,  # noqa: F811
-) -> None:
+def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: Project) -> None:  # noqa: F811
     made = bundle_publication(graded, Policy(), "ann")
     EDITS["a run is replaced"](graded)
     with refusal("bundle-differs", "leaderboard.tex", "leaderboard.tsv", kind=ProjectError):
@@ -59,14 +48,9 @@ def test_a_bundle_whose_readme_is_worded_differently_is_made_again(
 
 
 @pytest.mark.parametrize("asked", [1, 2, 4])
-def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(
-    graded: Project,  # noqa: F811
-    asked: int,
-) -> None:
+def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Project, asked: int) -> None:  # noqa: F811
     effective = min(asked, JUDGE.max_rating)
-    files = unpacked(
-        bundle_publication(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True)
-    )
+    files = unpacked(bundle_publication(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
     about_qrels = files["README.txt"].decode().split(".qrels\n")[1].splitlines()[0]
     assert re.findall(r"\d+", about_qrels) == ["0", "1", str(effective), "0"]
     assert json.loads(files["manifest.json"])["policy"]["min_rating"] == effective
@@ -85,8 +69,6 @@ def test_the_command_line_makes_a_bundle_again(
     tmp_path: Path,
 ) -> None:
     assert exam("export", "bundle", "-o", "first.zip").code == 0
-    (tmp_path / "m.json").write_bytes(
-        unpacked((tmp_path / "first.zip").read_bytes())["manifest.json"]
-    )
+    (tmp_path / "m.json").write_bytes(unpacked((tmp_path / "first.zip").read_bytes())["manifest.json"])
     assert exam("export", "bundle", "--manifest", "m.json", "-o", "second.zip").code == 0
     assert (tmp_path / "second.zip").read_bytes() == (tmp_path / "first.zip").read_bytes()

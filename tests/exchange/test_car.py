@@ -1,6 +1,4 @@
-"""TREC CAR as the papers use it: sections as topics, questions of people, graded files by facet,
-coverage of unions.
-"""
+"""TREC CAR as the papers use it: sections as topics, questions of people, graded files by facet, coverage of unions."""
 
 from __future__ import annotations
 
@@ -19,14 +17,7 @@ from exam_workbench.formats.query_files import outline_of, read_queries
 from exam_workbench.formats.question_bank_files import read_tqa
 from exam_workbench.grading import make_plan
 from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
-from exam_workbench.labels import (
-    Policy,
-    add_override,
-    basis,
-    label_qrels,
-    leaderboard,
-    leaderboard_per,
-)
+from exam_workbench.labels import Policy, add_override, basis, label_qrels, leaderboard, leaderboard_per
 from exam_workbench.records import ranking_scores, source_judgments
 from exam_workbench.review import ratings_effect, read_passage
 from exam_workbench.store import Project
@@ -57,13 +48,9 @@ def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, i
 def test_outlines_are_queries_with_subtopics(project: Project) -> None:
     found = car.source("outlines.json", car.OUTLINES)
     assert detect_kind(found) == detect_kind(car.jsonl("outlines.jsonl", car.OUTLINES)) == "queries"
-    assert import_files(project, "queries", [found], "ann").counts == {
-        "queries": 2,
-        "new queries": 2,
-    }
+    assert import_files(project, "queries", [found], "ann").counts == {"queries": 2, "new queries": 2}
     rows = project.rows(
-        "SELECT query_id, q.text, subtopic_id, s.text FROM subtopics s JOIN queries q"
-        " USING (query_key)"
+        "SELECT query_id, q.text, subtopic_id, s.text FROM subtopics s JOIN queries q USING (query_key)"
     )
     assert rows == [
         ("tqa2:L_1", "The water cycle", "T_1", "Evaporation"),
@@ -76,17 +63,11 @@ def test_outlines_are_queries_with_subtopics(project: Project) -> None:
     "page",
     [
         {"squid": "q", "title": "Page", "query_facets": [{"heading": "A", "heading_id": "q/a"}]},
-        {
-            "page_id": "q",
-            "page_name": "Page",
-            "skeleton": [{"para": "text"}, {"heading": "A", "headingId": "a"}],
-        },
+        {"page_id": "q", "page_name": "Page", "skeleton": [{"para": "text"}, {"heading": "A", "headingId": "a"}]},
     ],
 )
 def test_outlines_of_other_tools(page: dict[str, object]) -> None:
-    assert read_queries(car.jsonl("o.jsonl", [page]), Report()) == [
-        Query("q", "Page", None, (Subtopic("a", "A"),))
-    ]
+    assert read_queries(car.jsonl("o.jsonl", [page]), Report()) == [Query("q", "Page", None, (Subtopic("a", "A"),))]
 
 
 def test_nested_sections_bear_both_ids() -> None:
@@ -96,10 +77,7 @@ def test_nested_sections_bear_both_ids() -> None:
         "page_name": "P",
         "headings": [{"heading": "Rain", "headingId": "rain", "headings": [inner]}],
     }
-    assert outline_of(page).subtopics == (
-        Subtopic("rain", "Rain"),
-        Subtopic("rain/hail", "Rain / Hail"),
-    )
+    assert outline_of(page).subtopics == (Subtopic("rain", "Rain"), Subtopic("rain/hail", "Rain / Hail"))
 
 
 INNER = [{"headingId": "i" * 300, "heading": "B"}]
@@ -107,14 +85,9 @@ INNER = [{"headingId": "i" * 300, "heading": "B"}]
 
 @pytest.mark.parametrize(
     ("section", "fault"),
-    [
-        ({"headingId": "o" * 300, "headings": INNER}, "is longer than"),
-        ({"headingId": "q/"}, "is empty"),
-    ],
+    [({"headingId": "o" * 300, "headings": INNER}, "is longer than"), ({"headingId": "q/"}, "is empty")],
 )
-def test_sections_whose_ids_make_none_together_are_refused(
-    section: dict[str, object], fault: str
-) -> None:
+def test_sections_whose_ids_make_none_together_are_refused(section: dict[str, object], fault: str) -> None:
     with pytest.raises(Refused, match=fault):
         outline_of({"page_id": "q", "page_name": "Q", "headings": [{**section, "heading": "A"}]})
 
@@ -123,39 +96,22 @@ def test_tqa_is_a_bank_of_choices_with_keys() -> None:
     found = car.source("tqa.json", car.LESSONS)
     assert detect_kind(found) == "bank"
     report = Report()
-    (query, questions), (_, sailing) = read_tqa(
-        found, report, found.data.decode() if found.data else ""
-    )
+    (query, questions), (_, sailing) = read_tqa(found, report, found.data.decode() if found.data else "")
     assert query == Query("L_1", "The water cycle")
     assert questions == [
         Question(
-            "NDQ_1",
-            "L_1",
-            "What drives the water cycle?",
-            "choice",
-            answer_key="the sun",
+            "NDQ_1", "L_1", "What drives the water cycle?", "choice", answer_key="the sun",
             choices=("the sun", "the moon"),
         ),
-        Question(
-            "NDQ_2",
-            "L_1",
-            "Clouds are made of drops.",
-            "choice",
-            answer_key="true",
-            choices=("true", "false"),
-        ),
-    ]
+        Question("NDQ_2", "L_1", "Clouds are made of drops.", "choice", answer_key="true", choices=("true", "false")),
+    ]  # fmt: skip
     assert sailing == [Question("NDQ_9", "L_9", "What is a jib?", answer_key="a sail")]
     assert [coded(note) for note in report.notes] == ["tqa.json no-usable-items"]
 
 
 def test_a_broken_lesson_is_named(project: Project) -> None:
     lessons = [
-        {
-            "globalID": "L_1",
-            "lessonName": "A",
-            "questions": {"nonDiagramQuestions": {"NDQ_1": {"beingAsked": 3}}},
-        }
+        {"globalID": "L_1", "lessonName": "A", "questions": {"nonDiagramQuestions": {"NDQ_1": {"beingAsked": 3}}}}
     ]
     with refusal("not-a-text", "L_1", "NDQ_1"):
         import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
@@ -169,9 +125,7 @@ def test_a_broken_lesson_is_named(project: Project) -> None:
 def test_lessons_are_the_queries_that_car_made_of_them(collection: Project) -> None:
     asked = {q.question_id: q.query_id for q in bank.list_questions(collection)}
     assert asked["NDQ_1"] == "tqa2:L_1"
-    assert "NDQ_9" not in asked, (
-        "its lesson is no query of the project, and unknown ones were to be left out"
-    )
+    assert "NDQ_9" not in asked, "its lesson is no query of the project, and unknown ones were to be left out"
 
 
 def test_the_texts_of_a_bank_may_stand_under_questions(collection: Project) -> None:
@@ -188,13 +142,11 @@ def test_a_question_without_a_subtopic_is_asked_of_every_section(collection: Pro
     found = {
         query: count
         for query, count in collection.rows(
-            "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY query_id"
-            " ORDER BY query_id"
+            "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY query_id ORDER BY query_id"
         )
     }
     assert found == {T1: 3, T2: 3}, "passages by section; the page has none of its own"
-    # Two questions of people are asked in both sections, the section's own in one; passages are the
-    # same texts.
+    # Two questions of people are asked in both sections, the section's own in one; passages are the same texts.
     assert make_plan(collection, SPEC, bank.latest_version(collection)).needed == 3 * 2 + 3 + 3
     for topic in per_section:
         desk = read_passage(collection, Policy(), topic, "p1")
@@ -202,14 +154,9 @@ def test_a_question_without_a_subtopic_is_asked_of_every_section(collection: Pro
         assert len(desk.asked) == 3
 
 
-def test_labels_of_sections_come_from_their_questions_and_those_of_people(
-    collection: Project,
-) -> None:
+def test_labels_of_sections_come_from_their_questions_and_those_of_people(collection: Project) -> None:
     rated = find_grader(collection, None).spec.name
-    assert labels(collection, rated) == {
-        T1: {"p1": 5, "p2": 1, "p3": 5},
-        T2: {"p1": 5, "p2": 5, "p3": 4},
-    }
+    assert labels(collection, rated) == {T1: {"p1": 5, "p2": 1, "p3": 5}, T2: {"p1": 5, "p2": 5, "p3": 4}}
 
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@2", "alpha_nDCG@10"])
@@ -223,20 +170,11 @@ def test_what_an_override_would_do_is_what_it_does(collection: Project, measure:
 
 def test_a_direct_judge_is_asked_by_the_title_of_the_query(collection: Project) -> None:
     version = bank.latest_version(collection)
-    assert make_plan(collection, JUDGE, version).needed == 3, (
-        "one title, three passages, whatever the section"
-    )
+    assert make_plan(collection, JUDGE, version).needed == 3, "one title, three passages, whatever the section"
     (pairs,) = pairs_to_grade(collection, JUDGE, version)
-    assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == [
-        "The water cycle"
-    ]
-    judged = next(
-        name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'")
-    )
-    assert labels(collection, judged) == {
-        T1: {"p1": 1, "p2": 0, "p3": 1},
-        T2: {"p1": 1, "p2": 0, "p3": 1},
-    }
+    assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == ["The water cycle"]
+    judged = next(name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'"))
+    assert labels(collection, judged) == {T1: {"p1": 1, "p2": 0, "p3": 1}, T2: {"p1": 1, "p2": 0, "p3": 1}}
 
 
 def test_headings_that_come_late_name_the_topics(project: Project) -> None:
@@ -270,9 +208,7 @@ def test_rankings_and_judgments_are_of_the_facets_that_they_name(collection: Pro
 
 
 def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> None:
-    """p2 stands third in the one ranking with nobody known before it, and first in the other though
-    scores tie.
-    """
+    """p2 stands third in the one ranking with nobody known before it, and first in the other though scores tie."""
     assert leaderboard(collection, "RR", "judgments", Policy()).per_query == {
         "one": {T1: 1.0, T2: 0.0},
         "two": {T1: 0.5, T2: 0.0},
@@ -283,9 +219,7 @@ def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> N
     assert cover["one"][T1] == pytest.approx(2 / 3), "p2, at rank 3, is not among the top two"
 
 
-def test_a_graded_file_goes_out_and_comes_back_the_same(
-    collection: Project, tmp_path: Path
-) -> None:
+def test_a_graded_file_goes_out_and_comes_back_the_same(collection: Project, tmp_path: Path) -> None:
     whole = graded_file(collection)
     fresh = new_project(tmp_path / "fresh.duckdb")
     try:
@@ -304,10 +238,7 @@ def test_a_graded_file_goes_out_and_comes_back_the_same(
 
 def test_a_passage_that_stands_twice_in_a_ranking_keeps_its_better_rank(project: Project) -> None:
     entry = {"method": "r", "paragraphId": "p", "queryId": "q", "rank": 7, "score": 1.0}
-    data = {
-        "judgments": [],
-        "rankings": [entry, entry | {"rank": 2}, entry | {"queryId": "other", "rank": 4}],
-    }
+    data = {"judgments": [], "rankings": [entry, entry | {"rank": 2}, entry | {"queryId": "other", "rank": 4}]}
     line = ["q", [{"paragraph_id": "p", "text": "t", "paragraph_data": data}]]
     done = import_files(project, "graded", [car.jsonl("g.jsonl", [line])], "ann")
     assert project.rows("SELECT rank FROM rankings") == [(2,)]
@@ -321,16 +252,14 @@ def test_ranks_that_are_none(project: Project, stated: list[int], kept: list[int
         {
             "paragraph_id": f"p{at}",
             "text": "t",
-            "paragraph_data": {
-                "rankings": [{"method": "r", "queryId": "q", "rank": rank, "score": -at}]
-            },
+            "paragraph_data": {"rankings": [{"method": "r", "queryId": "q", "rank": rank, "score": -at}]},
         }
         for at, rank in enumerate(stated)
     ]
     import_files(project, "graded", [car.jsonl("g.jsonl", [["q", passages]])], "ann")
-    assert project.rows(
-        "SELECT rank FROM rankings JOIN passages USING (passage_key) ORDER BY passage_id"
-    ) == [(rank,) for rank in kept]
+    assert project.rows("SELECT rank FROM rankings JOIN passages USING (passage_key) ORDER BY passage_id") == [
+        (rank,) for rank in kept
+    ]
 
 
 # Coverage of the union of a query's sections
@@ -362,35 +291,20 @@ def test_only_coverage_is_taken_over_a_union(collection: Project) -> None:
 # What else an import says and names
 
 
-def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(
-    collection: Project,
-) -> None:
-    runs = [
-        Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")
-    ]
+def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collection: Project) -> None:
+    runs = [Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")]
     done = import_files(collection, "runs", runs, "ann", Options(replace=True))
     (note,) = done.notes
     check_problem(note, "one.run runs-replaced", "one", "two")
     assert ranking_scores(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
     again = import_files(collection, "graded", [car.graded()], "ann")
-    (kept,) = (
-        note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one.run")
-    )
+    (kept,) = (note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one.run"))
     assert mentions(kept.reason, "one.run")
 
 
 def test_an_imported_leaderboard_is_called_by_its_source(project: Project) -> None:
     board = Source("official.tsv", data=b"run\tAP\tnDCG@20\nx\t0.5\t0.6\n")
     import_files(project, "leaderboard", [board], "ann", Options(source="NIST"))
-    assert project.rows("SELECT name FROM boards ORDER BY name") == [
-        ("NIST AP",),
-        ("NIST nDCG@20",),
-    ]
-    import_files(
-        project,
-        "leaderboard",
-        [Source("one.tsv", data=b"run\tAP\nx\t0.5\n")],
-        "ann",
-        Options(source="TREC"),
-    )
+    assert project.rows("SELECT name FROM boards ORDER BY name") == [("NIST AP",), ("NIST nDCG@20",)]
+    import_files(project, "leaderboard", [Source("one.tsv", data=b"run\tAP\nx\t0.5\n")], "ann", Options(source="TREC"))
     assert leaderboard(project, "AP", "TREC").scores == {"x": 0.5}

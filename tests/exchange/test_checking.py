@@ -53,57 +53,23 @@ def test_a_sound_project_is_sound_and_stays_as_it_is(
 WRONG = [
     ("schema", "ALTER TABLE queries ADD COLUMN colour VARCHAR", "queries", "missing-object"),
     ("schema", "DROP VIEW settled_cases", "settled_cases", "missing-object"),
-    (
-        "schema",
-        "INSERT INTO migrations VALUES (99, '0099_odd', now()::TIMESTAMP)",
-        "migrations",
-        "steps-differ",
-    ),
+    ("schema", "INSERT INTO migrations VALUES (99, '0099_odd', now()::TIMESTAMP)", "migrations", "steps-differ"),
     ("values", "UPDATE grades SET rating = 6", "grades", "rating-off-scale"),
-    (
-        "uniqueness",
-        "INSERT INTO grades FROM grades",
-        "grades",
-        "repeated-grader-key-question-text-key-passage-text-key",
-    ),
+    ("uniqueness", "INSERT INTO grades FROM grades", "grades",
+     "repeated-grader-key-question-text-key-passage-text-key"),
     ("uniqueness", "INSERT INTO passages FROM passages", "passages", "repeated-passage-id"),
-    (
-        "uniqueness",
-        "UPDATE questions SET question_id = 'same'",
-        "questions",
-        "repeated-question-id",
-    ),
+    ("uniqueness", "UPDATE questions SET question_id = 'same'", "questions", "repeated-question-id"),
     ("references", "UPDATE overrides SET passage_key = 7777", "overrides", "unknown-passage-key"),
-    (
-        "orphans",
-        "DELETE FROM question_revisions WHERE question_key = (SELECT max(question_key)"
-        " FROM questions)",
-        "questions",
-        "no-revision",
-    ),
+    ("orphans", "DELETE FROM question_revisions WHERE question_key = (SELECT max(question_key) FROM questions)",
+     "questions", "no-revision"),
     ("contents", "UPDATE graders SET model = 'other'", "graders", "fingerprint-differs"),
-    (
-        "hashes",
-        "DELETE FROM published_passages WHERE position = 1",
-        "published_pools",
-        "hash-differs",
-    ),
-    (
-        "revisions",
-        "UPDATE question_revisions SET parent_revision = NULL",
-        "question_revisions",
-        "parent-differs",
-    ),
-    (
-        "revisions",
-        "UPDATE bank_versions SET version = 9 WHERE version = 2",
-        "bank_versions",
-        "gap-in-versions",
-    ),
+    ("hashes", "DELETE FROM published_passages WHERE position = 1", "published_pools", "hash-differs"),
+    ("revisions", "UPDATE question_revisions SET parent_revision = NULL", "question_revisions", "parent-differs"),
+    ("revisions", "UPDATE bank_versions SET version = 9 WHERE version = 2", "bank_versions", "gap-in-versions"),
     ("keys", "CREATE OR REPLACE SEQUENCE keys START 5", "activity", "key-not-given-out"),
     ("pool", "DELETE FROM pool WHERE position = 1", "pool", "not-pooled"),
     ("publications", "UPDATE overrides SET rating = 1", "publications", "publication-differs"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "sql", "table", "code"), WRONG)
@@ -124,9 +90,7 @@ def test_every_check_is_tried_on_something_wrong() -> None:
 def test_the_first_row_is_shown_and_the_command_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken(
-        tmp_path, "UPDATE rankings SET rank = 0 WHERE run_key = (SELECT max(run_key) FROM rankings)"
-    ).close()
+    broken(tmp_path, "UPDATE rankings SET rank = 0 WHERE run_key = (SELECT max(run_key) FROM rankings)").close()
     assert run(monkeypatch, "check", "--project", str(tmp_path / "broken.duckdb")) == 1
     said = capsys.readouterr()
     line, end = said.err.splitlines()
@@ -140,11 +104,7 @@ def test_a_table_of_somebody_else_hinders_no_other_check(tmp_path: Path) -> None
     table = '"my ""own"" notes"'
     made = f'CREATE TABLE {table} ("a b_key" INTEGER PRIMARY KEY)'
     project = broken(tmp_path, f"{made}; INSERT INTO {table} VALUES (2000000)")
-    found = {
-        one.check: (one.table, one.example)
-        for several in check_project(project).values()
-        for one in several
-    }
+    found = {one.check: (one.table, one.example) for several in check_project(project).values() for one in several}
     project.close()
     name = 'my "own" notes'
     assert found == {"schema": (name, ""), "keys": (name, "a b_key 2000000")}

@@ -1,6 +1,4 @@
-"""BEIR folders and data sets of ir_datasets: whole or not at all, and only the passages that are
-needed.
-"""
+"""BEIR folders and data sets of ir_datasets: whole or not at all, and only the passages that are needed."""
 
 from __future__ import annotations
 
@@ -68,11 +66,7 @@ def beir(tmp_path: Path) -> Path:
 
 
 def texts(project: Project) -> dict[str, str | None]:
-    return dict(
-        project.rows(
-            "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
-        )
-    )
+    return dict(project.rows("SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"))
 
 
 def snapshot(project: Project) -> dict[str, list]:
@@ -93,10 +87,7 @@ def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> N
     run = b"1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n2 Q0 gone 2 6 sys\n"
     import_files(project, "runs", [Source("sys.run", data=run)], "ann")
     done = import_beir(project, beir, "ann", Options())
-    assert (
-        done.counts["new passages"] == 1
-        and [one.code for one in done.notes][-1] == "no-passage-text"
-    )
+    assert done.counts["new passages"] == 1 and [one.code for one in done.notes][-1] == "no-passage-text"
     assert texts(project)["d3"] == "The sea is salty." and texts(project)["gone"] is None
     assert leaderboard(project, "P@1", "judgments").scores == {"sys": 0.5}
     # Another split under a name of its own.
@@ -107,9 +98,7 @@ def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> N
 
 def test_all_passages_are_imported_on_request(project: Project, beir: Path) -> None:
     (beir / "corpus.jsonl").write_text(lines(CORPUS[:3]))
-    assert (
-        import_beir(project, beir, "ann", Options(), all_passages=True).counts["new passages"] == 3
-    )
+    assert import_beir(project, beir, "ann", Options(), all_passages=True).counts["new passages"] == 3
 
 
 def _link_outside(beir: Path) -> None:
@@ -128,11 +117,7 @@ def _qrels(content: str) -> Callable[[Path], object]:
         (_link_outside, "test", "link-outside-folder"),
         (lambda beir: (beir / "corpus.jsonl").unlink(), "test", "not-a-beir-folder"),
         (lambda beir: (beir / "queries.jsonl").unlink(), "test", "not-a-beir-folder"),
-        (
-            lambda beir: [file.unlink() for file in (beir / "qrels").iterdir()],
-            "test",
-            "not-a-beir-folder",
-        ),
+        (lambda beir: [file.unlink() for file in (beir / "qrels").iterdir()], "test", "not-a-beir-folder"),
         (lambda beir: None, "dev", "unknown-split"),
         (lambda beir: None, "../../pets/qrels/test", "unknown-split"),
         (_qrels("query-id\tcorpus-id\n1\td1\n"), "test", "column-missing"),
@@ -140,21 +125,9 @@ def _qrels(content: str) -> Callable[[Path], object]:
         (_qrels(QRELS + "1\n" + "1\td1\t1\n"), "test", "wrong-number-of-columns"),
         (_qrels(QRELS + "7\td1\t1\n"), "test", "unknown-query"),
         (_qrels(QRELS + "1\td4\t1\n"), "test", "empty-value"),
-        (
-            lambda beir: (beir / "corpus.jsonl").write_text('{"_id": "d1"}\n'),
-            "test",
-            "value-missing",
-        ),
-        (
-            lambda beir: (beir / "corpus.jsonl").write_text("{" * 1_000_000),
-            "test",
-            "limit-exceeded",
-        ),
-        (
-            lambda beir: (beir / "queries.jsonl").write_text('{"_id": "1", "text": 5}\n'),
-            "test",
-            "not-a-text",
-        ),
+        (lambda beir: (beir / "corpus.jsonl").write_text('{"_id": "d1"}\n'), "test", "value-missing"),
+        (lambda beir: (beir / "corpus.jsonl").write_text("{" * 1_000_000), "test", "limit-exceeded"),
+        (lambda beir: (beir / "queries.jsonl").write_text('{"_id": "1", "text": 5}\n'), "test", "not-a-text"),
     ],
 )
 def test_a_faulty_folder_changes_nothing(
@@ -185,23 +158,11 @@ def test_commands_lead_from_a_folder_to_a_leaderboard(
     assert done["counts"]["judgments"] == 3 and len(done["files"]) == 3
     Path("sys.run").write_text("1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n")
     assert run("import", "runs", "sys.run")[0] == 0
-    assert (
-        printed(run("import", "beir", str(beir), "--source", "BEIR", "--json"))["counts"][
-            "new passages"
-        ]
-        == 1
-    )
+    assert printed(run("import", "beir", str(beir), "--source", "BEIR", "--json"))["counts"]["new passages"] == 1
     board = printed(run("leaderboard", "--measure", "P@1", "--source", "BEIR", "--json"))
     assert [(one["run"], one["score"]) for one in board["systems"]] == [("sys", 0.5)]
     run.fails("several-collections", "import", "beir", str(beir), str(beir))
-    run.fails(
-        "options-exclude-each-other",
-        "import",
-        "queries",
-        str(beir / "queries.jsonl"),
-        "--split",
-        "test",
-    )
+    run.fails("options-exclude-each-other", "import", "queries", str(beir / "queries.jsonl"), "--split", "test")
     run.fails("not-a-beir-folder", "import", "beir", str(tmp_path / "nothing"))
 
 
@@ -224,9 +185,7 @@ def made(beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         dua="Agree to <http://example.org/terms>",
         size_hint=2 * 10**9,
     )
-    large = ir_datasets.Dataset(
-        ir_datasets.formats.TsvDocs(download, namespace="large"), *whole._constituents[1:]
-    )
+    large = ir_datasets.Dataset(ir_datasets.formats.TsvDocs(download, namespace="large"), *whole._constituents[1:])
     names = {
         "made/pets": whole,
         "msmarco-passage/trec-dl-made": large,
@@ -246,32 +205,16 @@ def test_a_data_set_brings_what_is_needed(project: Project, made: types.ModuleTy
     assert import_data_set(project, large, "ann", Options(), preview=True).counts["judgments"] == 4
     assert snapshot(project) == before
     done = import_data_set(project, found, "ann", Options())
-    assert (
-        done.kind == "dataset"
-        and done.counts["new passages"] == 2
-        and done.counts["judgments"] == 4
-    )
-    assert texts(project) == {
-        "d1": "A cat is an animal.",
-        "d2": "A dog is a mammal.",
-        "nowhere": None,
-    }
-    assert judgment_sources(project) == ["made/pets"] and [
-        one.data_set for one in terms_of(project)
-    ] == ["made/pets"]
-    assert (
-        import_data_set(project, found, "ann", Options(), all_passages=True).counts["new passages"]
-        == 1
-    )
+    assert done.kind == "dataset" and done.counts["new passages"] == 2 and done.counts["judgments"] == 4
+    assert texts(project) == {"d1": "A cat is an animal.", "d2": "A dog is a mammal.", "nowhere": None}
+    assert judgment_sources(project) == ["made/pets"] and [one.data_set for one in terms_of(project)] == ["made/pets"]
+    assert import_data_set(project, found, "ann", Options(), all_passages=True).counts["new passages"] == 1
     assert usual_min_judgment(project) == 1
     assert len(terms_of(project)) == 1
 
 
 def test_size_and_terms_come_first_and_stay_with_the_project(
-    made: types.ModuleType,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    made: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run: Run = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
     name = "msmarco-passage/trec-dl-made"
@@ -310,22 +253,8 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
     assert run("import", "runs", "other.run")[0] == 0
     assert run("audit", "design", "check", "--grader", "u", "--measure", "P@1")[0] == 0
     assert run("audit", "draw")[0] == 0
-    direct = (
-        "--grader",
-        "direct",
-        "--back-end",
-        "openai",
-        "--base-url",
-        "http://127.0.0.1:9/v1",
-        "--model",
-        "m",
-    )
-    for words in (
-        ("export", "graded"),
-        ("export", "project"),
-        ("audit", "export"),
-        ("plan", *direct),
-    ):
+    direct = ("--grader", "direct", "--back-end", "openai", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    for words in (("export", "graded"), ("export", "project"), ("audit", "export"), ("plan", *direct)):
         file = "whole" if words[1] == "project" else f"{words[0]}.jsonl"
         code, _, told = run(*words, "-o", file)
         assert code == 0 and "example.org/terms" in told, (words, told)
@@ -333,9 +262,7 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
         assert terms_of(again)[0].data_set == name and usual_min_judgment(again) == 2
 
 
-def test_a_server_imports_no_folder_and_no_data_set(
-    project: Project, beir: Path, tmp_path: Path
-) -> None:
+def test_a_server_imports_no_folder_and_no_data_set(project: Project, beir: Path, tmp_path: Path) -> None:
     before = snapshot(project)
     for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
         (tmp_path / kind).mkdir()
@@ -359,9 +286,7 @@ def test_unknown_and_broken_data_sets_change_nothing(
     assert snapshot(project) == before
 
 
-def test_without_the_extra_the_error_says_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ir_datasets", None)
     with refusal("extra-missing", "exam-workbench[datasets]"):
         find_data_set("beir/scifact/test")
@@ -382,14 +307,9 @@ def test_the_relevance_level_of_known_collections(name: str, level: int | None) 
     assert DataSet(None, 0, Terms(name, "", "")).min_judgment == level
 
 
-def test_invalid_terms_and_levels_of_a_foreign_project_are_found(
-    project: Project, tmp_path: Path
-) -> None:
+def test_invalid_terms_and_levels_of_a_foreign_project_are_found(project: Project, tmp_path: Path) -> None:
     with project.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO settings VALUES ('data sets', '[{\"data_set\": 1}]'), ('min_judgment',"
-            " 'x')"
-        )
+        cursor.execute("INSERT INTO settings VALUES ('data sets', '[{\"data_set\": 1}]'), ('min_judgment', 'x')")
     export_project(project, tmp_path / "whole", "ann")
     with refusal("inconsistent-rows", "1 more", kind=FileError):
         import_project(tmp_path / "whole", tmp_path / "again.duckdb")

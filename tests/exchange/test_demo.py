@@ -1,6 +1,4 @@
-"""The demo collection: its exam is that which was written, and a demo with or without it is known
-as one.
-"""
+"""The demo collection: its exam is that which was written, and a demo with or without it is known as one."""
 
 from __future__ import annotations
 
@@ -37,32 +35,15 @@ def test_its_exam_is_the_one_that_was_written_and_asks_nothing_of_passages(tmp_p
         items = exam_items(project)
         assert sat == [len(items)] == [len(written)]
         for item, source in zip(items, written, strict=True):
-            assert (item.text, item.key, item.topic) == (
-                source["question"],
-                source["key"],
-                source["topic"],
-            )
-            assert item.source_passage_id == source["source"] and set(item.discriminators) == set(
-                source["wrong"]
-            )
+            assert (item.text, item.key, item.topic) == (source["question"], source["key"], source["topic"])
+            assert item.source_passage_id == source["source"] and set(item.discriminators) == set(source["wrong"])
         letters = Counter(item.key_position for item in items)
-        assert max(letters.values()) < len(items) / 3, (
-            "no letter is right by far more often than the others"
-        )
-        assert min(Counter(item.topic for item in items).values()) >= 10, (
-            "enough to say something by topic"
-        )
-        asking = (
-            f"SELECT DISTINCT query_id FROM {bank_for(ANY_GRADER)} JOIN queries USING (query_key)"
-        )
+        assert max(letters.values()) < len(items) / 3, "no letter is right by far more often than the others"
+        assert min(Counter(item.topic for item in items).values()) >= 10, "enough to say something by topic"
+        asking = f"SELECT DISTINCT query_id FROM {bank_for(ANY_GRADER)} JOIN queries USING (query_key)"
         assert len(project.rows(asking, {"version": 2})) == 9
         assert is_demo(project)
-        import_files(
-            project,
-            "queries",
-            [Source("more.jsonl", data=b'{"query_id": "q", "text": "Another?"}')],
-            "ann",
-        )
+        import_files(project, "queries", [Source("more.jsonl", data=b'{"query_id": "q", "text": "Another?"}')], "ann")
         assert not is_demo(project)
     finally:
         project.close()

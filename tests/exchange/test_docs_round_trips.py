@@ -1,6 +1,4 @@
-"""The commands of two guides, run as they stand: an AutoJudge round trip, and a BEIR folder to a
-leaderboard.
-"""
+"""The commands of two guides, run as they stand: an AutoJudge round trip, and a BEIR folder to a leaderboard."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ def write_lines(file: Path, objects: list[dict[str, Any]]) -> None:
 
 
 def run_guide(name: str, folder: Path, warm_exam: Path, demo: Path | None = None) -> str:
-    """Run the blocks of a guide in a folder, with a copy of a demo that was made before; return
-    their output.
-    """
+    """Run the blocks of a guide in a folder, with a copy of a demo that was made before; return their output."""
     text = (GUIDES / name).read_text(encoding="utf-8")
     assert len(text.split()) <= 450
     script = "set -eu\n" + "".join(BLOCK.findall(text))
@@ -51,18 +47,14 @@ def run_guide(name: str, folder: Path, warm_exam: Path, demo: Path | None = None
         script = script.replace("\nexam demo\n", f"\ncp {shlex.quote(str(demo))} demo.duckdb\n")
     path = f"{warm_exam}{os.pathsep}{os.environ['PATH']}"
     environment: Mapping[str, str] = {**os.environ, "PATH": path, "EXAM_HOME": str(folder)}
-    done = subprocess.run(
-        ["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run(["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
-def test_an_autojudge_round_trip_on_the_demo(
-    tmp_path: Path, warm_exam: Path, graded_demo: Path
-) -> None:
+def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path, warm_exam: Path, graded_demo: Path) -> None:
     topics = [row["query_id"] for row in rows("queries.jsonl")]
     passages = {row["passage_id"]: row["text"] for row in rows("passages.jsonl")}
     reports = [
@@ -80,9 +72,7 @@ def test_an_autojudge_round_trip_on_the_demo(
         # The bank came back as it was: the demo alone made versions.
         assert not project.rows("SELECT * FROM bank_versions WHERE note LIKE '%banks.jsonl%'")
         assert bank.latest_version(project)
-    graded = [
-        json.loads(line) for line in (tmp_path / "graded-reports.jsonl").read_text().splitlines()
-    ]
+    graded = [json.loads(line) for line in (tmp_path / "graded-reports.jsonl").read_text().splitlines()]
     assert [one["metadata"] for one in graded] == [one["metadata"] for one in reports]
     assert all("exam_workbench" in one["responses"][0]["evaldata"] for one in graded)
 
@@ -95,23 +85,15 @@ def test_a_beir_folder_to_a_leaderboard(tmp_path: Path, warm_exam: Path) -> None
     topics = tuple(row["query_id"] for row in queries)
     passages = [row for row in rows("passages.jsonl") if row["passage_id"].startswith(topics)]
     write_lines(
-        folder / "corpus.jsonl",
-        [{"_id": row["passage_id"], "title": "", "text": row["text"]} for row in passages],
+        folder / "corpus.jsonl", [{"_id": row["passage_id"], "title": "", "text": row["text"]} for row in passages]
     )
-    write_lines(
-        folder / "queries.jsonl", [{"_id": row["query_id"], "text": row["text"]} for row in queries]
-    )
+    write_lines(folder / "queries.jsonl", [{"_id": row["query_id"], "text": row["text"]} for row in queries])
     judged = [line.split() for line in lines_of("qrels.txt", topics)]
     (folder / "qrels").mkdir()
-    lines = [
-        "query-id\tcorpus-id\tscore",
-        *(f"{query}\t{passage}\t{value}" for query, _, passage, value in judged),
-    ]
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query}\t{passage}\t{value}" for query, _, passage, value in judged)]
     (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
     for name in ("bm25", "dense"):
-        (tmp_path / f"{name}.run").write_text(
-            "".join(f"{line}\n" for line in lines_of(f"runs/{name}.run", topics))
-        )
+        (tmp_path / f"{name}.run").write_text("".join(f"{line}\n" for line in lines_of(f"runs/{name}.run", topics)))
     asked = [f"{row['query_id']}\t{row['text']}?" for row in queries]
     (tmp_path / "questions.tsv").write_text("\n".join(asked) + "\n")
     out = run_guide("use-a-beir-folder.md", tmp_path, warm_exam)

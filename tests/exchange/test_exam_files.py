@@ -10,15 +10,7 @@ from click.testing import CliRunner
 
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exams import (
-    Plan,
-    add_student,
-    answers_csv,
-    exam_items,
-    exam_json,
-    examinee_responses,
-    sit_by_rules,
-)
+from exam_workbench.exams import Plan, add_student, answers_csv, exam_items, exam_json, examinee_responses, sit_by_rules
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.records import put_retrieval, read_retrieval
@@ -34,19 +26,14 @@ def test_an_exam_and_its_answers_are_read_back(project: Project, tmp_path: Path)
     with pytest.raises(InputError):
         answers_csv(project)
     with project.transaction() as cursor:
-        put_retrieval(
-            cursor, "bm25", "file", {first.question_id: [("p2", 2.0), ("p1", 1.0)]}, "ann"
-        )
+        put_retrieval(cursor, "bm25", "file", {first.question_id: [("p2", 2.0), ("p1", 1.0)]}, "ann")
     add_student(project, Plan("longest", name="long"), "ann")
     sit_by_rules(project, "ann", lambda _: None)
     written, table = exam_json(project), answers_csv(project)
     fresh = new_project(tmp_path / "fresh.duckdb")
     import_files(fresh, "exam", [Source("exam.json", data=written.encode())], "ann")
     facts = [
-        sorted(
-            (item.text, item.choices, item.key, item.topic, item.source_text)
-            for item in exam_items(each)
-        )
+        sorted((item.text, item.choices, item.key, item.topic, item.source_text) for item in exam_items(each))
         for each in (project, fresh)
     ]
     assert facts[0] == facts[1] and len(facts[0]) == 5
@@ -74,17 +61,13 @@ def test_the_shell_exports_boards_as_json_exams_and_answers(tmp_path: Path) -> N
 
     def export(what: str, file: str, *more: str) -> str:
         output = str(tmp_path / file)
-        result = CliRunner().invoke(
-            cli, ["export", what, "-o", output, "--project", str(path), *more]
-        )
+        result = CliRunner().invoke(cli, ["export", what, "-o", output, "--project", str(path), *more])
         assert result.exit_code == 0, result.output
         return (tmp_path / file).read_text()
 
     written = json.loads(export("leaderboard", "board.json", "--source", "b"))
     assert written == {"AP": {"a": 0.5, "b": 0.25}}
-    assert len(json.loads(export("exam", "exam.json"))) == len(
-        json.loads(export("exam", "e.json", "--source", "exam"))
-    )
+    assert len(json.loads(export("exam", "exam.json"))) == len(json.loads(export("exam", "e.json", "--source", "exam")))
     assert export("responses-matrix", "answers.csv").splitlines() == ["student,i1,i2,i3", "x,1,0,"]
     opened = open_project(path)
     import_files(opened, "leaderboard", [Source.of(tmp_path / "board.json")], "ann")
@@ -96,7 +79,5 @@ def test_a_matrix_without_a_header_is_refused(project: Project) -> None:
         with pytest.raises(FileError):
             import_files(project, "responses-matrix", [Source("m.csv", data=text.encode())], "ann")
     # Items may be called 1 and 0.
-    found = import_files(
-        project, "responses-matrix", [Source("m.csv", data=b"student,1,0\nx,1,0\n")], "ann"
-    )
+    found = import_files(project, "responses-matrix", [Source("m.csv", data=b"student,1,0\nx,1,0\n")], "ann")
     assert found.counts["new items"] == 2

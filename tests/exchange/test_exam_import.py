@@ -1,6 +1,4 @@
-"""Exams of the authors' form: recognised, read, written again, and imported with sources and
-retrieved contexts.
-"""
+"""Exams of the authors' form: recognised, read, written again, and imported with sources and retrieved contexts."""
 
 from __future__ import annotations
 
@@ -29,10 +27,7 @@ ITEMS: list[dict[str, Any]] = [
         "documentation": "BucketSizeBytes is what tells the storage.",
         "choices": ["A) BucketSizeBytes", "B) ObjectVersionBytes", "C) NumberOfObjects", "D) Foam"],
         "correct_answer": "A) BucketSizeBytes",
-        "retrieved_context": {
-            "DPR": ["Foam is foam.", "BucketSizeBytes is what tells the storage."],
-            "BM25": [],
-        },
+        "retrieved_context": {"DPR": ["Foam is foam.", "BucketSizeBytes is what tells the storage."], "BM25": []},
     },
     {
         "question": "What is foam?",
@@ -55,9 +50,7 @@ def test_an_exam_is_recognised_read_and_written_again() -> None:
     assert [one.key for one in found] == ["BucketSizeBytes", "salt"] and report.count == 0
     out = io.StringIO()
     exam_files.write_exam(found, out)
-    assert (
-        exam_files.read_exam(Source("again.json", data=out.getvalue().encode()), Report()) == found
-    )
+    assert exam_files.read_exam(Source("again.json", data=out.getvalue().encode()), Report()) == found
 
 
 def test_contexts_of_an_open_and_a_closed_book_are_no_retrievals() -> None:
@@ -93,23 +86,12 @@ def test_items_come_with_their_sources_and_what_was_retrieved(project: Project) 
         add_passages(cursor, [Passage("foam-1", "Foam is foam.")])
     seen = import_files(project, "exam", [source(ITEMS)], "ann", preview=True).counts
     done = import_files(project, "exam", [source(ITEMS)], "ann").counts
-    assert (
-        seen
-        == done
-        == {
-            "items": 2,
-            "new items": 2,
-            "new queries": 1,
-            "new passages": 1,
-            "retrievals": 1,
-            "bank version": 1,
-        }
-    )
+    assert seen == done == {
+        "items": 2, "new items": 2, "new queries": 1, "new passages": 1, "retrievals": 1, "bank version": 1,
+    }  # fmt: skip
     first, second = exam_items(project, "exam")
     assert (first.key, first.source_text) == ("BucketSizeBytes", ITEMS[0]["documentation"])
-    assert (second.topic, second.source_passage_id) == ("sea", "foam-1"), (
-        "a text that is there keeps its passage"
-    )
+    assert (second.topic, second.source_passage_id) == ("sea", "foam-1"), "a text that is there keeps its passage"
     with project.transaction() as cursor:
         assert read_retrieval(cursor, "DPR") == {
             first.question_id: [("foam-1", 2.0), (str(first.source_passage_id), 1.0)]
@@ -134,9 +116,7 @@ def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
     (tmp_path / "exam.json").write_text(json.dumps(ITEMS))
 
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(
-            cli, ["items", *arguments, "--project", str(path)], catch_exceptions=False
-        )
+        result = CliRunner().invoke(cli, ["items", *arguments, "--project", str(path)], catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -144,18 +124,12 @@ def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
     listed = json.loads(run("list", "--json"))["items"]
     assert [one["type"] for one in listed] == [["Which"], ["What"]]
     lines = [line.split("\t") for line in run("check").splitlines()]
-    assert (
-        len(lines) == 3
-        and {len(line) for line in lines} == {len(lines[0])}
-        and lines[0][0] == "item"
-    )
+    assert len(lines) == 3 and {len(line) for line in lines} == {len(lines[0])} and lines[0][0] == "item"
     run("set", listed[0]["question_id"], "--topic", "storage", "--bloom", "Applying")
     run("retire", listed[1]["question_id"], "--note", "too easy")
     said = json.loads(run("statistics", "--no-filters", "--json"))
     assert (said["items"], said["retired"], said["topics"]) == (1, 1, {"storage": 1})
-    assert json.loads(run("categories", "--json"))["bloom"] == {
-        listed[0]["question_id"]: ["Applying"]
-    }
+    assert json.loads(run("categories", "--json"))["bloom"] == {listed[0]["question_id"]: ["Applying"]}
     opened = open_project(path)
     assert [item.active for item in exam_items(opened)] == [True, False]
     opened.close()

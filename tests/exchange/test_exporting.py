@@ -1,6 +1,4 @@
-"""What goes out of a project: qrels, graded files, banks and leaderboards, and that they come back
-the same.
-"""
+"""What goes out of a project: qrels, graded files, banks and leaderboards, and that they come back the same."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ QUESTIONS = [
     Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="important"),
     Question("q1/b", "q1", "B is so", kind="nugget", answer_key="B"),
     Question("q1/old", "q1", "What was it?", active=False),
-    Question(
-        "q2/c", "q2", "Which one?", kind="choice", weight=-1.0, answer_key="x", choices=("x", "y")
-    ),
+    Question("q2/c", "q2", "Which one?", kind="choice", weight=-1.0, answer_key="x", choices=("x", "y")),
 ]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p4"]}, "two": {"q1": ["p3", "p1"]}}
 RATINGS = {
@@ -59,9 +55,7 @@ RATINGS = {
 JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 0, ("q2", "p4"): -1}
 
 OTHERS = [
-    GraderSpec(
-        "answers", "answer", "a/model", "prompt", "0" * 64, {"check": ["word", 0.2]}, max_rating=1
-    ),
+    GraderSpec("answers", "answer", "a/model", "prompt", "0" * 64, {"check": ["word", 0.2]}, max_rating=1),
     GraderSpec("nuggets only", "self-rating", "a/model", "nuggets", "1" * 64, kinds=("nugget",)),
     GraderSpec("judge", "direct", "b/model", "Thomas", "2" * 64, max_rating=2),
 ]
@@ -71,11 +65,7 @@ def fill_a_graded_file(project: Project) -> None:
     """Everything that a graded file has room for."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
-    grade(
-        project,
-        {("What is A?", "p1"): 1, ("What is A?", "p2"): 0, ("Which one?", "p4"): None},
-        OTHERS[0],
-    )
+    grade(project, {("What is A?", "p1"): 1, ("What is A?", "p2"): 0, ("Which one?", "p4"): None}, OTHERS[0])
     grade(project, {("B is so", "p3"): 5}, OTHERS[1])
     subtopics = (Subtopic("s1", "the first"), Subtopic("s2", "the second"))
     with project.transaction() as cursor:
@@ -102,18 +92,13 @@ def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(grade
 
 def test_binary_qrels_are_one_from_the_min_rating(graded: Project):
     assert qrels_text(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
-    assert qrels_text(graded, Policy(min_judgment=2), "assessors", binary=True) == (
-        "q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n"
-    )
+    assert qrels_text(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
 
 
 def test_the_lines_of_qrels_are_counted_as_they_go_out(graded: Project):
     for policy in (Policy(), Policy(min_rating=5)):
         for binary in (False, True):
-            lines = Counter(
-                int(line.split()[3])
-                for line in qrels_text(graded, policy, binary=binary).splitlines()
-            )
+            lines = Counter(int(line.split()[3]) for line in qrels_text(graded, policy, binary=binary).splitlines())
             counted = qrels_counts(graded, policy, binary)
             assert counted == dict(lines) and list(counted) == sorted(counted, reverse=True)
 
@@ -151,37 +136,31 @@ def meaning(project: Project) -> dict[str, list]:
     """All that a graded file carries, without the keys that each project makes for itself."""
     grader = "JOIN graders USING (grader_key)"
     texts = (
-        "JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p"
-        " ON p.text_key = passage_text_key"
+        "JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p ON p.text_key = passage_text_key"
     )
     ids = "JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     found = {
         "queries": project.rows("SELECT query_id, text, narrative FROM queries ORDER BY query_key"),
         "subtopics": project.rows(
-            "SELECT query_id, subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key)"
-            " ORDER BY ALL"
+            "SELECT query_id, subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key) ORDER BY ALL"
         ),
         "passages": project.rows(
             "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key) ORDER BY ALL"
         ),
         "pool": project.rows(f"SELECT query_id, passage_id, position FROM pool {ids} ORDER BY ALL"),
         "judgments": project.rows(
-            "SELECT name, query_id, passage_id, value FROM judgments JOIN sources"
-            f" USING (source_key) {ids}"
+            f"SELECT name, query_id, passage_id, value FROM judgments JOIN sources USING (source_key) {ids}"
             " ORDER BY ALL"
         ),
         "rankings": project.rows(
-            "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs"
-            f" USING (run_key) {ids} ORDER BY ALL"
+            f"SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key) {ids} ORDER BY ALL"
         ),
         "graders": project.rows("SELECT * EXCLUDE (grader_key) FROM graders ORDER BY ALL"),
         "grades": project.rows(
-            f"SELECT fingerprint, q.text, p.text, rating, answer FROM grades {grader} {texts}"
-            " ORDER BY ALL"
+            f"SELECT fingerprint, q.text, p.text, rating, answer FROM grades {grader} {texts} ORDER BY ALL"
         ),
         "failures": project.rows(
-            f"SELECT DISTINCT fingerprint, q.text, p.text, f.raw FROM failures f {grader} {texts}"
-            " ORDER BY ALL"
+            f"SELECT DISTINCT fingerprint, q.text, p.text, f.raw FROM failures f {grader} {texts} ORDER BY ALL"
         ),
     }
     return found | {"questions": bank.list_questions(project)}
@@ -194,31 +173,20 @@ def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, 
         passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
         outcomes = [
             (texts["What was it?"], passages["p2"], Grade(1, answer="an answer: «so»")),
-            (
-                texts["What was it?"],
-                passages["p3"],
-                Grade(None, "failed", "I cannot say", raw="no verdict"),
-            ),
+            (texts["What was it?"], passages["p3"], Grade(None, "failed", "I cannot say", raw="no verdict")),
         ]
         add_outcomes(cursor, key, outcomes, job_key=0)
     before = meaning(graded)
     assert [len(rows) for rows in before.values() if not rows] == []
     fresh = new_project(tmp_path / "fresh.duckdb")
     whole = graded_file(graded)
-    import_files(
-        fresh, "graded", [Source("g.jsonl.gz", data=whole)], "tester", Options("assessors")
-    )
+    import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "tester", Options("assessors"))
     after = meaning(fresh)
     for what, rows in before.items():
         assert after[what] == rows, what
     assert graded_file(fresh) == whole
-    for policy in (
-        Policy(grader="test grader", label="mean"),
-        Policy(grader="judge", min_rating=1),
-    ):
-        assert leaderboard(fresh, "nDCG@10", policy=policy) == leaderboard(
-            graded, "nDCG@10", policy=policy
-        )
+    for policy in (Policy(grader="test grader", label="mean"), Policy(grader="judge", min_rating=1)):
+        assert leaderboard(fresh, "nDCG@10", policy=policy) == leaderboard(graded, "nDCG@10", policy=policy)
     fresh.close()
 
 
@@ -269,9 +237,7 @@ AWKWARD = [
     Question("q1/=1", "q1", '=HYPERLINK("http://x", "y")', note="+1"),
     Question("q1/q", "q1", "'=quoted already", answer_key="-", subtopic_id="@s"),
     Question("q1/n", "q1", 'Two\r\nlines; with "quotes", commas\tand | bars?', weight=0.1 + 0.2),
-    Question(
-        "q1/c", "q1", "Which?", kind="choice", choices=("=1", "a|b", "c"), active=False, weight=-1.5
-    ),
+    Question("q1/c", "q1", "Which?", kind="choice", choices=("=1", "a|b", "c"), active=False, weight=-1.5),
     Question("q1/u", "q1", "Ünïcödé 😀?", kind="nugget"),
 ]
 
@@ -293,11 +259,7 @@ def test_a_bank_comes_back_as_it_went_out(project: Project, tmp_path: Path, writ
 def test_no_cell_of_a_bank_is_a_formula_for_a_spreadsheet(project: Project):
     fill(project, AWKWARD, {}, RUNS)
     for row in csv.DictReader(io.StringIO(bank_csv(project))):
-        assert not [
-            cell
-            for name, cell in row.items()
-            if name != "weight" and cell[:1] in ("=", "+", "-", "@")
-        ]
+        assert not [cell for name, cell in row.items() if name != "weight" and cell[:1] in ("=", "+", "-", "@")]
 
 
 def test_an_older_bank_version_can_be_taken_out(graded: Project):

@@ -1,6 +1,4 @@
-"""Imported projects with a fault in them are refused with nothing written, or everything derived
-from them is sound.
-"""
+"""Imported projects with a fault in them are refused with nothing written, or everything derived from them is sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graded file has all details of a grade, in fields that other programs ignore."""
+"""A graded file carries all that is known of a grade, in fields that its other readers pass over."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?
 RUNS = {"one": {"q1": ["p1", "p2", "p3"]}}
 JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=2)
 GRADES = {
-    ("What is A?", "p1"): Grade(
-        4, answer="It is so.", confidence=0.75, raw="4: It is so.", note="shortened"
-    ),
+    ("What is A?", "p1"): Grade(4, answer="It is so.", confidence=0.75, raw="4: It is so.", note="shortened"),
     ("What is A?", "p2"): Grade(1, "defaulted", answer="8 months", raw="8 months"),
     ("What is A?", "p3"): Grade(None, "failed", raw="I cannot rate this 5.", reason="a refusal"),
     ("What is B?", "p1"): Grade(0, confidence=0.0, raw="0"),
@@ -39,12 +37,10 @@ JUDGED = {
     ("query q1", "p2"): Grade(None, "failed", raw="I would say 2", reason="no rating"),
 }
 STORED = (
-    "SELECT method, q.text, p.text, rating, defaulted, confidence, answer, raw, note, NULL AS"
-    " reason FROM grades g"
+    "SELECT method, q.text, p.text, rating, defaulted, confidence, answer, raw, note, NULL AS reason FROM grades g"
     " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
     " JOIN passage_texts p ON p.text_key = passage_text_key"
-    " UNION ALL SELECT method, q.text, p.text, NULL, NULL, NULL, NULL, raw, NULL, reason"
-    " FROM failures f"
+    " UNION ALL SELECT method, q.text, p.text, NULL, NULL, NULL, NULL, raw, NULL, reason FROM failures f"
     " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
     " JOIN passage_texts p ON p.text_key = passage_text_key ORDER BY ALL"
 )
@@ -59,10 +55,7 @@ def fill_with_details(project: Project) -> None:
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     with project.transaction() as cursor:
         for spec, grades in ((SPEC, GRADES), (JUDGE, JUDGED)):
-            outcomes = [
-                (texts[question], passages[passage], grade)
-                for (question, passage), grade in grades.items()
-            ]
+            outcomes = [(texts[question], passages[passage], grade) for (question, passage), grade in grades.items()]
             add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
 
 
@@ -75,19 +68,11 @@ def graded(tmp_path: Path) -> Iterator[Project]:
 
 def _again(content: bytes, folder: Path) -> Project:
     project = new_project(folder / "again.duckdb")
-    import_files(
-        project,
-        "graded",
-        [Source("graded.jsonl.gz", data=content)],
-        "ann",
-        Options(source="assessors"),
-    )
+    import_files(project, "graded", [Source("graded.jsonl.gz", data=content)], "ann", Options(source="assessors"))
     return project
 
 
-def test_grades_and_failures_come_back_with_all_that_is_known_of_them(
-    graded: Project, tmp_path: Path
-) -> None:
+def test_grades_and_failures_come_back_with_all_that_is_known_of_them(graded: Project, tmp_path: Path) -> None:
     content = graded_file(graded)
     again = _again(content, tmp_path)
     assert again.rows(STORED) == graded.rows(STORED)
@@ -95,9 +80,7 @@ def test_grades_and_failures_come_back_with_all_that_is_known_of_them(
     again.close()
 
 
-def test_what_the_interchange_form_has_is_what_it_was_and_the_rest_stands_apart(
-    graded: Project,
-) -> None:
+def test_what_the_interchange_form_has_is_what_it_was_and_the_rest_stands_apart(graded: Project) -> None:
     line = json.loads(gzip.decompress(graded_file(graded)))
     first, second, third = line[1]
     assert first["exam_grades"][0]["self_ratings"] == [
@@ -114,15 +97,7 @@ def test_what_the_interchange_form_has_is_what_it_was_and_the_rest_stands_apart(
     assert third["exam_grades"][0][OURS]["reason"] == ["a refusal"]
     assert second["grades"][0]["self_ratings"] is None
     assert second["grades"][0][OURS] == {"failed": True, "reason": "no rating"}
-    known = {
-        "correctAnswered",
-        "wrongAnswered",
-        "answers",
-        "llm",
-        "llm_options",
-        "prompt_info",
-        "exam_ratio",
-    }
+    known = {"correctAnswered", "wrongAnswered", "answers", "llm", "llm_options", "prompt_info", "exam_ratio"}
     assert set(first["exam_grades"][0]) == known | {"prompt_type", "self_ratings", OURS}
 
 
@@ -150,28 +125,13 @@ def test_details_out_of_form_are_refused_with_the_line(
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"kinds": []},
-        {"parameters": {"reads": 5}},
-        {"parameters": {"reads": [1]}},
-        {"name": ""},
-        {"max_rating": 9},
-    ],
+    [{"kinds": []}, {"parameters": {"reads": 5}}, {"parameters": {"reads": [1]}}, {"name": ""}, {"max_rating": 9}],
 )
-def test_a_grader_that_nothing_could_be_computed_with_is_refused(
-    project: Project, change: dict[str, Any]
-) -> None:
+def test_a_grader_that_nothing_could_be_computed_with_is_refused(project: Project, change: dict[str, Any]) -> None:
     grader = {
-        "name": "g",
-        "method": "self-rating",
-        "model": "m",
-        "prompt": "",
-        "prompt_hash": "",
-        "parameters": {},
-        "kinds": ["question"],
-        "max_rating": 5,
-        **change,
-    }
+        "name": "g", "method": "self-rating", "model": "m", "prompt": "", "prompt_hash": "", "parameters": {},
+        "kinds": ["question"], "max_rating": 5, **change,
+    }  # fmt: skip
     entry = {
         "llm": "m",
         "prompt_info": {"exam_workbench": grader, "is_self_rated": True},

@@ -1,6 +1,4 @@
-"""Importing every kind of file: whole or not at all, previewed, refused by line, and imported
-again.
-"""
+"""Importing every kind of file: whole or not at all, previewed, refused by line, and imported again."""
 
 from __future__ import annotations
 
@@ -13,11 +11,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import (
-    _question_buffer as question_buffer,
-    _saving as saving,
-    label_graders,
-)
+from exam_workbench.bank import _question_buffer as question_buffer, _saving as saving, label_graders
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import (
     Group,
@@ -53,67 +47,34 @@ RUN = "q1 Q0 p1 1 2.5 sys\nq1 Q0 p2 2 1.5 sys\nq2 Q0 p3 1 7 sys\n"
 QRELS = "q1 0 p1 2\nq2 0 p3 0\n"
 BOARD = "run\tMAP\nsys\t0.5\nother\t0.25\n"
 
-FILES = {
-    "queries": QUERIES,
-    "passages": PASSAGES,
-    "bank": BANK,
-    "runs": RUN,
-    "qrels": QRELS,
-    "leaderboard": BOARD,
-}
+FILES = {"queries": QUERIES, "passages": PASSAGES, "bank": BANK, "runs": RUN, "qrels": QRELS, "leaderboard": BOARD}
 
 
 def source(name: str, content: str | bytes) -> Source:
     return Source(name, data=content.encode() if isinstance(content, str) else content)
 
 
-def take(
-    project: Project, kind: str, content: str | bytes, name: str = "given", **options
-) -> file_import.Imported:
+def take(project: Project, kind: str, content: str | bytes, name: str = "given", **options) -> file_import.Imported:
     return import_files(project, kind, [source(name, content)], "tester", Options(**options))
 
 
 def passage(passage_id: str, text: str, ratings: dict[str, int], direct: int | None = None) -> dict:
     """A passage as the interchange form has it, with ratings by question id."""
     info = {"prompt_class": "SelfRating", "is_self_rated": True}
-    rated = [
-        {"question_id": question, "self_rating": rating} for question, rating in ratings.items()
-    ]
+    rated = [{"question_id": question, "self_rating": rating} for question, rating in ratings.items()]
     entry = {"llm": "some/model", "llm_options": {}, "prompt_info": info, "prompt_type": "question"}
     lists = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0}
     made = {
         "paragraph_id": passage_id,
         "text": text,
         "paragraph_data": {
-            "judgments": [
-                {
-                    "paragraphId": passage_id,
-                    "query": "g1",
-                    "relevance": 1,
-                    "titleQuery": "a graded query",
-                }
-            ],
-            "rankings": [
-                {
-                    "method": "sys",
-                    "paragraphId": passage_id,
-                    "queryId": "g1",
-                    "rank": 1,
-                    "score": len(text),
-                }
-            ],
+            "judgments": [{"paragraphId": passage_id, "query": "g1", "relevance": 1, "titleQuery": "a graded query"}],
+            "rankings": [{"method": "sys", "paragraphId": passage_id, "queryId": "g1", "rank": 1, "score": len(text)}],
         },
         "exam_grades": [{**entry, **lists, "self_ratings": rated}] if rated else [],
     }
     if direct is not None:
-        made["grades"] = [
-            {
-                **entry,
-                "prompt_type": "direct_grading",
-                "self_ratings": direct,
-                "correctAnswered": True,
-            }
-        ]
+        made["grades"] = [{**entry, "prompt_type": "direct_grading", "self_ratings": direct, "correctAnswered": True}]
     return made
 
 
@@ -121,15 +82,11 @@ def graded(*passages: dict, query_id: str = "g1") -> str:
     return json.dumps([query_id, list(passages)]) + "\n"
 
 
-GRADED = graded(
-    passage("p1", "text one", {"g1/a": 4, "g1/b": 0}), passage("p4", "text four", {"g1/a": 2}, 3)
-)
+GRADED = graded(passage("p1", "text one", {"g1/a": 4, "g1/b": 0}), passage("p4", "text four", {"g1/a": 2}, 3))
 
 
 def snapshot(project: Project) -> dict[str, list]:
-    """Every row of every table that has any, so that a refused import can be seen to leave no
-    trace.
-    """
+    """Every row of every table that has any, so that a refused import can be seen to leave no trace."""
     with project.cursor() as cursor:
         names = sorted(filled_tables(cursor))
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
@@ -161,19 +118,11 @@ def with_graded(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_every_kind_arrives(project: Project):
-    counts = {
-        kind: take(project, kind, content, f"{kind}.txt").counts for kind, content in FILES.items()
-    }
+    counts = {kind: take(project, kind, content, f"{kind}.txt").counts for kind, content in FILES.items()}
     assert counts == {
         "queries": {"queries": 2, "new queries": 2},
         "passages": {"new passages": 3},
-        "bank": {
-            "questions": 2,
-            "new questions": 2,
-            "changed questions": 0,
-            "new queries": 0,
-            "bank version": 1,
-        },
+        "bank": {"questions": 2, "new questions": 2, "changed questions": 0, "new queries": 0, "bank version": 1},
         "runs": {"runs": 1, "ranked passages": 3},
         "qrels": {"sources": 1, "judgments": 2},
         "leaderboard": {"leaderboards": 1, "systems": 2},
@@ -186,11 +135,7 @@ def test_every_kind_arrives(project: Project):
         "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
     )
-    assert ranked == [
-        ("sys", "q1", "p1", 1, 2.5),
-        ("sys", "q1", "p2", 2, 1.5),
-        ("sys", "q2", "p3", 1, 7.0),
-    ]
+    assert ranked == [("sys", "q1", "p1", 1, 2.5), ("sys", "q1", "p2", 2, 1.5), ("sys", "q2", "p3", 1, 7.0)]
     assert imported_leaderboards(project) == [("leaderboard", "MAP")]
     assert leaderboard(project, "P@5", "qrels").scores == {"sys": pytest.approx(0.1)}
 
@@ -209,14 +154,8 @@ def test_a_graded_file_brings_all_it_has(project: Project):
         "questions": 2,
     }
     assert project.rows("SELECT query_id, text FROM queries") == [("g1", "a graded query")]
-    assert [(g.spec.method, g.grades) for g in label_graders(project)] == [
-        ("self-rating", 3),
-        ("direct", 1),
-    ]
-    assert bank.list_questions(project) == [
-        Question("g1/a", "g1", None),
-        Question("g1/b", "g1", None),
-    ]
+    assert [(g.spec.method, g.grades) for g in label_graders(project)] == [("self-rating", 3), ("direct", 1)]
+    assert bank.list_questions(project) == [Question("g1/a", "g1", None), Question("g1/b", "g1", None)]
     assert leaderboard(project, "P@5", "judgments").scores == {"sys": pytest.approx(0.4)}
 
 
@@ -249,12 +188,7 @@ MALFORMED = [
     ("passages", '{"passage_id": "p8", "text": "fine"}\n{"passage_id": "p9"}\n', 2),
     ("passages", "p8\tfine\np9 without a tab\n", 2),
     ("bank", BANK + BANK.splitlines()[0], 3),
-    (
-        "bank",
-        '{"query_id": "q1", "text": "fine?"}\n{"query_id": "q1", "text": "Bad?", "weight":'
-        ' "heavy"}\n',
-        2,
-    ),
+    ("bank", '{"query_id": "q1", "text": "fine?"}\n{"query_id": "q1", "text": "Bad?", "weight": "heavy"}\n', 2),
     ("runs", cut(cut(RUN)), 3),
     ("runs", RUN + "q1 Q0 p3 3 nan sys\n", 4),
     ("runs", RUN + "q9 Q0 p1 1 1.0 sys\n", 4),
@@ -276,10 +210,7 @@ def test_a_malformed_file_is_refused_by_file_and_line_and_leaves_no_trace(
     before = snapshot(full)
     with pytest.raises(FileError) as refused:
         take(full, kind, content, f"broken-{kind}.txt")
-    assert (refused.value.problems[0].file, refused.value.problems[0].line) == (
-        f"broken-{kind}.txt",
-        line,
-    )
+    assert (refused.value.problems[0].file, refused.value.problems[0].line) == (f"broken-{kind}.txt", line)
     assert "\n" not in str(refused.value)
     assert snapshot(full) == before
 
@@ -288,12 +219,7 @@ def test_a_malformed_file_is_refused_by_file_and_line_and_leaves_no_trace(
 def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Project, kind: str):
     before = snapshot(full)
     whole = gzip.compress((FILES | {"graded": GRADED})[kind].encode())
-    for name, content in (
-        ("a.gz", "plain text"),
-        ("b.gz", whole[:-12]),
-        ("c", b""),
-        ("d", b"a\0b\n"),
-    ):
+    for name, content in (("a.gz", "plain text"), ("b.gz", whole[:-12]), ("c", b""), ("d", b"a\0b\n")):
         with pytest.raises(FileError) as refused:
             take(full, kind, content, name)
         assert refused.value.problems[0].file == name
@@ -326,14 +252,9 @@ def test_one_bad_file_of_several_leaves_the_good_ones_out_too(full: Project):
 
 @pytest.mark.parametrize("kind", ["runs", "qrels"])
 def test_lines_about_unknown_queries_can_be_left_out_and_are_told(full: Project, kind: str):
-    lines = {
-        "runs": "q9 Q0 p1 1 1.0 sys\nq8 Q0 p1 1 1.0 sys\n" + RUN,
-        "qrels": "q9 0 p1 1\nq8 0 p1 1\n" + QRELS,
-    }
+    lines = {"runs": "q9 Q0 p1 1 1.0 sys\nq8 Q0 p1 1 1.0 sys\n" + RUN, "qrels": "q9 0 p1 1\nq8 0 p1 1\n" + QRELS}
     done = take(full, kind, lines[kind], "folder/with unknown.txt", skip_unknown=True)
-    assert done.counts == (
-        {"runs": 1, "ranked passages": 3} if kind == "runs" else {"sources": 1, "judgments": 2}
-    )
+    assert done.counts == ({"runs": 1, "ranked passages": 3} if kind == "runs" else {"sources": 1, "judgments": 2})
     told = [note for note in done.notes if note.code == "unknown-query"]
     assert [note.line for note in told] == [1] and mentions(told[0].reason, "q9")
     assert full.value("SELECT count(*) FROM queries") == 2
@@ -343,8 +264,7 @@ def test_a_passage_cannot_change_a_text_that_grades_rest_on(full: Project):
     before = snapshot(full)
     with full.transaction() as cursor:
         cursor.execute(
-            "INSERT INTO grades SELECT 1, 2, text_key, 3, false, NULL, NULL, NULL, 0, NULL, NULL"
-            " FROM passages"
+            "INSERT INTO grades SELECT 1, 2, text_key, 3, false, NULL, NULL, NULL, 0, NULL, NULL FROM passages"
             " WHERE passage_id = 'p2'"
         )
     before = snapshot(full)
@@ -383,11 +303,7 @@ def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project
 
 def test_a_bank_brings_queries_but_never_rewords_one(full: Project):
     rubric = [
-        {
-            "query_id": query,
-            "query_text": f"Title of {query}",
-            "items": [{"question_text": f"Why {query}?"}],
-        }
+        {"query_id": query, "query_text": f"Title of {query}", "items": [{"question_text": f"Why {query}?"}]}
         for query in ("q1", "q5")
     ]
     assert take(full, "bank", "\n".join(map(json.dumps, rubric))).counts["new queries"] == 1
@@ -402,18 +318,14 @@ def test_a_bank_brings_queries_but_never_rewords_one(full: Project):
 
 def test_a_run_imported_again_from_its_file_replaces_the_first(full: Project):
     take(full, "runs", "q1 Q0 p2 1 9 sys\n", "runs.txt", replace=True)
-    assert full.rows(
-        "SELECT name, passage_id, rank FROM rankings JOIN runs USING (run_key)"
-        " JOIN passages USING (passage_key)"
-    ) == [("sys", "p2", 1)]
+    assert full.rows("SELECT name, passage_id, rank FROM rankings JOIN runs USING (run_key)"
+                     " JOIN passages USING (passage_key)") == [("sys", "p2", 1)]  # fmt: skip
     assert full.value("SELECT count(*) FROM runs") == 1
 
 
 def test_a_run_of_another_file_with_a_name_that_is_taken_goes_by_its_file(full: Project):
     done = take(full, "runs", "q1 Q0 p2 1 9 sys\n", "better.run")
-    assert full.rows(
-        "SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY ALL ORDER BY ALL"
-    ) == [
+    assert full.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY ALL ORDER BY ALL") == [
         ("better", 1),
         ("sys", 3),
     ]
@@ -421,15 +333,9 @@ def test_a_run_of_another_file_with_a_name_that_is_taken_goes_by_its_file(full: 
 
 
 def test_ranks_follow_the_scores_as_trec_eval_reads_them(full: Project):
-    take(
-        full,
-        "runs",
-        "q1 Q0 a 1 1e-46 x\nq1 Q0 b 2 0 x\nq1 Q0 c 3 1e39 x\nq1 Q0 d 4 -1e39 x\n",
-        "x.run",
-    )
+    take(full, "runs", "q1 Q0 a 1 1e-46 x\nq1 Q0 b 2 0 x\nq1 Q0 c 3 1e39 x\nq1 Q0 d 4 -1e39 x\n", "x.run")
     assert full.rows(
-        "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN passages"
-        " USING (passage_key)"
+        "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN passages USING (passage_key)"
         " WHERE name = 'x' ORDER BY rank"
     ) == [("c",), ("b",), ("a",), ("d",)]
 
@@ -451,18 +357,14 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
     queries = [f"q{i}" for i in range(70)]
     take(project, "queries", "".join(f"{q}\ttext of {q}\n" for q in queries))
     runs = [
-        source(
-            f"{run}.run",
-            "".join(f"{q} Q0 p{i} 1 {-i} {run}\n" for q in queries for i in range(900)),
-        )
+        source(f"{run}.run", "".join(f"{q} Q0 p{i} 1 {-i} {run}\n" for q in queries for i in range(900)))
         for run in ("a", "b")
     ]
     done = import_files(project, "runs", runs, "tester")
     assert ROW_GROUP < 2 * 70 * 900
     assert done.counts == {"runs": 2, "ranked passages": 126_000}
     assert project.rows(
-        "SELECT name, count(*), max(rank) FROM rankings JOIN runs USING (run_key) GROUP BY name"
-        " ORDER BY name"
+        "SELECT name, count(*), max(rank) FROM rankings JOIN runs USING (run_key) GROUP BY name ORDER BY name"
     ) == [("a", 63_000, 900), ("b", 63_000, 900)]
     lines = "".join(f"{q} 0 p{i} 1\n" for q in queries for i in range(1800))
     assert take(project, "qrels", lines).counts["judgments"] == 126_000
@@ -498,20 +400,11 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     assert project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL") == settings
     assert graded_file(project) == graded_file(at_once)
     # Keys and places are the same, too.
-    for table in (
-        "questions",
-        "question_texts",
-        "question_revisions",
-        "passages",
-        "passage_texts",
-        "listed",
-    ):
+    for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts", "listed"):
         assert project.rows(f"FROM {table}") == at_once.rows(f"FROM {table}")
     at_once.close()
     assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
-    assert project.rows(
-        "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1"
-    ) == [
+    assert project.rows("SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1") == [
         ("g1", 3),
         ("g2", 1),
     ]
@@ -522,9 +415,7 @@ def test_a_passage_that_two_lines_rank_for_a_query_is_ranked_once(project: Proje
     again = passage("p4", "text four", {})
     again["paragraph_data"]["rankings"][0]["rank"] = 2
     take(project, "graded", GRADED + graded(again), "g.jsonl")
-    found = project.rows(
-        "SELECT passage_id, rank FROM rankings JOIN passages USING (passage_key) ORDER BY rank"
-    )
+    found = project.rows("SELECT passage_id, rank FROM rankings JOIN passages USING (passage_key) ORDER BY rank")
     # Both state rank 1: the better score comes first.
     assert found == [("p4", 1), ("p1", 2)]
 
@@ -541,26 +432,20 @@ def test_a_graded_file_imported_twice_adds_nothing(project: Project):
         sizes = {table: len(rows) for table, rows in before.items()}
         assert {table: len(rows) for table, rows in after.items()} == sizes
         assert after["grades"] == before["grades"]
-        assert not {"new grades", "new passages", "queries", "failed", "bank version"} & set(
-            again.counts
-        )
+        assert not {"new grades", "new passages", "queries", "failed", "bank version"} & set(again.counts)
 
 
 def test_a_grade_that_contradicts_a_known_one_is_told_and_the_known_one_stays(with_graded: Project):
     changed = GRADED.replace('"self_rating": 4', '"self_rating": 1')
     done = take(with_graded, "graded", changed, "g2.jsonl")
-    assert [
-        mentions(note.reason, "1") for note in done.notes if note.code == "differing-grade"
-    ] == [True]
+    assert [mentions(note.reason, "1") for note in done.notes if note.code == "differing-grade"] == [True]
     assert sorted(with_graded.rows("SELECT rating FROM grades")) == [(0,), (2,), (3,), (4,)]
 
 
 def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Project):
     take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     own = graded_file(with_graded)
-    bank.save_version(
-        with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester"
-    )
+    bank.save_version(with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
     take(with_graded, "graded", GRADED, "g.jsonl")
     take(with_graded, "graded", own, "own.jsonl.gz")
     assert with_graded.rows(
@@ -569,9 +454,7 @@ def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Projec
     ) == [("What is A?", 2)]
 
 
-def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(
-    with_graded: Project, tmp_path: Path
-):
+def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(with_graded: Project, tmp_path: Path):
     take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     other = new_project(tmp_path / "other.duckdb")
     take(other, "queries", "g1\ta graded query\n")
@@ -579,8 +462,7 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
     take(other, "graded", graded_file(with_graded), "own.jsonl.gz")
     assert dict(
         other.rows(
-            "SELECT text, count(rating) FROM question_texts LEFT JOIN grades"
-            " ON text_key = question_text_key"
+            "SELECT text, count(rating) FROM question_texts LEFT JOIN grades ON text_key = question_text_key"
             " WHERE text LIKE '%A%' GROUP BY text"
         )
     ) == {"Who is A?": 0, "What is A?": 2}
@@ -589,43 +471,26 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
 
 def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(with_graded: Project):
     bank.save_version(
-        with_graded,
-        [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")],
-        "edits",
-        "ann",
+        with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann"
     )
     edited = bank.list_questions(with_graded)
     assert "bank version" not in take(with_graded, "graded", GRADED, "g.jsonl").counts
     assert bank.list_questions(with_graded) == edited
 
 
-def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(
-    project: Project,
-):
+def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(project: Project):
     other = graded(passage("p5", "text five", {"g1/a": 1}))
     assert take(project, "graded", GRADED + other, "g.jsonl").counts["new grades"] == 5
     before = snapshot(project)
     with refusal("question-of-two-queries", "g1/a", "g1", "g2"):
-        take(
-            project,
-            "graded",
-            GRADED + graded(passage("p5", "text five", {"g1/a": 1}), query_id="g2"),
-            "h.jsonl",
-        )
+        take(project, "graded", GRADED + graded(passage("p5", "text five", {"g1/a": 1}), query_id="g2"), "h.jsonl")
     assert snapshot(project) == before
 
 
-def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(
-    project: Project, tmp_path: Path
-):
+def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: Project, tmp_path: Path):
     take(project, "queries", "g1\tone\ng2\ttwo\n")
     for question_id, query_id in (("g1/a", "g1"), ("g2/a", "g2")):
-        words = {
-            "query_id": query_id,
-            "question_id": question_id,
-            "text": f"What is {question_id}?",
-            "weight": 2,
-        }
+        words = {"query_id": query_id, "question_id": question_id, "text": f"What is {question_id}?", "weight": 2}
         take(project, "bank", json.dumps(words))
     ratings = {("What is g1/a?", "p1"): 4, ("What is g2/a?", "p2"): 1}
     fill(project, [], ratings, {"one": {"g1": ["p1"], "g2": ["p2"]}})
@@ -666,14 +531,7 @@ def test_groups_of_files_in_any_order_are_imported_in_the_order_in_which_they_bu
 ):
     groups = [Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in reversed(FILES)]
     done = import_groups(project, groups, "tester")
-    assert [one.kind for one in done] == [
-        "queries",
-        "passages",
-        "bank",
-        "runs",
-        "qrels",
-        "leaderboard",
-    ]
+    assert [one.kind for one in done] == ["queries", "passages", "bank", "runs", "qrels", "leaderboard"]
     assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 3
     assert [act for (act,) in project.rows("SELECT act FROM activity ORDER BY activity_key")] == [
         f"import {one.kind}" for one in done
@@ -682,13 +540,9 @@ def test_groups_of_files_in_any_order_are_imported_in_the_order_in_which_they_bu
 
 def test_one_refused_group_takes_the_others_with_it(project: Project):
     before = snapshot(project)
-    groups = [
-        Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")
-    ]
+    groups = [Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")]
     with refusal("wrong-number-of-columns", "bad.txt:1", kind=FileError):
-        import_groups(
-            project, [*groups, Group("qrels", [source("bad.txt", "q1 p1 1\n")])], "tester"
-        )
+        import_groups(project, [*groups, Group("qrels", [source("bad.txt", "q1 p1 1\n")])], "tester")
     assert snapshot(project) == before
     with refusal("unknown-kind"):
         import_groups(project, [*groups, Group("recipes", [source("r", "x")])], "tester")

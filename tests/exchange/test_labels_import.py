@@ -29,12 +29,8 @@ QRELS = "q1 0 p1 2\nq1 0 p2 0\nq2 0 p3 1\nq2 0 p2 0\n"
 LABELS = "q1 0 p1 3\nq1 0 p2 0\nq2 0 p2 1\nq2 0 p3 2\n"
 
 
-def take(
-    project: Project, kind: str, content: str, name: str = "given", **options
-) -> file_import.Imported:
-    return import_files(
-        project, kind, [Source(name, data=content.encode())], "tester", Options(**options)
-    )
+def take(project: Project, kind: str, content: str, name: str = "given", **options) -> file_import.Imported:
+    return import_files(project, kind, [Source(name, data=content.encode())], "tester", Options(**options))
 
 
 def fill(project: Project) -> None:
@@ -47,16 +43,7 @@ def fill(project: Project) -> None:
 
 def rows(project: Project) -> list[object]:
     """What an import of labels could change."""
-    tables = (
-        "graders",
-        "grades",
-        "jobs",
-        "listed",
-        "pool",
-        "judgments",
-        "activity",
-        "question_texts",
-    )
+    tables = ("graders", "grades", "jobs", "listed", "pool", "judgments", "activity", "question_texts")
     return [project.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables]
 
 
@@ -71,14 +58,10 @@ def test_labels_become_grades_on_their_own_scale_and_no_judgments(project: Proje
     assert label_qrels(project, base) == {"q1": {"p1": 3, "p2": 0}, "q2": {"p2": 1, "p3": 2}}
     # The usual min rating is the top of the scale.
     assert base.min_rating == 3
-    assert judgment_sources(project) == ["NIST"] and source_judgments(project, "NIST")["q1"] == {
-        "p1": 2,
-        "p2": 0,
-    }
+    assert judgment_sources(project) == ["NIST"] and source_judgments(project, "NIST")["q1"] == {"p1": 2, "p2": 0}
     board = leaderboard(project, "P@1", policy=Policy(grader="umbrela", min_rating=2))
     assert board.scores == {"good": 1, "poor": 0, "bad": 0}
-    # The same file again adds nothing; labels of further passages join the grader and keep its
-    # scale.
+    # The same file again adds nothing; labels of further passages join the grader and keep its scale.
     assert take(project, "labels", LABELS, "u.qrels", source="umbrela").counts["new grades"] == 0
     more = take(project, "labels", "q1 0 p3 1\n", "v.qrels", source="umbrela")
     assert more.counts["new grades"] == 1 and len(label_graders(project)) == 1
@@ -97,9 +80,7 @@ def test_imported_labels_do_not_become_the_usual_grader(project: Project) -> Non
 def test_a_scale_can_be_given_and_two_texts_that_are_one_have_one_label(project: Project) -> None:
     fill(project)
     done = take(project, "labels", "q1 0 p1 1\nq1 0 p4 0\n", "binary.qrels", scale=4)
-    assert [note.code for note in done.notes] == ["differing-grade"] and done.counts[
-        "new grades"
-    ] == 1
+    assert [note.code for note in done.notes] == ["differing-grade"] and done.counts["new grades"] == 1
     assert find_grader(project, "binary").spec.max_rating == 4
     assert label_qrels(project, basis(project, Policy()))["q1"] == {"p1": 1, "p4": 1}
 
@@ -153,34 +134,10 @@ def test_imported_labels_are_compared_correlated_and_audited(
     found = printed(run("agreement", "--grader", "ours", "--against-grader", "UMBRELA", "--json"))
     assert found["n"] == 4 and 0 < found["kappa"] < 1
     meta = printed(
-        run(
-            "meta",
-            "--against",
-            "NIST",
-            "--row",
-            "UMBRELA",
-            "--measure",
-            "AP",
-            "--min-rating",
-            "2",
-            "--json",
-        )
+        run("meta", "--against", "NIST", "--row", "UMBRELA", "--measure", "AP", "--min-rating", "2", "--json")
     )
     assert meta["rows"][0]["name"].startswith("UMBRELA")
-    assert (
-        run(
-            "audit",
-            "design",
-            "check",
-            "--grader",
-            "UMBRELA",
-            "--measure",
-            "P@1",
-            "--source",
-            "people",
-        )[0]
-        == 0
-    )
+    assert run("audit", "design", "check", "--grader", "UMBRELA", "--measure", "P@1", "--source", "people")[0] == 0
     batch = printed(run("audit", "draw", "--json"))["batch"]
     assert batch
     run.fails("options-exclude-each-other", "import", "qrels", "ours.qrels", "--scale", "3")

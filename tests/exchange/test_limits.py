@@ -1,6 +1,4 @@
-"""Time and memory do not depend on who sends a file: limits on all of it, files that never end,
-nobody waits.
-"""
+"""Time and memory do not depend on who sends a file: limits on all of it, files that never end, nobody waits."""
 
 from __future__ import annotations
 
@@ -52,14 +50,8 @@ SENTENCES = {
     ("CELLS", "queries"): b"q1" + b"\ta" * 30 + b"\n",
     ("CELL", "bank"): b"query_id,text\nq1,a longer question\n",
     ("VALUES", "graded"): b'["q1", [' + b"{}," * 20 + b"{}]]\n",
-    ("DEPTH", "passages"): b'{"passage_id": "p1", "text": "t", "more": '
-    + b"[" * 20
-    + b"]" * 20
-    + b"}\n",
-    (
-        "DEPTH",
-        "graded",
-    ): b'["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [{"llm": "m", "llm_options": '
+    ("DEPTH", "passages"): b'{"passage_id": "p1", "text": "t", "more": ' + b"[" * 20 + b"]" * 20 + b"}\n",
+    ("DEPTH", "graded"): b'["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [{"llm": "m", "llm_options": '
     + b"[" * 20
     + b"]" * 20
     + b', "correctAnswered": ["a"], "wrongAnswered": []}]}]]\n',
@@ -71,9 +63,7 @@ SENTENCES = {
 
 @pytest.fixture(autouse=True)
 def longest_cell() -> Iterator[None]:
-    """Reading sets what the module csv allows in the whole process: other tests are to find what
-    they had.
-    """
+    """Reading sets what the module csv allows in the whole process: other tests are to find what they had."""
     before = csv.field_size_limit()
     yield
     csv.field_size_limit(before)
@@ -94,9 +84,7 @@ def test_a_graded_file_names_no_more_questions_than_are_believed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grades = {"llm": "m", "correctAnswered": [f"q1/{n}" for n in range(11)], "wrongAnswered": []}
-    line = json.dumps(
-        ["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [grades]}]]
-    ).encode()
+    line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [grades]}]]).encode()
     monkeypatch.setenv("EXAM_LIMIT_IDS", "10")
     with refusal("too-many-questions", "given", "10", "EXAM_LIMIT_IDS"):
         import_files(project, "graded", [Source("given", data=line)], "ann")
@@ -182,20 +170,15 @@ Apart = Callable[[str, Path], tuple[str, int]]
 def importer() -> Iterator[subprocess.Popen[str]]:
     """A process that has loaded all that an import takes, and makes one of its own for each."""
     with subprocess.Popen(
-        [sys.executable, "-c", IMPORTS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", IMPORTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as process:
+    ) as process:  # fmt: skip
         yield process
 
 
 @pytest.fixture
 def imported_apart(importer: subprocess.Popen[str], tmp_path: Path) -> Apart:
-    """Imports in a process of its own, ended beyond 20 seconds of CPU: what it said, and its memory
-    in MiB.
-    """
+    """Imports in a process of its own, ended beyond 20 seconds of CPU: what it said, and its memory in MiB."""
 
     def run(kind: str, file: Path) -> tuple[str, int]:
         new_project(tmp_path / "p.duckdb").close()
@@ -208,9 +191,7 @@ def imported_apart(importer: subprocess.Popen[str], tmp_path: Path) -> Apart:
     return run
 
 
-def test_compressed_newlines_are_refused_within_seconds(
-    imported_apart: Apart, tmp_path: Path
-) -> None:
+def test_compressed_newlines_are_refused_within_seconds(imported_apart: Apart, tmp_path: Path) -> None:
     file = tmp_path / "newlines.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n" + b"\n" * (60 << 20), 1))
     said, peak = imported_apart("passages", file)
@@ -224,17 +205,13 @@ def test_one_long_line_takes_no_more_than_a_few_times_its_size(
 ) -> None:
     file = tmp_path / "long.jsonl.gz"
     megabytes = 20
-    file.write_bytes(
-        gzip.compress(b'["q1", [' + unit * ((megabytes << 20) // len(unit)) + b"{}]]\n", 1)
-    )
+    file.write_bytes(gzip.compress(b'["q1", [' + unit * ((megabytes << 20) // len(unit)) + b"{}]]\n", 1))
     said, peak = imported_apart(kind, file)
     assert said.startswith(f"{file}:1: ")
     assert peak < 5 * megabytes + 100
 
 
-def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(
-    imported_apart: Apart, tmp_path: Path
-) -> None:
+def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(imported_apart: Apart, tmp_path: Path) -> None:
     file = tmp_path / "members.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n") + gzip.compress(b"") * 100_000)
     said, _ = imported_apart("passages", file)
@@ -242,9 +219,7 @@ def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(
 
 
 @pytest.mark.parametrize("what", ["device", "pipe", "socket", "folder"])
-def test_what_is_no_regular_file_is_refused_at_once(
-    project: Project, tmp_path: Path, what: str
-) -> None:
+def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: Path, what: str) -> None:
     path = tmp_path / "it"
     held = None
     # The system itself refuses to open a socket.
@@ -258,16 +233,7 @@ def test_what_is_no_regular_file_is_refused_at_once(
         held.bind(str(path))
     else:
         path.mkdir()
-    for kind in (
-        "passages",
-        "queries",
-        "runs",
-        "qrels",
-        "bank",
-        "graded",
-        "responses",
-        "leaderboard",
-    ):
+    for kind in ("passages", "queries", "runs", "qrels", "bank", "graded", "responses", "leaderboard"):
         with refusal("unreadable-file", str(path), named, kind=FileError):
             import_files(project, kind, [Source.of(path)], "ann")
     with refusal("cannot-read-file", named):
@@ -280,9 +246,7 @@ def test_what_is_no_regular_file_is_refused_at_once(
 def test_drafts_are_saved_while_a_file_is_read(
     project: Project, monkeypatch: pytest.MonkeyPatch, preview: bool
 ) -> None:
-    """The source gives its second half only once somebody else has saved, which would never be if
-    that had to wait.
-    """
+    """The source gives its second half only once somebody else has saved, which would never be if that had to wait."""
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
     reading, saved = threading.Event(), threading.Event()
 
@@ -296,9 +260,7 @@ def test_drafts_are_saved_while_a_file_is_read(
     done: list[object] = []
 
     def work() -> None:
-        done.append(
-            import_files(project, "passages", [Source("s", data=b"")], "ann", Options(), preview)
-        )
+        done.append(import_files(project, "passages", [Source("s", data=b"")], "ann", Options(), preview))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -308,9 +270,7 @@ def test_drafts_are_saved_while_a_file_is_read(
     thread.join(60)
     assert done and done[0].counts == {"new passages": 2}
     assert project.value("SELECT count(*) FROM drafts") == 1
-    assert project.value("SELECT count(*) FROM passages WHERE passage_id = 'p8'") == (
-        0 if preview else 1
-    )
+    assert project.value("SELECT count(*) FROM passages WHERE passage_id = 'p8'") == (0 if preview else 1)
 
 
 def test_a_preview_does_not_wait_for_who_writes(project: Project) -> None:
@@ -320,9 +280,7 @@ def test_a_preview_does_not_wait_for_who_writes(project: Project) -> None:
         cursor.execute("DELETE FROM pool")
         thread = threading.Thread(
             target=lambda: found.append(
-                import_files(
-                    project, "qrels", [Source("s", data=b"q1 0 p9 1\n")], "ann", preview=True
-                )
+                import_files(project, "qrels", [Source("s", data=b"q1 0 p9 1\n")], "ann", preview=True)
             )
         )
         thread.start()

@@ -51,26 +51,13 @@ TEA = {
             "importance": 2,
             "quality": "high",
             "references": [{"doc_id": "d1", "text": "Not too hot."}],
-            "creator": [
-                {"is_human": True, "assessor_id": "ann"},
-                {"is_human": False, "llm_model": "m/1"},
-            ],
-            "sub_nuggets": [
-                {"question": "And white tea?", "query_id": "tea", "importance": "should"}
-            ],
+            "creator": [{"is_human": True, "assessor_id": "ann"}, {"is_human": False, "llm_model": "m/1"}],
+            "sub_nuggets": [{"question": "And white tea?", "query_id": "tea", "importance": "should"}],
         },
-        "How long?": {
-            "question": "How long?",
-            "question_id": "tea-2",
-            "importance": "failed",
-            "answers": [],
-        },
+        "How long?": {"question": "How long?", "question_id": "tea-2", "importance": "failed", "answers": []},
     },
     "claim_bank": {
-        "Boiling water makes it bitter": {
-            "claim": "Boiling water makes it bitter",
-            "importance": "must_have",
-        },
+        "Boiling water makes it bitter": {"claim": "Boiling water makes it bitter", "importance": "must_have"},
         "Sugar helps": {"claim": "Sugar helps", "importance": "avoid"},
     },
 }
@@ -89,39 +76,19 @@ RAGTIME = {
 }
 ENTRY = {"question": "Why?"}
 OWN = [
-    Question(
-        "q1/a",
-        "q1",
-        "What is A?",
-        weight=1.5,
-        subtopic_id="s1",
-        note="important\nReferences: d1 d2\nAuthor: bo",
-    ),
+    Question("q1/a", "q1", "What is A?", weight=1.5, subtopic_id="s1", note="important\nReferences: d1 d2\nAuthor: bo"),
     Question("q1/b", "q1", "B is so", kind="nugget", answer_key="B", weight=0.25),
     Question("q1/c", "q1", "What is A?", kind="nugget", active=False, weight=2.0),
     Question("q1/again", "q1", "What is A?", answer_key="yes; no", active=False),
-    Question(
-        "q2/c",
-        "q2",
-        "Which one?",
-        kind="choice",
-        weight=-0.5,
-        answer_key="x",
-        choices=("x", "y"),
-        note="n",
-    ),
+    Question("q2/c", "q2", "Which one?", kind="choice", weight=-0.5, answer_key="x", choices=("x", "y"), note="n"),
     Question("q2/zero", "q2", "Null?", weight=0.0),
 ]
 
 
-def take(
-    project: Project, kind: str, content: object, name: str = "file.jsonl", **options: Any
-) -> Imported:
+def take(project: Project, kind: str, content: object, name: str = "file.jsonl", **options: Any) -> Imported:
     lines = content if isinstance(content, list) else [content]
     text = "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
-    return import_files(
-        project, kind, [Source(name, data=text.encode())], "ann", Options(**options)
-    )
+    return import_files(project, kind, [Source(name, data=text.encode())], "ann", Options(**options))
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -144,23 +111,14 @@ def own(project: Project) -> Project:
 
 def kept(project: Project) -> list[tuple[Any, ...]]:
     return [
-        (q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note)
-        for q in bank.list_questions(project)
+        (q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note) for q in bank.list_questions(project)
     ]
 
 
 def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
     parent = "At what temperature is green tea brewed?"
     expected = [
-        (
-            parent,
-            "question",
-            2.0,
-            True,
-            None,
-            "70 °C; 80 °C",
-            "References: d1 d2\nAuthor: ann\nModel: m/1",
-        ),
+        (parent, "question", 2.0, True, None, "70 °C; 80 °C", "References: d1 d2\nAuthor: ann\nModel: m/1"),
         ("And white tea?", "question", 0.5, True, parent, None, None),
         ("How long?", "question", 1.0, False, None, None, None),
         ("Boiling water makes it bitter", "nugget", 1.0, True, None, None, None),
@@ -170,9 +128,7 @@ def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
     assert kept(project) == expected
     assert {note.code for note in done.notes} >= {"sub-nugget", "nugget-inactive", "unknown-field"}
     (query,) = queries_of(project)
-    assert query == Query(
-        "tea", TEA["title_query"], "A beginner asks.", (Subtopic(parent, parent),)
-    )
+    assert query == Query("tea", TEA["title_query"], "A beginner asks.", (Subtopic(parent, parent),))
     # An id that is no more than the hash of the words would be the id of several questions.
     assert [q.question_id for q in bank.list_questions(project)][2] == "tea-2"
     assert all(q.question_id.startswith("tea") for q in bank.list_questions(project))
@@ -185,44 +141,24 @@ def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
 def test_a_bank_of_ragtime_is_read_by_its_keys(project: Project):
     done = take(project, "bank", [RAGTIME])
     assert kept(project) == [
-        (
-            "At what temperature is green tea brewed?",
-            "question",
-            0.5,
-            True,
-            None,
-            "70 °C; 80 °C",
-            "References: d1",
-        ),
+        ("At what temperature is green tea brewed?", "question", 0.5, True, None, "70 °C; 80 °C", "References: d1"),
         ("How long?", "question", 1.0, True, None, None, None),
     ]
     assert "aggregator-ignored" in {note.code for note in done.notes}
 
 
 def test_files_of_the_forms_are_recognised():
-    assigned = {
-        "query": "q",
-        "qid": "1",
-        "nuggets": [{"text": "t", "importance": "okay", "assignment": "support"}],
-    }
+    assigned = {"query": "q", "qid": "1", "nuggets": [{"text": "t", "importance": "okay", "assignment": "support"}]}
     grade_line = {"run_id": "r", "query_id": "q", "nugget_id": "n", "question": "x", "grade": 1}
     cases = [
         (json.dumps(TEA), "bank"),
         (json.dumps(TEA, indent=2), "bank"),
         (json.dumps(RAGTIME), "bank"),
         (json.dumps(RAGTIME, indent=1), "bank"),
-        (
-            json.dumps(
-                {**RAGTIME, "nugget_bank": [ENTRY | {"answers": [{"answer": "x" * 70_000}]}]}
-            ),
-            "bank",
-        ),
+        (json.dumps({**RAGTIME, "nugget_bank": [ENTRY | {"answers": [{"answer": "x" * 70_000}]}]}), "bank"),
         (json.dumps(assigned), "graded"),
         (json.dumps(grade_line), "graded"),
-        (
-            json.dumps({"request_id": "1", "title": "t", "problem_statement": "p", "limit": 10}),
-            "queries",
-        ),
+        (json.dumps({"request_id": "1", "title": "t", "problem_statement": "p", "limit": 10}), "queries"),
     ]
     for text, kind in cases:
         assert detect_kind(Source("some.jsonl", data=text.encode())) == kind, text[:80]
@@ -245,9 +181,7 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
     take(other, "bank", text)
     # The form v3 has questions and claims apart.
     by_id = attrgetter("question_id")
-    assert sorted(bank.list_questions(other), key=by_id) == sorted(
-        bank.list_questions(own), key=by_id
-    )
+    assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(own), key=by_id)
     if form == "v3":
         assert queries_of(other) == queries_of(own)
     other.close()
@@ -255,11 +189,7 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
 
 def test_what_other_tools_read_of_our_bank(own: Project):
     first, second = lines(bank_in_form(own, "v3"))
-    assert (first["query_id"], first["title_query"], first["full_query"]) == (
-        "q1",
-        "first",
-        "Why?\n\nBecause.",
-    )
+    assert (first["query_id"], first["title_query"], first["full_query"]) == ("q1", "first", "Why?\n\nBecause.")
     entry = first["nugget_bank"]["What is A?"]
     # A weight of 1.5 could be written and not be read back there.
     assert "importance" not in entry and entry["metadata"]["exam_workbench"]["weight"] == 1.5
@@ -271,31 +201,12 @@ def test_what_other_tools_read_of_our_bank(own: Project):
     assert second["nugget_bank"]["Null?"]["importance"] == 0
     bank.save_version(own, [Question("q2/c", "q2", "Which one?", active=False)], "no avoid", "ann")
     nuggets = [one for line in lines(bank_in_form(own, "nuggetizer")) for one in line["nuggets"]]
-    assert [one["importance"] for one in nuggets] == [
-        "vital",
-        "okay",
-        "failed",
-        "failed",
-        "failed",
-        "failed",
-    ]
+    assert [one["importance"] for one in nuggets] == ["vital", "okay", "failed", "failed", "failed", "failed"]
 
 
 def test_exact_values_stand_before_those_of_the_form(project: Project):
-    ours = {
-        "id": "tea/x",
-        "weight": 0.3,
-        "kind": "choice",
-        "choices": ["a", "b"],
-        "active": False,
-        "subtopic": "s",
-    }
-    entry = {
-        "question": "Which?",
-        "importance": 7,
-        "answers": ["a"],
-        "metadata": {"exam_workbench": ours},
-    }
+    ours = {"id": "tea/x", "weight": 0.3, "kind": "choice", "choices": ["a", "b"], "active": False, "subtopic": "s"}
+    entry = {"question": "Which?", "importance": 7, "answers": ["a"], "metadata": {"exam_workbench": ours}}
     take(project, "bank", {"query_id": "tea", "nugget_bank": {"Which?": entry}})
     assert bank.list_questions(project) == [
         Question("tea/x", "tea", "Which?", "choice", 0.3, False, "s", "a", ("a", "b")),
@@ -324,28 +235,10 @@ BAD_BANKS = [
     ({"query_id": "q", "nugget_bank": [{**ENTRY, "references": [{}]}]}, "id-missing"),
     ({"query_id": "q", "nugget_bank": [{**ENTRY, "creator": ["ann"]}]}, "not-an-object"),
     ({"query_id": "q", "nugget_bank": [{**ENTRY, "sub_nuggets": "x"}]}, "not-a-list"),
-    (
-        {"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": 1}}]},
-        "not-an-object",
-    ),
-    (
-        {
-            "query_id": "q",
-            "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": {"weight": "x"}}}],
-        },
-        "not-a-number",
-    ),
-    (
-        {
-            "query_id": "q",
-            "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": {"active": 1}}}],
-        },
-        "not-a-flag",
-    ),
-    (
-        {"query_id": "q", "metadata": {"exam_workbench": {"subtopics": 1}}, "nugget_bank": [ENTRY]},
-        "not-a-list",
-    ),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": 1}}]}, "not-an-object"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": {"weight": "x"}}}]}, "not-a-number"),
+    ({"query_id": "q", "nugget_bank": [{**ENTRY, "metadata": {"exam_workbench": {"active": 1}}}]}, "not-a-flag"),
+    ({"query_id": "q", "metadata": {"exam_workbench": {"subtopics": 1}}, "nugget_bank": [ENTRY]}, "not-a-list"),
     ({"query_id": "q", "nugget_bank": []}, "nothing-found"),
 ]
 
@@ -361,71 +254,34 @@ def test_a_bank_that_is_not_in_form_changes_nothing(project: Project):
     before = snapshot(project)
     for row, code in BAD_BANKS:
         # The line before is sound, except for a file in which nothing is found.
-        given = (
-            [row]
-            if code == "nothing-found"
-            else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
-        )
-        refuse(
-            project,
-            "bank",
-            given,
-            f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}",
-        )
+        given = [row] if code == "nothing-found" else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
+        refuse(project, "bank", given, f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}")
     refuse(project, "bank", json.dumps(TEA, indent=2)[:-3], "file.jsonl:1 invalid-json")
     assert snapshot(project) == before
 
 
-TOPIC = {
-    "request_id": "7",
-    "title": "tea",
-    "problem_statement": "Why bitter?",
-    "background": "A beginner.\n\nAsks.",
-}
+TOPIC = {"request_id": "7", "title": "tea", "problem_statement": "Why bitter?", "background": "A beginner.\n\nAsks."}
 
 
 def test_topics_come_back_the_same(project: Project):
     plain = {"request_id": "8", "title": "coffee"}
-    given = {
-        **TOPIC,
-        "topic_id": "7",
-        "narrative_id": 7,
-        "limit": 900,
-        "collection_ids": ["c"],
-        "own": {"a": None},
-    }
+    given = {**TOPIC, "topic_id": "7", "narrative_id": 7, "limit": 900, "collection_ids": ["c"], "own": {"a": None}}
     take(project, "queries", [given, plain])
-    assert queries_of(project) == [
-        Query("7", "tea", "Why bitter?\n\nA beginner.\n\nAsks."),
-        Query("8", "coffee"),
-    ]
+    assert queries_of(project) == [Query("7", "tea", "Why bitter?\n\nA beginner.\n\nAsks."), Query("8", "coffee")]
     assert lines(queries_jsonl(project, as_topics=True)) == [given, plain]
     take(project, "queries", queries_jsonl(project, as_topics=True))
     take(project, "queries", queries_jsonl(project))
     assert len(queries_of(project)) == 2
-    take(
-        project,
-        "queries",
-        {"query_id": "7", "text": "green tea", "narrative": "Why bitter?"},
-        replace=True,
-    )
+    take(project, "queries", {"query_id": "7", "text": "green tea", "narrative": "Why bitter?"}, replace=True)
     assert lines(queries_jsonl(project, as_topics=True))[0] == {
         key: value for key, value in given.items() if key != "background"
     } | {"title": "green tea"}
     refuse(project, "queries", [plain, {**TOPIC, "topic_id": "9"}], "file.jsonl:2 differing-ids")
 
 
-def assigned(
-    run: str, qid: str, text: str, *nuggets: tuple[str, str, str | None]
-) -> dict[str, Any]:
+def assigned(run: str, qid: str, text: str, *nuggets: tuple[str, str, str | None]) -> dict[str, Any]:
     found = [{"text": t, "importance": i, "assignment": a} for t, i, a in nuggets]
-    return {
-        "query": f"about {qid}",
-        "qid": qid,
-        "answer_text": text,
-        "run_id": run,
-        "nuggets": found,
-    }
+    return {"query": f"about {qid}", "qid": qid, "answer_text": text, "run_id": run, "nuggets": found}
 
 
 ASSIGNED = [
@@ -439,13 +295,7 @@ ASSIGNED = [
         ("D is", "okay", "not_support"),
         ("E is", "failed", "partial_support"),
     ),
-    assigned(
-        "one",
-        "q2",
-        "Nothing.",
-        ("F is", "okay", "partial_support"),
-        ("G is", "okay", "not_support"),
-    ),
+    assigned("one", "q2", "Nothing.", ("F is", "okay", "partial_support"), ("G is", "okay", "not_support")),
     assigned(
         "two",
         "q1",
@@ -460,27 +310,14 @@ ASSIGNED = [
 
 
 def test_the_scores_of_nuggetizer():
-    # By hand: of 2 vital nuggets 1 is supported and 1 in part, of 5 nuggets 2 are supported and 2
-    # in part.
+    # By hand: of 2 vital nuggets 1 is supported and 1 in part, of 5 nuggets 2 are supported and 2 in part.
     support = {"not_support": 0, "partial_support": 1, "support": 2}
-    nuggets = [
-        (one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]
-    ]
+    nuggets = [(one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]]
     scores = nugget_scores(nuggets)
-    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (
-        1 / 2,
-        2 / 5,
-        1.5 / 2,
-        3 / 5,
-    )
+    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (1 / 2, 2 / 5, 1.5 / 2, 3 / 5)
     # Without a vital nugget the share is 0, and an okay one counts in full.
     scores = nugget_scores([(False, 1), (False, 0)])
-    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (
-        0.0,
-        0.0,
-        0.0,
-        0.25,
-    )
+    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (0.0, 0.0, 0.0, 0.25)
     assert nugget_scores([]) == nugget_scores([(True, 0)])
 
 
@@ -504,56 +341,29 @@ def test_assignments_become_grades_of_an_imported_grader(project: Project):
     assert (two.strict_vital, two.strict_all, two.vital, two.all) == (1 / 2, 1 / 5, 1 / 2, 1 / 5)
     # With the weights 1 and .5, coverage is another number: the top of the scale answers.
     scores = leaderboard(project, "EXAM-Cover@20", "exam", policy).scores
-    assert scores == {
-        "one": pytest.approx((1.5 / 3 + 0) / 2),
-        "two": pytest.approx((1 / 3 + 0) / 2),
-    }
+    assert scores == {"one": pytest.approx((1.5 / 3 + 0) / 2), "two": pytest.approx((1 / 3 + 0) / 2)}
     # The bank's own weights and wordings stay when assignments come later.
-    edited = [
-        Question(q.question_id, q.query_id, q.text, q.kind, 3.0)
-        for q in bank.list_questions(project)
-    ]
+    edited = [Question(q.question_id, q.query_id, q.text, q.kind, 3.0) for q in bank.list_questions(project)]
     bank.save_version(project, edited, "weights", "ann")
     take(project, "graded", ASSIGNED, source="other")
     assert bank.list_questions(project) == edited
 
 
 def test_assignments_of_passages(project: Project):
-    nuggets = [
-        {"text": "A is", "importance": "vital", "assignment": "support", "reasoning": "It says so."}
+    nuggets = [{"text": "A is", "importance": "vital", "assignment": "support", "reasoning": "It says so."}]
+    row = {"text": "about a", "qid": "q1", "candidate_text": "A it is.", "docid": "d1", "nuggets": nuggets}
+    done = take(project, "graded", [row, {**row, "nuggets": [{"text": "B is", "importance": "okay"}, *nuggets]}])
+    assert done.counts["new grades"] == 1 and "nugget-unassigned" in {note.code for note in done.notes}
+    assert project.rows("SELECT text, raw, rating FROM grades JOIN passage_texts ON text_key = passage_text_key") == [
+        ("A it is.", "It says so.", 2)
     ]
-    row = {
-        "text": "about a",
-        "qid": "q1",
-        "candidate_text": "A it is.",
-        "docid": "d1",
-        "nuggets": nuggets,
-    }
-    done = take(
-        project,
-        "graded",
-        [row, {**row, "nuggets": [{"text": "B is", "importance": "okay"}, *nuggets]}],
-    )
-    assert done.counts["new grades"] == 1 and "nugget-unassigned" in {
-        note.code for note in done.notes
-    }
-    assert project.rows(
-        "SELECT text, raw, rating FROM grades JOIN passage_texts ON text_key = passage_text_key"
-    ) == [("A it is.", "It says so.", 2)]
     assert queries_of(project) == [Query("q1", "about a")]
     with refusal("no-grades", "imported: file"):
         nugget_board(project, Policy())
 
 
 def a_grade(**more: Any) -> dict[str, Any]:
-    row = {
-        "run_id": "sys",
-        "query_id": "q1",
-        "nugget_id": "n1",
-        "question": "Why?",
-        "grade": 4,
-        "reasoning": "r",
-    }
+    row = {"run_id": "sys", "query_id": "q1", "nugget_id": "n1", "question": "Why?", "grade": 4, "reasoning": "r"}
     return row | {"confidence": 0.5, "addressed_quote": "so"} | more
 
 
@@ -564,10 +374,7 @@ def test_grades_of_responses_and_passages(project: Project):
     take(project, "responses", RESPONSE)
     long = " ".join(f"Sentence number {n} has some words in it." for n in range(40))
     take(project, "responses", {**RESPONSE, "run": "long", "text": long})
-    asked = [
-        Question("q1/x", "q1", "Why?", kind="nugget", weight=2.0),
-        Question("q1/y", "q1", "When?"),
-    ]
+    asked = [Question("q1/x", "q1", "Why?", kind="nugget", weight=2.0), Question("q1/y", "q1", "When?")]
     bank.save_version(project, asked, "made", "ann")
     hashed = hashlib.md5(b"Why?").hexdigest()
     rows = [
@@ -601,9 +408,7 @@ def test_grades_of_responses_and_passages(project: Project):
         a_grade(doc_id="d2", passage="Only one.", paragraph_idx=0, grade=1),
     ]
     take(project, "graded", paragraphs, "docs.jsonl")
-    pooled = project.rows(
-        "SELECT passage_id FROM pool JOIN passages USING (passage_key) ORDER BY 1"
-    )
+    pooled = project.rows("SELECT passage_id FROM pool JOIN passages USING (passage_key) ORDER BY 1")
     assert {("d1/0",), ("d1/1",), ("d2",)} <= set(pooled)
 
 
@@ -633,12 +438,7 @@ def test_our_grades_go_out_and_come_back(project: Project, tmp_path: Path):
     take(other, "graded", a_grade(), "panel.jsonl")
     policy = Policy(grader="imported: panel")
     (again,) = lines(nugget_grades_jsonl(other, policy, of_passages=False))
-    assert (again["run_id"], again["grade"], again["reasoning"], again["confidence"]) == (
-        "sys",
-        4,
-        "r",
-        0.5,
-    )
+    assert (again["run_id"], again["grade"], again["reasoning"], again["confidence"]) == ("sys", 4, "r", 0.5)
     other.close()
 
 
@@ -663,14 +463,8 @@ BAD_GRADES = [
     (a_grade(nuggets=[]), "two-grades"),
     ({"run_id": "sys", "query_id": "q1", "nugget_id": "n1", "question": "Why?"}, "invalid-rating"),
     ({"qid": "q1", "run_id": "sys", "nuggets": {}}, "not-a-list"),
-    (
-        {"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": "yes"}]},
-        "unknown-assignment",
-    ),
-    (
-        {"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": [1]}]},
-        "unknown-assignment",
-    ),
+    ({"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": "yes"}]}, "unknown-assignment"),
+    ({"qid": "q1", "run_id": "sys", "nuggets": [{"text": "a", "assignment": [1]}]}, "unknown-assignment"),
     ({"qid": "q1", "run_id": "sys", "nuggets": [{"assignment": "support"}]}, "value-missing"),
     (a_grade(grade=3), "contradicting-lines"),
 ]
@@ -682,10 +476,7 @@ def test_grades_that_are_not_in_form_change_nothing(project: Project):
     before = snapshot(project)
     for row, code in BAD_GRADES:
         refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
-    docs = [
-        a_grade(doc_id="d", passage="one"),
-        a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?"),
-    ]
+    docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
     refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
     news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
     refuse(project, "graded", news, "file.jsonl:2 unknown-question")
@@ -696,23 +487,15 @@ def test_grades_that_are_not_in_form_change_nothing(project: Project):
 
 def fill_own(project: Project) -> None:
     with project.transaction() as cursor:
-        texts = [
-            Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)),
-            Query("q2", "second"),
-        ]
+        texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
         add_queries(cursor, texts, replace=True)
     bank.save_version(project, OWN, "made", "ann")
 
 
-def test_the_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     exam = shell_on(fill_own, tmp_path, monkeypatch, capsys)
     assert exam("export", "bank", "--form", "v3", "-o", "bank.jsonl")[0] == 0
-    assert (
-        printed(exam("import", "bank", "bank.jsonl", "--json"))["counts"].get("bank version")
-        is None
-    )
+    assert printed(exam("import", "bank", "bank.jsonl", "--json"))["counts"].get("bank version") is None
     assert exam("export", "queries", "--form", "autojudge", "-o", "topics.jsonl")[0] == 0
     assert lines((tmp_path / "topics.jsonl").read_text())[0]["background"] == "Because."
     exam.fails("options-exclude-each-other", "export", "queries", "--form", "v3", "-o", "x")
@@ -722,10 +505,7 @@ def test_the_commands(
     before = printed(exam("import", "graded", "judge.jsonl", "--preview", "--json"))["counts"]
     assert printed(exam("import", "graded", "judge.jsonl", "--json"))["counts"] == before
     rows = printed(exam("nugget-scores", "--json"))["runs"]
-    assert [(row["run"], row["nuggets"], row["strict_vital"]) for row in rows] == [
-        ("one", 7, 0.25),
-        ("two", 5, 0.5),
-    ]
+    assert [(row["run"], row["nuggets"], row["strict_vital"]) for row in rows] == [("one", 7, 0.25), ("two", 5, 0.5)]
     exam.fails("no-grades", "export", "nugget-grades", "-o", "x")
     assert exam("export", "nugget-doc-grades", "-o", "docs.jsonl")[0] == 0
     # Retired nuggets are not exported.
@@ -749,45 +529,28 @@ def test_banks_of_other_tools_come_back_as_they_came(project: Project):
     take(project, "bank", [TEA, MATE])
     assert lines(bank_in_form(project, "v3"))[0] == TEA
     claims = [one for one in bank.list_questions(project) if one.kind == "nugget"]
-    bank.save_version(
-        project, [replace(one, kind="question") for one in claims], "no claims", "ann"
-    )
+    bank.save_version(project, [replace(one, kind="question") for one in claims], "no claims", "ann")
     assert lines(bank_in_form(project, "ragtime26"))[1] == MATE
 
 
-def test_changed_questions_of_an_imported_bank_are_written_with_our_values(
-    project: Project, tmp_path: Path
-):
+def test_changed_questions_of_an_imported_bank_are_written_with_our_values(project: Project, tmp_path: Path):
     take(project, "bank", [TEA])
     parent, _, second, claim, _ = bank.list_questions(project)
     added = Question("new", "tea", second.text, weight=3.0)
-    bank.save_version(
-        project,
-        [replace(parent, text="How hot?"), replace(claim, weight=0.25), added],
-        "edits",
-        "ann",
-    )
+    bank.save_version(project, [replace(parent, text="How hot?"), replace(claim, weight=0.25), added], "edits", "ann")
     text = bank_in_form(project, "v3")
     (row,) = lines(text)
     assert row["claim_bank"].pop(claim.text)["metadata"]["exam_workbench"]["weight"] == 0.25
     assert row["claim_bank"] == {"Sugar helps": TEA["claim_bank"]["Sugar helps"]}
-    assert [one["is_human"] for one in row["nugget_bank"].pop("How hot?")["creator"]] == [
-        True,
-        False,
-    ]
+    assert [one["is_human"] for one in row["nugget_bank"].pop("How hot?")["creator"]] == [True, False]
     # A sub-nugget is written apart if the nugget around it changed.
-    assert (
-        row["nugget_bank"].pop("And white tea?")["metadata"]["exam_workbench"]["subtopic"]
-        == parent.text
-    )
+    assert row["nugget_bank"].pop("And white tea?")["metadata"]["exam_workbench"]["subtopic"] == parent.text
     assert row["nugget_bank"].pop("How long?") == TEA["nugget_bank"]["How long?"]
     assert [entry["importance"] for entry in row["nugget_bank"].values()] == [3]
     other = new_project(tmp_path / "other.duckdb")
     take(other, "bank", text)
     by_id = attrgetter("question_id")
-    assert sorted(bank.list_questions(other), key=by_id) == sorted(
-        bank.list_questions(project), key=by_id
-    )
+    assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(project), key=by_id)
     other.close()
     take(project, "queries", [{"query_id": "tea", "text": "tea or mate"}], replace=True)
     assert lines(bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"

@@ -39,9 +39,7 @@ def rows(project: Project) -> list[list[tuple[object, ...]]]:
     return [project.rows(f"FROM {table} ORDER BY ALL") for table in TABLES]
 
 
-def test_a_cascade_stays_in_the_project_is_sound_and_goes_through_an_export(
-    planned: Project, tmp_path: Path
-) -> None:
+def test_a_cascade_stays_in_the_project_is_sound_and_goes_through_an_export(planned: Project, tmp_path: Path) -> None:
     before = rows(planned)
     assert len(before[0]) == 1 and len(before[1]) == len(QUERIES) * 8
     assert not any(check_project(planned).values())
@@ -55,15 +53,10 @@ def test_a_cascade_stays_in_the_project_is_sound_and_goes_through_an_export(
 
 def test_the_activity_still_says_what_a_cascade_did(planned: Project) -> None:
     (act,) = [act for act in list_actions(planned, Sought()).acts if act.act == "plan cascade"]
-    assert (
-        all(name in act.said for name in ("first", "cheap", "expensive"))
-        and "passages" not in act.said
-    )
+    assert all(name in act.said for name in ("first", "cheap", "expensive")) and "passages" not in act.said
 
 
-def test_a_bundle_with_a_cascade_is_refused_whole_and_its_qrels_are_the_same_again(
-    planned: Project,
-) -> None:
+def test_a_bundle_with_a_cascade_is_refused_whole_and_its_qrels_are_the_same_again(planned: Project) -> None:
     policy = Policy(grader="expensive")
     packed = bundle_publication(
         planned, policy, "org", beside=lambda project: {"cascade-1.json": ("A cascade.", b"{}\n")}
@@ -85,9 +78,7 @@ def test_from_a_shell_an_old_bundle_is_listed_and_its_refusal_is_wrong_use(
 ) -> None:
     def fill(project: Project) -> None:
         fill_planned(project)
-        bundle_publication(
-            project, Policy(), "org", beside=lambda _: {"cascade-1.json": ("A cascade.", b"{}\n")}
-        )
+        bundle_publication(project, Policy(), "org", beside=lambda _: {"cascade-1.json": ("A cascade.", b"{}\n")})
 
     exam = shell_on(fill, tmp_path, monkeypatch, capsys)
     (manifest,) = printed(exam("publications", "--json"))["publications"]

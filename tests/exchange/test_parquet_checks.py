@@ -1,6 +1,4 @@
-"""What no project can hold is refused at import by file and row, and nothing is made; what the
-program made passes.
-"""
+"""What no project can hold is refused at import by file and row, and nothing is made; what the program made passes."""
 
 from __future__ import annotations
 
@@ -63,8 +61,7 @@ def refuse(folder: Path, code: str, *values: str) -> FileError:
 
 
 AUDIT = (
-    "INSERT INTO audits VALUES (999, 'x', '{measure}', '{{}}', [], '{goal}', 's', 3, 10, 1, 0.05,"
-    " {seed}, 'ann',"
+    "INSERT INTO audits VALUES (999, 'x', '{measure}', '{{}}', [], '{goal}', 's', 3, 10, 1, 0.05, {seed}, 'ann',"
     " now()::TIMESTAMP)"
 )
 BROKEN = [
@@ -73,14 +70,8 @@ BROKEN = [
     ("UPDATE grades SET confidence = 'nan'", "grades not-finite"),
     ("UPDATE grades SET confidence = 1.5", "grades confidence-out-of-range"),
     ("UPDATE grades SET distribution = ['nan'::FLOAT]", "grades invalid-distribution"),
-    (
-        "UPDATE grades SET distribution = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]",
-        "grades invalid-distribution",
-    ),
-    (
-        "INSERT INTO grades FROM grades",
-        "grades repeated-grader-key-question-text-key-passage-text-key",
-    ),
+    ("UPDATE grades SET distribution = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]", "grades invalid-distribution"),
+    ("INSERT INTO grades FROM grades", "grades repeated-grader-key-question-text-key-passage-text-key"),
     ("UPDATE grades SET grader_key = 7777", "grades unknown-grader-key"),
     ("UPDATE grades SET passage_text_key = 7777", "grades unknown-passage-text-key"),
     ("UPDATE grades SET job_key = 7777", "grades unknown-job-key"),
@@ -96,14 +87,8 @@ BROKEN = [
     ("UPDATE question_revisions SET choices = '{}'", "question_revisions invalid-choices"),
     ("UPDATE question_revisions SET choices = 'nothing'", "question_revisions invalid-choices"),
     ("UPDATE question_texts SET text = text || chr(31)", "question_revisions control-character"),
-    (
-        "UPDATE question_revisions SET version = 1",
-        "question_revisions repeated-question-key-version",
-    ),
-    (
-        "UPDATE bank_versions SET version = 7 WHERE version = 1",
-        "bank_versions missing-bank-version",
-    ),
+    ("UPDATE question_revisions SET version = 1", "question_revisions repeated-question-key-version"),
+    ("UPDATE bank_versions SET version = 7 WHERE version = 1", "bank_versions missing-bank-version"),
     ("DELETE FROM bank_versions WHERE version = 1", "question_revisions unknown-version"),
     ("UPDATE rankings SET rank = 0", "rankings rank-below-1"),
     ("UPDATE rankings SET score = '-inf'", "rankings not-finite"),
@@ -126,8 +111,7 @@ BROKEN = [
     ("INSERT INTO settings VALUES ('hold_out', '{\"share\": 2}')", "settings invalid-hold-out"),
     ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "settings invalid-prices"),
     (
-        'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"},'
-        ' "fell": [1]}}\')',
+        'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"}, "fell": [1]}}\')',
         "settings invalid-item-filters",
     ),
     ("UPDATE pool SET text_key = NULL", "pool pool-text-differs"),
@@ -137,91 +121,39 @@ BROKEN = [
     ("INSERT INTO passage_texts FROM passage_texts", "passage_texts repeated-text-key"),
     ("INSERT INTO questions FROM questions", "questions repeated-question-key"),
     ("UPDATE questions SET question_id = 'same'", "questions repeated-question-id"),
-    (
-        "INSERT INTO question_texts SELECT text_key, text || 'x', NULL FROM question_texts",
-        "question_texts repeated-text-key",
-    ),
+    ("INSERT INTO question_texts SELECT text_key, text || 'x', NULL FROM question_texts",
+     "question_texts repeated-text-key"),
     ("UPDATE question_revisions SET revision_key = 1", "question_revisions repeated-revision-key"),
     (AUDIT.format(measure="nDCG@10", goal='{"aim": "best"}', seed=1), "audits invalid-measure"),
-    (
-        AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1),
-        "audits invalid-goal",
-    ),
+    (AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1), "audits invalid-goal"),
     (AUDIT.format(measure="P@5", goal='{"aim": "best"}', seed=-1), "audits settings-out-of-range"),
-    (
-        "INSERT INTO audit_chances VALUES (999, 1, 1, 0.0, 1.0, false, false, NULL)",
-        "audit_chances chance-out-of-range",
-    ),
-    (
-        "INSERT INTO audit_chances VALUES (999, 1, 1, 1.0, 1.0, true, false, 2)",
-        "audit_chances known-and-drawn",
-    ),
-    (
-        "INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 3, 'ann', 'judged', 1, '', false,"
-        " now()::TIMESTAMP)",
-        "audit_verdicts invalid-turn",
-    ),
-    (
-        "INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 1, 'ann', 'judged', NULL, '', false,"
-        " now()::TIMESTAMP)",
-        "audit_verdicts invalid-verdict",
-    ),
-    (
-        "INSERT INTO members VALUES (999, 'ann@x.org', 'ann', 'king', NULL, 'ann',"
-        " now()::TIMESTAMP)",
-        "members unknown-role",
-    ),
-    (
-        "INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)",
-        "guidelines unknown-query-key",
-    ),
-    (
-        "INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)",
-        "guidelines too-long",
-    ),
-    (
-        "INSERT INTO doubles VALUES (999, 1, [4242], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL)",
-        "doubles unknown-passage-keys",
-    ),
-    (
-        "INSERT INTO doubles SELECT unnest([998, 999]), (SELECT min(query_key) FROM queries),"
-        " [(SELECT min(passage_key) FROM passages)], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL",
-        "doubles overlapping-doubles",
-    ),
-    (
-        "INSERT INTO double_turns VALUES (999, 1, 'ann', 'maybe', '', 'o', now()::TIMESTAMP)",
-        "double_turns unknown-act",
-    ),
-    (
-        "INSERT INTO adjudications VALUES (999, 1, 1, NULL, 5, NULL, 'so', 'o', now()::TIMESTAMP)",
-        "adjudications value-out-of-range",
-    ),
-    (
-        "INSERT INTO dues VALUES (999, 1, NULL, DATE '9999-01-01', 'o', now()::TIMESTAMP)",
-        "dues time-out-of-range",
-    ),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 0.0, 1.0, false, false, NULL)", "audit_chances chance-out-of-range"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 1.0, 1.0, true, false, 2)", "audit_chances known-and-drawn"),
+    ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 3, 'ann', 'judged', 1, '', false, now()::TIMESTAMP)",
+     "audit_verdicts invalid-turn"),
+    ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 1, 'ann', 'judged', NULL, '', false, now()::TIMESTAMP)",
+     "audit_verdicts invalid-verdict"),
+    ("INSERT INTO members VALUES (999, 'ann@x.org', 'ann', 'king', NULL, 'ann', now()::TIMESTAMP)",
+     "members unknown-role"),
+    ("INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)", "guidelines unknown-query-key"),
+    ("INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)", "guidelines too-long"),
+    ("INSERT INTO doubles VALUES (999, 1, [4242], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL)",
+     "doubles unknown-passage-keys"),
+    ("INSERT INTO doubles SELECT unnest([998, 999]), (SELECT min(query_key) FROM queries),"
+     " [(SELECT min(passage_key) FROM passages)], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL",
+     "doubles overlapping-doubles"),
+    ("INSERT INTO double_turns VALUES (999, 1, 'ann', 'maybe', '', 'o', now()::TIMESTAMP)", "double_turns unknown-act"),
+    ("INSERT INTO adjudications VALUES (999, 1, 1, NULL, 5, NULL, 'so', 'o', now()::TIMESTAMP)",
+     "adjudications value-out-of-range"),
+    ("INSERT INTO dues VALUES (999, 1, NULL, DATE '9999-01-01', 'o', now()::TIMESTAMP)", "dues time-out-of-range"),
     ("INSERT INTO query_marks VALUES (999, 1, '', true, now()::TIMESTAMP)", "query_marks no-name"),
-    (
-        "INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)",
-        "members no-name",
-    ),
-    (
-        "INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)",
-        "model_families unknown-part",
-    ),
-]
+    ("INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)", "members no-name"),
+    ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)",
+     "model_families unknown-part"),
+]  # fmt: skip
 
 
-CHECKED = {
-    "values",
-    "uniqueness",
-    "references",
-    "contents",
-    "orphans",
-    "hashes",
-    "revisions",
-    "keys",
-}
+CHECKED = {"values", "uniqueness", "references", "contents", "orphans", "hashes", "revisions", "keys"}
 """The checks that consist of rules."""
 
 
@@ -257,18 +189,11 @@ def test_what_the_program_made_breaks_no_rule(imported: Project) -> None:
 
 
 def test_every_rule_can_be_asked_of_every_table(imported: Project) -> None:
-    """What has no rows is not asked in an ordinary import; a rule that cannot be asked would be
-    found much later.
-    """
+    """What has no rows is not asked in an ordinary import; a rule that cannot be asked would be found much later."""
     with imported.cursor() as cursor:
-        every = {
-            table
-            for (table,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-        }
+        every = {table for (table,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         found = list(rules.find_rules(cursor, every))
-        assert (
-            len({rule.table for rule in found}) > 90 and {rule.check for rule in found} == CHECKED
-        )
+        assert len({rule.table for rule in found}) > 90 and {rule.check for rule in found} == CHECKED
         for rule in found:
             assert not list(rules.find_broken_rows(cursor, rule))
             assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule.code)
@@ -281,11 +206,7 @@ TAMPERED = [
         "SELECT * REPLACE (rating::INTEGER AS rating) FROM t",
         ("schema-differs", "rating", "INTEGER", "TINYINT"),
     ),
-    (
-        "runs",
-        "SELECT * REPLACE (name::BLOB AS tag) FROM t",
-        ("schema-differs", "tag", "BLOB", "VARCHAR"),
-    ),
+    ("runs", "SELECT * REPLACE (name::BLOB AS tag) FROM t", ("schema-differs", "tag", "BLOB", "VARCHAR")),
     ("runs", "FROM t UNION ALL FROM t", ("rows-do-not-fit",)),
     ("migrations", "FROM t WHERE position < 3", ("schema-differs",)),
 ]
@@ -301,16 +222,9 @@ def test_rows_that_no_project_can_have_are_refused_by_file_and_nothing_is_made(
 
 
 def test_the_row_is_named_and_every_fault_is_said(folder: Path) -> None:
-    rewrite(
-        folder,
-        "grades",
-        "SELECT * REPLACE (if(row_number() OVER () = 2, 9, rating)::TINYINT AS rating) FROM t",
-    )
+    rewrite(folder, "grades", "SELECT * REPLACE (if(row_number() OVER () = 2, 9, rating)::TINYINT AS rating) FROM t")
     rewrite(folder, "rankings", "SELECT * REPLACE ('nan'::DOUBLE AS score) FROM t")
-    said = {
-        Path(problem.file).stem: problem.reason
-        for problem in refuse(folder, "inconsistent-rows").problems
-    }
+    said = {Path(problem.file).stem: problem.reason for problem in refuse(folder, "inconsistent-rows").problems}
     assert all(mentions(said["grades"], value) for value in ("1", "rating", "2"))
     assert all(mentions(said["rankings"], value) for value in ("6", "score", "1"))
 
@@ -326,9 +240,7 @@ SAID: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "code"), SAID)
-def test_a_manifest_that_says_what_cannot_be_is_refused(
-    folder: Path, fields: dict[str, object], code: str
-) -> None:
+def test_a_manifest_that_says_what_cannot_be_is_refused(folder: Path, fields: dict[str, object], code: str) -> None:
     say(folder, **fields)
     refuse(folder, code, MANIFEST)
 
@@ -384,9 +296,7 @@ def test_a_text_of_any_length_that_a_small_file_claims_is_refused(
     refuse(folder, "limit-exceeded", "passage_texts.parquet")
 
 
-def test_a_zip_that_announces_far_more_than_it_is_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.exchange._parquet.EXPANDED_ANYWAY", 1_000)
     table_of(folder, bytes=10**12)
     packed = folder.parent / "out.zip"
@@ -420,8 +330,7 @@ def test_a_folder_with_any_name_is_imported(folder: Path) -> None:
 def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
     columns = set(
         project.rows(
-            "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables()"
-            " USING (table_name)"
+            "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
             " WHERE NOT duckdb_tables.internal AND column_name <> 'answer_key'"
         )
     )

@@ -1,6 +1,4 @@
-"""A project goes out as a folder of Parquet files and comes back equal, table by table, ready to go
-on with.
-"""
+"""A project goes out as a folder of Parquet files and comes back equal, table by table, ready to go on with."""
 
 from __future__ import annotations
 
@@ -36,15 +34,7 @@ from exam_workbench.types import Grade, Passage, Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, grade, judge, made_project
 from tests.made.refusals import mentions, refusal
 
-A = Question(
-    "q1/a",
-    "q1",
-    "What is 'A'?\nReally – 真?",
-    weight=2.5,
-    note="n",
-    answer_key="a",
-    choices=("a", "b"),
-)
+A = Question("q1/a", "q1", "What is 'A'?\nReally – 真?", weight=2.5, note="n", answer_key="a", choices=("a", "b"))
 B = Question("q1/b", "q1", None)
 RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
 
@@ -54,24 +44,10 @@ def fill_nearly_all(project: Project) -> None:
     fill(project, [A, B], {(A.text or "", "p1"): 5, (A.text or "", "p2"): None}, RUNS)
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "one", "all", (Subtopic("s", "sub"),))], replace=True)
-        texts = dict(
-            cursor.execute(
-                "SELECT coalesce(text, placeholder), text_key FROM question_texts"
-            ).fetchall()
-        )
+        texts = dict(cursor.execute("SELECT coalesce(text, placeholder), text_key FROM question_texts").fetchall())
         passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
-        rated = Grade(
-            2,
-            "defaulted",
-            "an answer",
-            0.25,
-            "raw",
-            note="shortened",
-            distribution=(0.0, 0.25, 0.75),
-        )
-        add_outcomes(
-            cursor, put_grader(cursor, SPEC), [(texts["q1/b"], passages["p1"], rated)], job_key=0
-        )
+        rated = Grade(2, "defaulted", "an answer", 0.25, "raw", note="shortened", distribution=(0.0, 0.25, 0.75))
+        add_outcomes(cursor, put_grader(cursor, SPEC), [(texts["q1/b"], passages["p1"], rated)], job_key=0)
         set_pool_depth(cursor, 7, "ann")
     judge(project, {("q1", "p1"): 2, ("q1", "p3"): 0})
     judge(project, {("q1", "p1"): 1})
@@ -115,12 +91,8 @@ def imported(tmp_path: Path) -> Iterator[Callable[[Path], Project]]:
 
 
 def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
-    """Columns with their types, and rows in their order, by table; a publication names grades by
-    row number too.
-    """
-    names = project.rows(
-        "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY 1"
-    )
+    """Columns with their types, and rows in their order, by table; a publication names grades by row number too."""
+    names = project.rows("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY 1")
     return {
         name: (
             project.rows(f"DESCRIBE {name}"),
@@ -154,18 +126,11 @@ def test_a_project_comes_back_equal_table_by_table_and_in_all_that_is_derived(
         assert leaderboard(again, measure).systems == leaderboard(filled, measure).systems
 
 
-def test_work_goes_on_after_coming_back(
-    filled: Project, imported: Callable[[Path], Project], tmp_path: Path
-) -> None:
+def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Path], Project], tmp_path: Path) -> None:
     published = publish_qrels(filled, Policy(bank_version=1, label="mean"), "ann")
     export_project(filled, tmp_path / "out", "ann")
     again = imported(tmp_path / "out")
-    assert (
-        bank.save_version(
-            again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann"
-        )
-        == 3
-    )
+    assert bank.save_version(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
     grade(again, {("New?", "p1"): 1, ("Reworded?", "p2"): 5})
     with again.transaction() as cursor:
         add_passages(cursor, [Passage("p99", "another text")])
@@ -200,16 +165,9 @@ def test_nothing_but_the_folder_is_left_behind(filled: Project, tmp_path: Path) 
     export_project(filled, tmp_path / "out.zip", "ann")
     import_project(tmp_path / "out", tmp_path / "again.duckdb").close()
     filled.close()
-    assert {file.name for file in tmp_path.iterdir()} == {
-        "out",
-        "out.zip",
-        "test.duckdb",
-        "again.duckdb",
-    }
+    assert {file.name for file in tmp_path.iterdir()} == {"out", "out.zip", "test.duckdb", "again.duckdb"}
     with zipfile.ZipFile(tmp_path / "out.zip") as archive:
-        assert sorted(archive.namelist()) == sorted(
-            file.name for file in (tmp_path / "out").iterdir()
-        )
+        assert sorted(archive.namelist()) == sorted(file.name for file in (tmp_path / "out").iterdir())
 
 
 def test_an_export_replaces_nothing(filled: Project, tmp_path: Path) -> None:
@@ -272,10 +230,7 @@ def with_a_byte_changed(folder: Path) -> None:
 
 DAMAGES: list[tuple[Callable[[Path], object], tuple[str, ...]]] = [
     (lambda folder: (folder / "grades.parquet").unlink(), ("missing-file", "grades.parquet")),
-    (
-        lambda folder: (folder / "grades.parquet").write_bytes(b""),
-        ("changed-file", "grades.parquet"),
-    ),
+    (lambda folder: (folder / "grades.parquet").write_bytes(b""), ("changed-file", "grades.parquet")),
     (with_a_byte_changed, ("changed-file", "grades.parquet")),
     (lambda folder: (folder / MANIFEST).unlink(), ("missing-file", MANIFEST)),
     (lambda folder: (folder / MANIFEST).write_text("{"), ("invalid-json", MANIFEST)),
@@ -295,11 +250,7 @@ DAMAGES: list[tuple[Callable[[Path], object], tuple[str, ...]]] = [
 @pytest.mark.parametrize(("damage", "said"), DAMAGES)
 @pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
 def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
-    whole: Path,
-    tmp_path: Path,
-    damage: Callable[[Path], object],
-    said: tuple[str, ...],
-    zipped: bool,
+    whole: Path, tmp_path: Path, damage: Callable[[Path], object], said: tuple[str, ...], zipped: bool
 ) -> None:
     source = shutil.copytree(whole, tmp_path / "out")
     damage(source)
@@ -314,9 +265,7 @@ def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
     assert {file.name for file in tmp_path.iterdir()} == before
 
 
-def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(
-    whole: Path, tmp_path: Path
-) -> None:
+def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(whole: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(whole / MANIFEST, MANIFEST)
         for file in whole.glob("*.parquet"):
@@ -325,9 +274,7 @@ def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(
         import_project(tmp_path / "bomb.zip", tmp_path / "again.duckdb")
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), [("absent", "cannot-read-file"), ("text.txt", "unreadable-zip")]
-)
+@pytest.mark.parametrize(("name", "code"), [("absent", "cannot-read-file"), ("text.txt", "unreadable-zip")])
 def test_what_is_no_folder_and_no_zip_is_refused(tmp_path: Path, name: str, code: str) -> None:
     (tmp_path / "text.txt").write_text("hello")
     with refusal(code, name):
@@ -363,10 +310,7 @@ def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
 
 
 def test_the_command_line_takes_a_project_out_and_in(
-    filled: Project,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = bank.list_questions(filled)
     filled.close()

@@ -1,6 +1,4 @@
-"""Qrels that were published come out again to the byte, whatever people do to the project
-afterwards.
-"""
+"""Qrels that were published come out again to the byte, whatever people do to the project afterwards."""
 
 from __future__ import annotations
 
@@ -51,13 +49,7 @@ from exam_workbench.labels import (
     label_readiness,
     withdraw_by_key,
 )
-from exam_workbench.records import (
-    add_passages,
-    add_queries,
-    refresh_pool,
-    set_pool_depth,
-    write_runs,
-)
+from exam_workbench.records import add_passages, add_queries, refresh_pool, set_pool_depth, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
@@ -91,8 +83,7 @@ GRADES = {
     ("What is C?", "p3"): 1,
     ("What is D?", "p4"): 4,
     ("Is it an advertisement?", "p5"): 5,
-    # About a text that the passage p0 will turn out to have, and a wording that questions known by
-    # id will.
+    # About a text that the passage p0 will turn out to have, and a wording that questions known by id will.
     ("What is A?", "like-p0"): 5,
     ("What is B?", "like-p0"): 5,
 }
@@ -101,16 +92,9 @@ JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=
 
 def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
     """Grades of questions that are known by id only, as a graded file brings them."""
-    keys = dict(
-        project.rows(
-            "SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"
-        )
-    )
+    keys = dict(project.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    outcomes = [
-        (keys[question], passages[passage], Grade(rating))
-        for (question, passage), rating in ratings.items()
-    ]
+    outcomes = [(keys[question], passages[passage], Grade(rating)) for (question, passage), rating in ratings.items()]
     with project.transaction() as cursor:
         add_outcomes(cursor, put_grader(cursor, SPEC), outcomes, job_key=0)
 
@@ -180,77 +164,49 @@ def retired(*questions: Question) -> list[Question]:
 
 
 EDITS: dict[str, Callable[[Project], object]] = {
-    "a question is reworded": lambda p: bank.save_version(
-        p, [replace(A, text="What is A really?")], "reword", "ann"
-    ),
-    "the new wording is graded": lambda p: grade(
-        p, {("What is A really?", f"p{i}"): 5 for i in (1, 2, 3)}
-    ),
+    "a question is reworded": lambda p: bank.save_version(p, [replace(A, text="What is A really?")], "reword", "ann"),
+    "the new wording is graded": lambda p: grade(p, {("What is A really?", f"p{i}"): 5 for i in (1, 2, 3)}),
     "weights change": lambda p: bank.save_version(
         p, [replace(B, weight=9.0), replace(C, weight=0.0)], "weights", "ann"
     ),
     "questions are retired": lambda p: bank.save_version(p, retired(B, D), "retire", "ann"),
-    "a question to be avoided counts": lambda p: bank.save_version(
-        p, [replace(AVOID, weight=3.0)], "", "ann"
-    ),
+    "a question to be avoided counts": lambda p: bank.save_version(p, [replace(AVOID, weight=3.0)], "", "ann"),
     "an older bank is restored": lambda p: bank.restore_questions(p, 2, "back", "ann"),
-    "a question is added": lambda p: bank.save_version(
-        p, [Question("q1/n", "q1", "What is new?")], "add", "ann"
-    ),
-    "the new question is graded": lambda p: grade(
-        p, {("What is new?", f"p{i}"): 5 for i in (1, 2, 3)}
-    ),
+    "a question is added": lambda p: bank.save_version(p, [Question("q1/n", "q1", "What is new?")], "add", "ann"),
+    "the new question is graded": lambda p: grade(p, {("What is new?", f"p{i}"): 5 for i in (1, 2, 3)}),
     "work is not saved yet": lambda p: put_draft(p, "bob", replace(B, text="What is B, to Bob?")),
     "a person overrides": lambda p: add_override(p, "q1/b", "p2", 0, "no", "bob"),
     "a person overrides once more": lambda p: add_override(p, "q1/a", "p1", 5, "yes", "bob"),
     "an override is withdrawn": lambda p: withdraw_by_key(p, latest_override(p), "bob"),
     "published overrides are withdrawn": lambda p: [
         withdraw_by_key(p, key, "bob")
-        for (key,) in p.rows(
-            "SELECT override_key FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1 LIMIT 2"
-        )
+        for (key,) in p.rows("SELECT override_key FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1 LIMIT 2")
     ],
-    "a question is reworded after its override": lambda p: bank.save_version(
-        p, [replace(B, text="B?")], "", "ann"
-    ),
+    "a question is reworded after its override": lambda p: bank.save_version(p, [replace(B, text="B?")], "", "ann"),
     "a stale override is confirmed": lambda p: confirm_override(p, latest_override(p), "ann"),
-    "missing pairs are graded": lambda p: grade(
-        p, {("What is B?", "p3"): 5, ("What is C?", "p2"): 5}
-    ),
+    "missing pairs are graded": lambda p: grade(p, {("What is B?", "p3"): 5, ("What is C?", "p2"): 5}),
     "a failed pair is asked again": lambda p: grade(p, {("What is A?", "p3"): 5}),
     "a pair fails": lambda p: grade(p, {("What is D?", "p5"): None}),
     "a second grader comes, with more grades": lambda p: grade(
-        p,
-        {(q, f"p{i}"): 0 for q, _ in GRADES for i in range(1, 6)},
-        replace(SPEC, name="other", model="other"),
+        p, {(q, f"p{i}"): 0 for q, _ in GRADES for i in range(1, 6)}, replace(SPEC, name="other", model="other")
     ),
-    "a run comes": lambda p: put(
-        p, "runs", "new.run", "q1 Q0 p7 1 9 new\nq1 Q0 p4 2 8 new\nq2 Q0 p1 1 9 new\n"
-    ),
+    "a run comes": lambda p: put(p, "runs", "new.run", "q1 Q0 p7 1 9 new\nq1 Q0 p4 2 8 new\nq2 Q0 p1 1 9 new\n"),
     "a run is replaced": lambda p: put(p, "runs", "test.run", "q1 Q0 p2 1 9 one\n"),
     "judgments come": lambda p: judge(p, {("q1", "p5"): 3, ("q2", "p2"): 1}, "second source"),
     "judgments are replaced": lambda p: judge(p, {("q2", "p3"): 3}),
     "the pool gets shallow": lambda p: set_depth(p, 1),
     "the pool gets deep": lambda p: set_depth(p, 50),
-    "a passage gets its text, which is graded": lambda p: put(
-        p, "passages", "p.tsv", "p0\ttext of like-p0\n"
-    ),
-    "a question known by id only is reworded": lambda p: bank.save_version(
-        p, [replace(IDS[0], text="Z?")], "", "ann"
-    ),
+    "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like-p0\n"),
+    "a question known by id only is reworded": lambda p: bank.save_version(p, [replace(IDS[0], text="Z?")], "", "ann"),
     "questions get their words": lambda p: import_bank(p, [replace(IDS[0], text="What is X?")]),
     "questions turn out to be others": lambda p: import_bank(
         p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")]
     ),
-    "queries are reworded": lambda p: put(
-        p, "queries", "q.tsv", "q1\tanother query\nq2\tquery q1\nq3\tmore\n"
-    ),
+    "queries are reworded": lambda p: put(p, "queries", "q.tsv", "q1\tanother query\nq2\tquery q1\nq3\tmore\n"),
     "a graded file is previewed, not imported": lambda p: import_files(
         p, "graded", [Source("g.jsonl.gz", data=graded_file(p))], "ann", Options(), preview=True
     ),
-    "a board comes": lambda p: put(
-        p, "leaderboard", "board.tsv", "run\tAP\none\t0.5\ntwo\t0.4\nthree\t0.1\n"
-    ),
+    "a board comes": lambda p: put(p, "leaderboard", "board.tsv", "run\tAP\none\t0.5\ntwo\t0.4\nthree\t0.1\n"),
     "something is published": lambda p: publish_qrels(p, Policy(grader="other"), "ann"),
 }
 
@@ -263,12 +219,8 @@ def test_published_qrels_are_those_that_are_exported(graded: Project) -> None:
             assert reproduce_qrels(graded, published.manifest, "ann") == published.qrels_bytes
 
 
-def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(
-    graded: Project,
-) -> None:
-    """What was published before all edits, and what is published between them, of which each keeps
-    its own state.
-    """
+def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(graded: Project) -> None:
+    """What was published before all edits, and what is published between them, of which each keeps its own state."""
     published = {name: publish_qrels(graded, policy, "ann") for name, policy in POLICIES.items()}
     published["binary"] = publish_qrels(graded, Policy(min_rating=3), "ann", binary=True)
     between: dict[str, Publication] = {}
@@ -280,22 +232,16 @@ def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(
     for name, publication in published.items():
         assert reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, name
         policy = POLICIES.get(name, Policy())
-        assert qrels_text(graded, policy).encode() != publication.qrels_bytes, (
-            f"the edits do not touch {name}"
-        )
+        assert qrels_text(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
     assert len({one.qrels_bytes for one in between.values()}) > 5
     for what, publication in between.items():
         assert reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, (
             f"published after: {what}"
         )
-    assert (
-        list_publications(graded)[-1]["publication"] == published["default"].manifest["publication"]
-    )
+    assert list_publications(graded)[-1]["publication"] == published["default"].manifest["publication"]
 
 
-@pytest.mark.parametrize(
-    "policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)]
-)
+@pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)])
 def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_was_published(
     graded: Project, policy: Policy
 ) -> None:
@@ -307,14 +253,10 @@ def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_wa
     assert reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
 
 
-def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_again(
-    graded: Project,
-) -> None:
+def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_again(graded: Project) -> None:
     """Edits, overrides and grades come from other threads all the while, as on a server."""
     (b,) = graded.rows("SELECT text_key FROM question_texts WHERE text = 'What is B?'")[0]
-    passages = [
-        key for (key,) in graded.rows("SELECT text_key FROM passages WHERE text_key IS NOT NULL")
-    ]
+    passages = [key for (key,) in graded.rows("SELECT text_key FROM passages WHERE text_key IS NOT NULL")]
 
     def grade_one(turn: int) -> None:
         with graded.transaction() as cursor:
@@ -322,9 +264,7 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
             add_outcomes(cursor, put_grader(cursor, SPEC), [outcome], job_key=0)
 
     acts: tuple[Callable[[int], object], ...] = (
-        lambda n: bank.save_version(
-            graded, [replace(A, text=f"What is A, in turn {n}?")], "", "ann"
-        ),
+        lambda n: bank.save_version(graded, [replace(A, text=f"What is A, in turn {n}?")], "", "ann"),
         lambda n: add_override(graded, "q1/b", "p1", n % 6, f"turn {n}", "bob"),
         grade_one,
     )
@@ -356,8 +296,7 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
 
 @dataclass(frozen=True)
 class Earlier:
-    """What came out of a project that was edited in every way afterwards, but for the run that is
-    replaced.
+    """What came out of a project that was edited in every way afterwards, but for the run that is replaced.
 
     Args:
         first: published.
@@ -384,15 +323,7 @@ def earlier() -> Earlier:
         first = publish_qrels(project, Policy(), "ann")
         packed = bundle_publication(project, Policy(), "ann", note="first")
         project.close()
-        words = [
-            "export",
-            "qrels",
-            "-o",
-            f"{made}/first.qrels",
-            "--save-manifest",
-            f"{made}/m.json",
-            "--binary",
-        ]
+        words = ["export", "qrels", "-o", f"{made}/first.qrels", "--save-manifest", f"{made}/m.json", "--binary"]
         assert CliRunner().invoke(cli.cli, [*words, "--project", str(project.path)]).exit_code == 0
         written = {name: (Path(made) / name).read_bytes() for name in ("first.qrels", "m.json")}
         project = open_project(project.path)
@@ -420,9 +351,7 @@ def test_what_was_published_comes_out_again_after_closing_the_project(later: Pro
     EDITS["a run is replaced"](later)
     assert qrels_text(later, Policy()).encode() != first.qrels_bytes
     assert (
-        reproduce_qrels(
-            later, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob"
-        )
+        reproduce_qrels(later, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob")
         == first.qrels_bytes
     )
 
@@ -438,18 +367,13 @@ def test_publications_of_one_pool_keep_it_once(graded: Project) -> None:
 
 
 def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
-    published = publish_qrels(
-        graded, Policy(min_rating=3), "ann", binary=True, note=" first release "
-    )
+    published = publish_qrels(graded, Policy(min_rating=3), "ann", binary=True, note=" first release ")
     manifest = published.manifest
     assert manifest["note"] == "first release"
     assert manifest["published_by"] == "ann"
     assert (manifest["bank"]["version"], manifest["bank"]["note"]) == (2, "ids only")
     assert manifest["grader"]["fingerprint"] == SPEC.fingerprint
-    assert (manifest["policy"]["grader"], manifest["policy"]["bank_version"]) == (
-        SPEC.fingerprint,
-        2,
-    )
+    assert (manifest["policy"]["grader"], manifest["policy"]["bank_version"]) == (SPEC.fingerprint, 2)
     assert manifest["policy"]["min_rating"] == 3
     assert manifest["qrels"] == {
         "values": "binary",
@@ -458,15 +382,11 @@ def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
         "sha256": hashlib.sha256(published.qrels_bytes).hexdigest(),
     }
     assert manifest["counts"] == vars(label_readiness(graded, basis(graded, Policy())))
-    acts = [
-        act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")
-    ]
+    acts = [act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")]
     assert acts == ["publish qrels"]
 
 
-def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(
-    graded: Project, tmp_path: Path
-) -> None:
+def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Project, tmp_path: Path) -> None:
     parameters = {
         "base_url": "http://me:hunter2@localhost:8000/v1",
         "api_key": "sk-secret",
@@ -479,9 +399,7 @@ def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(
     grade(graded, {("What is A?", "p1"): 2}, spec)
     published = publish_qrels(graded, Policy(grader="local"), "ann")
     text = manifest_json(published.manifest)
-    assert [
-        word for word in ("sk-secret", "hunter2", str(tmp_path), "models") if word in text
-    ] == []
+    assert [word for word in ("sk-secret", "hunter2", str(tmp_path), "models") if word in text] == []
     assert published.manifest["grader"]["model"] == "flan"
     assert published.manifest["grader"]["parameters"] == {
         "base_url": "http://localhost:8000/v1",
@@ -516,9 +434,7 @@ def edited(manifest: Manifest, path: str, value: object) -> Manifest:
         ("grader.extra", True),
     ],
 )
-def test_a_manifest_that_was_changed_is_refused_and_says_where(
-    published: Project, path: str, value: object
-) -> None:
+def test_a_manifest_that_was_changed_is_refused_and_says_where(published: Project, path: str, value: object) -> None:
     manifest = list_publications(published)[0]
     with refusal("manifest-changed", str(path)):
         reproduce_qrels(published, edited(manifest, path, value), "bob")
@@ -550,10 +466,7 @@ def test_a_publication_that_this_copy_does_not_have_is_refused(published: Projec
         (b"\xff\xfe", "not-a-manifest"),
         (b"[]", "not-a-manifest"),
         (b'{"format": "exam-workbench project"}', "not-a-manifest"),
-        (
-            b'{"format": "exam-workbench qrels manifest", "format_version": 2}',
-            "unknown-format-version",
-        ),
+        (b'{"format": "exam-workbench qrels manifest", "format_version": 2}', "unknown-format-version"),
     ],
 )
 def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, code: str) -> None:
@@ -561,18 +474,11 @@ def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, code: str) -
         read_manifest(data, "m.json")
 
 
-def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(
-    published: Project,
-) -> None:
+def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(published: Project) -> None:
     manifest = list_publications(published)[0]
     with published.transaction() as cursor:
-        cursor.execute(
-            "DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key)"
-            " FROM pool)"
-        )
-    with refusal(
-        "publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError
-    ):
+        cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
+    with refusal("publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError):
         reproduce_qrels(published, manifest, "bob")
 
 
@@ -624,15 +530,9 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) -> None:
     files = unpacked(earlier().noted)
     assert sorted(files) == [
-        "README.txt",
-        "bank.csv",
-        "bank.jsonl",
-        "leaderboard.tex",
-        "leaderboard.tsv",
-        "manifest.json",
-        "overrides.csv",
-        "test.qrels",
-    ]
+        "README.txt", "bank.csv", "bank.jsonl", "leaderboard.tex", "leaderboard.tsv", "manifest.json",
+        "overrides.csv", "test.qrels",
+    ]  # fmt: skip
     assert files["test.qrels"] == earlier().labels
     manifest = read_manifest(files["manifest.json"], "manifest.json")
     EDITS["a run is replaced"](later)
@@ -646,10 +546,7 @@ def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) ->
 def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Project) -> None:
     add_override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
     files = unpacked(bundle_publication(graded, Policy(), "ann"))
-    boards = {
-        board.measure: board
-        for board in read_boards(Source("b.tsv", data=files["leaderboard.tsv"]), Report())
-    }
+    boards = {board.measure: board for board in read_boards(Source("b.tsv", data=files["leaderboard.tsv"]), Report())}
     assert {"EXAM-Cover@20", "nDCG@10", "AP"} <= set(boards)
     assert [row.run for row in boards["AP"].rows] == ["one", "two"]
     assert boards["AP"].rows[0].std_error is not None
@@ -662,11 +559,7 @@ def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Pr
     ]
     assert (rows[2]["reason"], rows[2]["author"]) == ('\'=HYPERLINK("http://x")', "'@ann")
     for name in ("bank.csv", "overrides.csv"):
-        cells = [
-            cell
-            for row in csv.reader(io.StringIO(files[name].decode(), newline=""))
-            for cell in row
-        ]
+        cells = [cell for row in csv.reader(io.StringIO(files[name].decode(), newline="")) for cell in row]
         assert [cell for cell in cells if cell[:1] in "=+@\t\r" and cell] == []
 
 
@@ -699,17 +592,13 @@ class Ran:
 
 
 @pytest.fixture
-def exam(
-    graded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Ran]:
+def exam(graded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Runs `exam` on the graded project, which nobody else has open."""
     graded.close()
     return exam_on(graded.path, monkeypatch, capsys)
 
 
-def exam_on(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Ran]:
+def exam_on(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     monkeypatch.setenv("EXAM_PROJECT", str(path))
     monkeypatch.chdir(path.parent)
     failures = kept_failures(monkeypatch)
@@ -741,24 +630,17 @@ def again(graded: Project) -> Iterator[Callable[[], Project]]:
 
 
 def test_the_command_line_publishes_and_makes_the_same_file_again(
-    later: Project,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     EDITS["a run is replaced"](later)
     later.close()
     (tmp_path / "m.json").write_bytes(earlier().written["m.json"])
-    ran = exam_on(later.path, monkeypatch, capsys)(
-        "export", "qrels", "--manifest", "m.json", "-o", "again.qrels"
-    )
+    ran = exam_on(later.path, monkeypatch, capsys)("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
     assert ran.code == 0 and mentions(ran.err, "again.qrels")
     assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
 
 
-def test_the_command_line_writes_nothing_for_a_bad_manifest(
-    exam: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_the_command_line_writes_nothing_for_a_bad_manifest(exam: Callable[..., Ran], tmp_path: Path) -> None:
     assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json").code == 0
     file = tmp_path / "m.json"
     whole = file.read_text()
@@ -776,10 +658,7 @@ def test_the_command_line_writes_nothing_for_a_bad_manifest(
 @pytest.mark.parametrize(
     ("arguments", "failure"),
     [
-        (
-            ("qrels", "--manifest", "m.json", "--label", "mean", "--binary"),
-            "options-exclude-each-other",
-        ),
+        (("qrels", "--manifest", "m.json", "--label", "mean", "--binary"), "options-exclude-each-other"),
         (("bank", "--manifest", "m.json"), "no-manifest-of-kind"),
         (("bundle", "--save-manifest", "m.json"), "no-manifest-of-kind"),
         (("qrels", "--source", "assessors", "--save-manifest", "m.json"), "no-manifest-of-kind"),
@@ -792,9 +671,7 @@ def test_options_that_cannot_go_together_are_refused(
     assert (ran.code, ran.failure) == (2, failure), ran.err
 
 
-def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(
-    exam: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Callable[..., Ran], tmp_path: Path) -> None:
     ran = exam("export", "qrels", "-o", "some.qrels")
     assert ran.code == 0
     assert all(mentions(ran.err, number) for number in ("8", "1")) and "override" not in ran.err
@@ -841,24 +718,17 @@ def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
     exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
 ) -> None:
     assert exam("export", "qrels", "-o", "plain.qrels", "--label", "mean").code == 0
-    assert (
-        exam("export", "bundle", "-o", "out.zip", "--label", "mean", "--note", "release").code == 0
-    )
+    assert exam("export", "bundle", "-o", "out.zip", "--label", "mean", "--note", "release").code == 0
     files = unpacked((tmp_path / "out.zip").read_bytes())
     assert files["test.qrels"] == (tmp_path / "plain.qrels").read_bytes()
     (tmp_path / "m.json").write_bytes(files["manifest.json"])
     assert exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels").code == 0
     assert (tmp_path / "again.qrels").read_bytes() == files["test.qrels"]
-    acts = [
-        act
-        for (act,) in again().rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 4")
-    ]
+    acts = [act for (act,) in again().rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 4")]
     assert acts == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
 
 
-def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(
-    project: Project,
-) -> None:
+def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "q1")], replace=True)
         add_passages(cursor, [Passage("p1", "text")])
@@ -875,15 +745,11 @@ def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came
     assert reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes
 
 
-def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(
-    project: Project,
-) -> None:
+def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
     add_override(project, "q1/a", "p1", 0, "no", "ann")
     bank.save_version(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
-    with zipfile.ZipFile(
-        io.BytesIO(bundle_publication(project, Policy(bank_version=1), "ann"))
-    ) as packed:
+    with zipfile.ZipFile(io.BytesIO(bundle_publication(project, Policy(bank_version=1), "ann"))) as packed:
         counts = json.loads(packed.read("manifest.json"))["counts"]
         listed = packed.read("overrides.csv").decode().splitlines()[1]
     assert (counts["overridden"], counts["stale_overrides"]) == (1, 0)

@@ -1,6 +1,4 @@
-"""Real responses, TREC RAG 2024 and iKAT 2024: from the files to leaderboards, by the commands that
-a person types.
-"""
+"""Real responses, TREC RAG 2024 and iKAT 2024: from the files to leaderboards, by the commands that a person types."""
 
 from __future__ import annotations
 
@@ -48,10 +46,7 @@ def nuggets(text: str) -> tuple[BankFile, Report]:
 
 
 def test_a_map_of_nuggets_is_a_bank_whose_weights_are_the_relevance() -> None:
-    entries = {
-        "q1": {"[1]": {"text": " A fact. ", "relevance": "2"}, "[7]": {"text": "Another."}},
-        "q2": {},
-    }
+    entries = {"q1": {"[1]": {"text": " A fact. ", "relevance": "2"}, "[7]": {"text": "Another."}}, "q2": {}}
     for text in (
         json.dumps(entries),
         json.dumps(entries, indent=4).replace("\n", "\r\n"),
@@ -81,9 +76,7 @@ def test_a_map_of_nuggets_is_a_bank_whose_weights_are_the_relevance() -> None:
         ('{"text": "t"}, "a": {"text": "u"}', ("duplicate-nugget",)),
     ],
 )
-def test_what_is_wrong_with_a_nugget_is_said_by_its_place(
-    nugget: str, said: tuple[str, ...]
-) -> None:
+def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, said: tuple[str, ...]) -> None:
     _, report = nuggets(f'{{"q": {{"a": {nugget}}}}}')
     (problem,) = report.problems
     code, *values = said
@@ -93,17 +86,12 @@ def test_what_is_wrong_with_a_nugget_is_said_by_its_place(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            '{"q": {"a": {"text": "t"}}, "q": {"b": {"text": "u"}}}',
-            ("nuggets.json duplicate-query", "q"),
-        ),
+        ('{"q": {"a": {"text": "t"}}, "q": {"b": {"text": "u"}}}', ("nuggets.json duplicate-query", "q")),
         ('{"q": {"a": {"text": "t"}}, "r": []}', ("nuggets.json not-an-object", "r")),
         ('{"q": {}}', ("nuggets.json nothing-found",)),
     ],
 )
-def test_what_is_wrong_with_a_query_of_the_map_is_said_too(
-    text: str, said: tuple[str, ...]
-) -> None:
+def test_what_is_wrong_with_a_query_of_the_map_is_said_too(text: str, said: tuple[str, ...]) -> None:
     _, report = nuggets(text)
     (problem,) = report.problems
     check_problem(problem, *said)
@@ -121,23 +109,16 @@ def test_a_map_that_is_nested_too_deeply_is_refused() -> None:
     check_problem(problem, "nuggets.json:1 limit-exceeded", "64", "EXAM_LIMIT_DEPTH")
 
 
-def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(
-    project: Project,
-) -> None:
+def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(project: Project) -> None:
     bank = Source("nuggets.json", data=b'{"q": {"a": {"text": "A fact.", "relevance": 3}}}')
     responses = Source("responses.json", data=b'{"q": {"one": "A fact.", "two": "Nothing."}}')
     groups = [Group(kind, [source]) for kind, source in (("responses", responses), ("bank", bank))]
-    assert [done.kind for done in import_groups(project, groups, "tester", preview=True)] == [
-        "bank",
-        "responses",
-    ]
+    assert [done.kind for done in import_groups(project, groups, "tester", preview=True)] == ["bank", "responses"]
     assert project.value("SELECT count(*) FROM queries") == 0
     import_groups(project, groups, "tester")
     assert project.rows("SELECT query_id, text FROM queries") == [("q", "q")]
     assert [run.run for run in response_runs(project)] == ["one", "two"]
-    import_groups(
-        project, [Group("queries", [Source("q.json", data=b'{"q": "what is it"}')])], "tester"
-    )
+    import_groups(project, [Group("queries", [Source("q.json", data=b'{"q": "what is it"}')])], "tester")
     assert project.rows("SELECT query_id, text FROM queries") == [("q", "what is it")]
 
 
@@ -175,10 +156,7 @@ def answers(shared_data: Path) -> Path:
 @pytest.fixture(scope="module")
 def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = project_in(tmp_path_factory.mktemp("rag"))
-    assert (detect_kind(Source.of(answers)), detect_kind(Source.of(QUESTIONS))) == (
-        "responses",
-        "bank",
-    )
+    assert (detect_kind(Source.of(answers)), detect_kind(Source.of(QUESTIONS))) == ("responses", "bank")
     imported = exam(path, "import", "responses", answers)
     assert imported["notes"] == []
     assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
@@ -213,23 +191,17 @@ def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_every_passage_can_be_traced_to_its_place_in_one_of_the_60_answers(
-    rag: Project, answers: Path
-) -> None:
+def test_every_passage_can_be_traced_to_its_place_in_one_of_the_60_answers(rag: Project, answers: Path) -> None:
     rows = {row["topic_id"]: row for row in map(json.loads, answers.open())}
     found = passages(rag)
     assert found.keys() == rows.keys()
     for topic, row in rows.items():
         ids, texts = zip(*found[topic], strict=True)
         assert list(ids) == [f"{row['run_id']}/{topic}/{n}" for n in range(1, len(ids) + 1)]
-        assert " ".join(texts) == " ".join(
-            s["text"].strip() for s in row["answer"] if s["text"].strip()
-        )
+        assert " ".join(texts) == " ".join(s["text"].strip() for s in row["answer"] if s["text"].strip())
         cited = [cited for passage_id in ids for cited in citations(rag, passage_id)]
         assert cited == [
-            tuple(row["references"][n] for n in s["citations"])
-            for s in row["answer"]
-            if s["text"].strip()
+            tuple(row["references"][n] for n in s["citations"]) for s in row["answer"] if s["text"].strip()
         ]
 
 
@@ -239,13 +211,9 @@ def test_the_answers_are_split_into_passages_of_paragraph_size(rag: Project) -> 
     assert max(sizes) <= PASSAGE_WORDS + 30 and min(sizes) >= 40
 
 
-def test_ten_questions_for_each_of_five_topics_are_graded_against_every_passage(
-    rag_path: Path,
-) -> None:
+def test_ten_questions_for_each_of_five_topics_are_graded_against_every_passage(rag_path: Path) -> None:
     project = open_project(rag_path)
-    rows = project.rows(
-        "SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1"
-    )
+    rows = project.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
     parts = passages(project)
     project.close()
     assert sorted(count for _, count in rows) == [10] * 5
@@ -263,8 +231,7 @@ def test_coverage_is_the_share_of_questions_that_a_grade_answers(rag: Project) -
     ):
         ratings.setdefault(query_id, {}).setdefault(question_id, []).append(rating)
     expected = {
-        query_id: sum(max(of_question) >= 4 for of_question in by_question.values())
-        / len(by_question)
+        query_id: sum(max(of_question) >= 4 for of_question in by_question.values()) / len(by_question)
         for query_id, by_question in ratings.items()
     }
     board = leaderboard(rag, "EXAM-Cover@20")
@@ -275,21 +242,15 @@ def test_coverage_is_the_share_of_questions_that_a_grade_answers(rag: Project) -
     assert 0 < board.systems[0].score < 1
 
 
-def test_the_length_of_the_answers_stands_beside_their_coverage(
-    rag_path: Path, answers: Path
-) -> None:
+def test_the_length_of_the_answers_stands_beside_their_coverage(rag_path: Path, answers: Path) -> None:
     rows = list(map(json.loads, answers.open()))
     (system,) = exam(rag_path, "leaderboard", "--measure", "EXAM-Cover@20")["systems"]
     assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows) / 60)
     (run,) = exam(rag_path, "responses")["runs"]
     assert system["passages"] == pytest.approx(run["passages"] / 60)
     assert run["words"] == sum(row["response_length"] for row in rows)
-    assert run["cited"] == sum(
-        bool(sentence["citations"]) for row in rows for sentence in row["answer"]
-    )
-    assert run["sentences"] == sum(
-        bool(sentence["text"].strip()) for row in rows for sentence in row["answer"]
-    )
+    assert run["cited"] == sum(bool(sentence["citations"]) for row in rows for sentence in row["answer"])
+    assert run["sentences"] == sum(bool(sentence["text"].strip()) for row in rows for sentence in row["answer"])
 
 
 # iKAT 2024: 19 systems, nuggets of people
@@ -301,10 +262,7 @@ def test_ikat_answers_of_19_systems_are_ranked_by_the_human_nuggets_that_they_co
     path = project_in(tmp_path)
     responses = shared_data / "rag" / "automatic_responses.json"
     gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
-    assert (detect_kind(Source.of(responses)), detect_kind(Source.of(gold))) == (
-        "responses",
-        "bank",
-    )
+    assert (detect_kind(Source.of(responses)), detect_kind(Source.of(gold))) == ("responses", "bank")
     texts, by_query = json.loads(responses.read_text()), json.loads(gold.read_text())
 
     banked = exam(path, "import", "bank", gold)

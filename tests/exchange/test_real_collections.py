@@ -39,21 +39,15 @@ def test_a_graded_file_arrives_whole(dl23: Project) -> None:
     assert dl23.value("SELECT count(*) FROM rankings") == 37_250
     # Texts that occur under several passage ids are graded once: count them back out per passage.
     per_passage = dl23.rows(
-        "SELECT method, count(*) FROM (SELECT query_key, text_key AS asked FROM questions"
-        " JOIN question_texts"
-        " ON placeholder = question_id UNION ALL SELECT query_key, t.text_key FROM queries"
-        " JOIN question_texts t"
+        "SELECT method, count(*) FROM (SELECT query_key, text_key AS asked FROM questions JOIN question_texts"
+        " ON placeholder = question_id UNION ALL SELECT query_key, t.text_key FROM queries JOIN question_texts t"
         " USING (text)) JOIN pool USING (query_key)"
         " JOIN grades ON (question_text_key, passage_text_key) = (asked, pool.text_key)"
         " JOIN graders USING (grader_key) GROUP BY name, method ORDER BY ALL"
     )
     assert per_passage == [
-        ("answer", 71_785),
-        ("answer", 72_630),
-        ("direct", 7_263),
-        ("self-rating", 71_785),
-        ("self-rating", 72_630),
-    ]
+        ("answer", 71_785), ("answer", 72_630), ("direct", 7_263), ("self-rating", 71_785), ("self-rating", 72_630),
+    ]  # fmt: skip
     with_answers = "SELECT count(*) FROM grades WHERE answer IS NOT NULL"
     assert dl23.value(with_answers) >= 250_000
 
@@ -63,9 +57,7 @@ def test_questions_without_text_are_kept_and_named_by_id(dl23: Project) -> None:
 
     found = bank.list_questions(dl23, query_id="q18")
     assert len(found) == 20
-    assert all(
-        question.text is None and question.question_id.startswith("q18/") for question in found
-    )
+    assert all(question.text is None and question.question_id.startswith("q18/") for question in found)
 
 
 def test_label_qrels_equal_those_of_rubric_byte_for_byte(dl23: Project, shared_data: Path) -> None:
@@ -74,9 +66,7 @@ def test_label_qrels_equal_those_of_rubric_byte_for_byte(dl23: Project, shared_d
 
 
 @pytest.mark.parametrize("tau", [1, 2, 3, 4, 5])
-def test_coverage_and_its_standard_error_equal_those_of_rubric(
-    dl23: Project, shared_data: Path, tau: int
-) -> None:
+def test_coverage_and_its_standard_error_equal_those_of_rubric(dl23: Project, shared_data: Path, tau: int) -> None:
     policy = Policy(grader=SELF_RATED, min_rating=tau, skipped="ignore")
     found = {s.run: s for s in leaderboard(dl23, "EXAM-Cover@20", policy=policy).systems}
     with (shared_data / f"dl23-llmjudge/reference/eval-cover-min{tau}.tsv").open() as file:
@@ -84,16 +74,12 @@ def test_coverage_and_its_standard_error_equal_those_of_rubric(
     assert {row["method"] for row in rows} == set(found)
     for row in rows:
         system = found[row["method"]]
-        assert (
-            f"{system.score:.3f} {system.std_error:.3f}" == f"{row['ExamCover']} {row['std-err']}"
-        )
+        assert f"{system.score:.3f} {system.std_error:.3f}" == f"{row['ExamCover']} {row['std-err']}"
 
 
 def test_skipped_queries_lower_the_score_when_they_count(dl23: Project) -> None:
     policies = [Policy(grader=SELF_RATED, skipped=skipped) for skipped in ("zero", "ignore")]
-    zero, ignored = (
-        leaderboard(dl23, "EXAM-Cover@20", policy=policy).scores for policy in policies
-    )
+    zero, ignored = (leaderboard(dl23, "EXAM-Cover@20", policy=policy).scores for policy in policies)
     assert zero["random2_miss5"] < ignored["random2_miss5"]
     assert zero["bm25l"] == ignored["bm25l"]
 
@@ -104,12 +90,8 @@ def test_official_ndcg_equals_that_of_trec_eval(dl23: Project, shared_data: Path
     assert {run: round(score, 4) for run, score in found.items()} == expected
 
 
-def test_an_exported_graded_file_makes_the_same_project_again(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    """Some of the queries, with all that the file has of them: their passages, grades, runs and
-    judgments.
-    """
+def test_an_exported_graded_file_makes_the_same_project_again(shared_data: Path, tmp_path: Path) -> None:
+    """Some of the queries, with all that the file has of them: their passages, grades, runs and judgments."""
     with gzip.open(shared_data / "dl23-llmjudge/graded-with-rankings.jsonl.gz") as whole:
         some = b"".join(islice(whole, examples(2)))
     project, again = (new_project(tmp_path / f"{name}.duckdb") for name in ("first", "again"))
@@ -131,12 +113,10 @@ _MEANING = (
     " JOIN passages USING (passage_key) ORDER BY ALL",
     "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
     " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL",
-    "SELECT fingerprint, coalesce(q.text, placeholder), p.text, rating, defaulted, answer"
-    " FROM grades"
+    "SELECT fingerprint, coalesce(q.text, placeholder), p.text, rating, defaulted, answer FROM grades"
     " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
     " JOIN passage_texts p ON p.text_key = passage_text_key ORDER BY ALL",
-    "SELECT question_id, kind, weight, active FROM question_revisions JOIN questions"
-    " USING (question_key) ORDER BY ALL",
+    "SELECT question_id, kind, weight, active FROM question_revisions JOIN questions USING (question_key) ORDER BY ALL",
 )
 
 

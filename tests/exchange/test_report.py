@@ -1,6 +1,4 @@
-"""The report: one HTML file that runs nothing and loads nothing, whatever the texts of a project
-contain.
-"""
+"""The report: one HTML file that runs nothing and loads nothing, whatever the texts of a project contain."""
 
 from __future__ import annotations
 
@@ -28,21 +26,7 @@ IMAGE = "<img src=x onerror=alert(2)>"
 BREAKS = "\"'><svg onload=alert(3)>]]>"
 SECRET = "What is the secret A?"
 TAGS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "p",
-        "section",
-        "ul",
-        "li",
-        "div",
-    ),
+    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "section", "ul", "li", "div"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption"),
     *("svg", "g", "path", "rect", "line", "text", "defs", "clippath", "circle", "tspan"),
 }
@@ -132,9 +116,7 @@ def test_it_has_the_leaderboard_and_its_agreement(hostile: Project) -> None:
 
 
 def test_missing_values_are_not_zero() -> None:
-    page = report_html(
-        "a", "b", [Section("c", [Table("d", ["e", "f"], [["x", None], ["y", 0.0], ["z", 1200]])])]
-    )
+    page = report_html("a", "b", [Section("c", [Table("d", ["e", "f"], [["x", None], ["y", 0.0], ["z", 1200]])])])
     texts = [text for text in Seen(page).texts if text.strip()]
     assert texts[-6:] == ["x", "–", "y", "0.0000", "z", "1,200"]
 
@@ -151,18 +133,7 @@ def test_the_command_writes_it_and_the_log_names_it(hostile: Project, tmp_path: 
     hostile.close()
     file = tmp_path / "report.html"
     runner = CliRunner()
-    words = [
-        "export",
-        "report",
-        "--project",
-        str(path),
-        "-o",
-        str(file),
-        "--against",
-        "none",
-        "--measure",
-        "P@3",
-    ]
+    words = ["export", "report", "--project", str(path), "-o", str(file), "--against", "none", "--measure", "P@3"]
     done = runner.invoke(cli.cli, words)
     assert done.exit_code == 0, done.output
     check_harmless(file.read_text())

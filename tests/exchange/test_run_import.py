@@ -1,6 +1,4 @@
-"""Runs stream into a project: any size of batch and part gives what reading everything at once
-would give.
-"""
+"""Runs stream into a project: any size of batch and part gives what reading everything at once would give."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ def ranking(project: Project, run: str) -> list[Ranked]:
 @given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
 def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
     out = io.StringIO()
-    write_run(
-        name, [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()], out
-    )
+    write_run(name, [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()], out)
     with TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         take(project, source_of(out.getvalue(), "first.run"))
@@ -70,12 +66,7 @@ def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> N
 def test_the_order_is_trec_evals_and_oddities_are_told_by_line(project: Project) -> None:
     text = "q1 Q0 a 1 0.5 t\nq1 Q0 b 2 0.50000000001 t\nq1 Q0 c 3 2 t\nq1\tQ0  d\t4 0.5 t\n"
     notes = take(project, source_of(text, "bm25.run"))
-    assert [(r.passage_id, r.rank) for r in ranking(project, "t")] == [
-        ("c", 1),
-        ("d", 2),
-        ("b", 3),
-        ("a", 4),
-    ]
+    assert [(r.passage_id, r.rank) for r in ranking(project, "t")] == [("c", 1), ("d", 2), ("b", 3), ("a", 4)]
     assert [coded(note) for note in notes] == ["bm25.run:1 tied", "bm25.run:1 contradicts"]
     assert all(mentions(note.reason, value) for note in notes for value in ("t", "2"))
 
@@ -89,9 +80,7 @@ def test_a_repeated_passage_keeps_the_better_score_and_is_noted(project: Project
 def test_runs_are_named_by_tag_unless_files_share_it(project: Project) -> None:
     line = "q1 Q0 p 1 1.0 "
     own = source_of(line + "mine\n", "x.run")
-    shared = [
-        source_of(line + "rank\n", f"folder/{name}.run.gz"[:-3]) for name in ("bm25.k1", "splade")
-    ]
+    shared = [source_of(line + "rank\n", f"folder/{name}.run.gz"[:-3]) for name in ("bm25.k1", "splade")]
     mixed = source_of(line + "rank\n" + line + "other\n", "mixed.txt")
     take(project, own, *shared, mixed)
     assert list(ranking_scores(project)) == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
@@ -116,9 +105,7 @@ def test_nothing_is_left_beside_the_project(project: Project) -> None:
     take(project, source_of("q Q0 p 1 2.0 t\n"))
     with pytest.raises(FileError):
         take(project, source_of("q Q0 p 1 2.0 t\nq Q0 p 1\n"))
-    assert [
-        path.name for path in project.path.parent.iterdir() if path.name.startswith(".import-")
-    ] == []
+    assert [path.name for path in project.path.parent.iterdir() if path.name.startswith(".import-")] == []
 
 
 Line = tuple[str, str, int | None, float]
@@ -149,31 +136,23 @@ def at_once(lines: Sequence[Line]) -> tuple[list[tuple[str, str]], dict[str, tup
             ranks = {number: lines[number - 1][2] for _, number in group}
             odd["unreadable"] += [number for number, rank in ranks.items() if rank is None]
             if above:
-                odd["contradicts"] += [
-                    n for n, rank in ranks.items() if rank is not None and rank <= max(above)
-                ]
+                odd["contradicts"] += [n for n, rank in ranks.items() if rank is not None and rank <= max(above)]
             above = [rank for rank in ranks.values() if rank is not None]
     return order, {what: (min(numbers), len(numbers)) for what, numbers in odd.items() if numbers}
 
 
 lines_of_runs = st.lists(
-    st.tuples(
-        st.sampled_from("abc"),
-        st.sampled_from("uvwxyz"),
-        st.none() | st.integers(1, 6),
-        st.sampled_from([0.5, 0.50000000001, 1.0, 2.0, -1.0, 1e300, 2e300]),
-    ),
-    min_size=1,
-    max_size=25,
-)
+    st.tuples(st.sampled_from("abc"), st.sampled_from("uvwxyz"), st.none() | st.integers(1, 6), st.sampled_from(
+        [0.5, 0.50000000001, 1.0, 2.0, -1.0, 1e300, 2e300]
+    )),
+    min_size=1, max_size=25,
+)  # fmt: skip
 
 
 @settings(max_examples=examples(8))
 @given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
 def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
-    text = "".join(
-        f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines
-    )
+    text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
         small.setattr(run_import, "LINES_A_BATCH", batch)
         small.setattr(run_import, "LINES_A_PART", part)
@@ -191,17 +170,14 @@ def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: i
 
 
 def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Project) -> None:
-    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, all.run's
-    two both all.
-    """
+    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, all.run's two both all."""
     take(project, source_of("q Q0 a 1 3 bm25\nq Q0 b 2 2 rm3\n", "first.run"))
     take(project, source_of("q Q0 c 1 3 b\n", "c.run"))
     for _ in range(2):  # the second time each file's runs give way to themselves
         take(project, source_of("q Q0 d 1 3 bm25\n", "b.run"))
         take(project, source_of("q Q0 e 1 3 bm25\nq Q0 f 1 3 rm3\n", "all.run"))
         found = project.rows(
-            "SELECT name, file, list(passage_id) FROM runs JOIN rankings USING (run_key)"
-            " JOIN passages USING"
+            "SELECT name, file, list(passage_id) FROM runs JOIN rankings USING (run_key) JOIN passages USING"
             " (passage_key) GROUP BY ALL ORDER BY ALL"
         )
         assert found == [
@@ -214,21 +190,10 @@ def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Pro
         ]
 
 
-def test_a_run_that_came_with_others_of_its_tag_keeps_its_name_when_it_comes_alone(
-    project: Project,
-) -> None:
-    take(
-        project,
-        *(
-            source_of("q Q0 a 1 3 rank\nq Q0 b 2 2 rank\n", f"{name}.run")
-            for name in ("bm25", "splade")
-        ),
-    )
+def test_a_run_that_came_with_others_of_its_tag_keeps_its_name_when_it_comes_alone(project: Project) -> None:
+    take(project, *(source_of("q Q0 a 1 3 rank\nq Q0 b 2 2 rank\n", f"{name}.run") for name in ("bm25", "splade")))
     again = source_of("q Q0 a 1 3 rank\n", "bm25.run")
     with refusal("would-replace", "1", "2", "ranked", "bm25"):
         import_files(project, "runs", [again], "ann", Options())
     take(project, again)
-    assert {run: len(ranking(project, run)) for run in ranking_scores(project)} == {
-        "bm25": 1,
-        "splade": 2,
-    }
+    assert {run: len(ranking(project, run)) for run in ranking_scores(project)} == {"bm25": 1, "splade": 2}

@@ -1,6 +1,4 @@
-"""Parquet with columns of unusual types is read right or refused in a sentence, wherever Parquet is
-read.
-"""
+"""Parquet with columns of unusual types is read right or refused in a sentence, wherever Parquet is read."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ def put(file: Path, table: pa.Table, column: str, odd: str, to: Path | None = No
     pq.write_table(changed, to or file)
 
 
-def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(folder: Path, tmp_path: Path) -> None:
     changed = copied(folder, tmp_path / "out")
     with duckdb.connect() as engine:
         migrations.apply_migrations(engine)
@@ -64,9 +60,7 @@ def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(
 
 
 @pytest.mark.parametrize("odd", ["dictionary", "invalid text", "map", "zoned"])
-def test_a_project_with_an_unusual_column_is_refused_or_sound(
-    folder: Path, tmp_path: Path, odd: str
-) -> None:
+def test_a_project_with_an_unusual_column_is_refused_or_sound(folder: Path, tmp_path: Path, odd: str) -> None:
     changed = copied(folder, tmp_path / "out")
     file = changed / "passage_texts.parquet"
     put(file, pq.read_table(file), "text", odd)
@@ -76,9 +70,7 @@ def test_a_project_with_an_unusual_column_is_refused_or_sound(
 
 def test_replies_of_unusual_types_are_refused_by_row_or_file(tmp_path: Path) -> None:
     file = tmp_path / "replies.parquet"
-    usual = pa.table(
-        {"custom_id": ["a"] * 3, "answer": ["4"] * 3, "response": [None] * 3, "error": [None] * 3}
-    )
+    usual = pa.table({"custom_id": ["a"] * 3, "answer": ["4"] * 3, "response": [None] * 3, "error": [None] * 3})
     for odd in ODD:
         for column in usual.column_names:
             table = usual.drop_columns(["answer"]) if column == "response" else usual
@@ -94,10 +86,7 @@ def test_replies_of_unusual_types_are_refused_by_row_or_file(tmp_path: Path) -> 
             )
             pq.write_table(pa.table({"custom_id": ["a"], "response": response}), file)
             report = Report()
-            assert (
-                len(list(read_replies([Source(file.name, path=file)], report))) == 1
-                or report.problems
-            ), odd
+            assert len(list(read_replies([Source(file.name, path=file)], report))) == 1 or report.problems, odd
 
 
 def test_grades_of_unusual_types_are_refused_or_cast(tmp_path: Path) -> None:
@@ -115,25 +104,12 @@ def test_grades_of_unusual_types_are_refused_or_cast(tmp_path: Path) -> None:
 def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> None:
     usual = {
         "grades": pa.table(
-            {
-                "query_id": ["q"] * 2,
-                "passage_id": ["p", "r"],
-                "question_id": ["a"] * 2,
-                "rating": [4, 0],
-            }
+            {"query_id": ["q"] * 2, "passage_id": ["p", "r"], "question_id": ["a"] * 2, "rating": [4, 0]}
         ),
         "runs": pa.table(
-            {
-                "run": ["x"] * 2,
-                "query_id": ["q"] * 2,
-                "passage_id": ["p", "r"],
-                "rank": [1, 2],
-                "score": [2.0, 1.0],
-            }
+            {"run": ["x"] * 2, "query_id": ["q"] * 2, "passage_id": ["p", "r"], "rank": [1, 2], "score": [2.0, 1.0]}
         ),
-        "questions": pa.table(
-            {"query_id": ["q"], "question_id": ["a"], "weight": [1.0], "top": [5]}
-        ),
+        "questions": pa.table({"query_id": ["q"], "question_id": ["a"], "weight": [1.0], "top": [5]}),
     }
     files = {name: tmp_path / f"{name}.parquet" for name in usual}
     for name, table in usual.items():
@@ -143,9 +119,7 @@ def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> Non
     columns = [(name, column) for name, table in usual.items() for column in table.column_names]
     cases = [(*columns[number % len(columns)], odd) for number, odd in enumerate(ODD)]
     cases += [
-        ("grades", column, odd)
-        for column in ("passage_id", "rating")
-        for odd in ("invalid text", "null", "struct")
+        ("grades", column, odd) for column in ("passage_id", "rating") for odd in ("invalid text", "null", "struct")
     ]
     for name, column, odd in cases:
         put(files[name], usual[name], column, odd)

@@ -1,4 +1,4 @@
-"""Leaderboards in AutoJudge's long forms: read correctly or refused, in every variant."""
+"""Leaderboards in AutoJudge's long forms: read right or refused, in whatever way a file has them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ Values = dict[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Variant:
-    """A file in a form, with what it holds; `clear` if the specification says which column is
-    which.
-    """
+    """A file in a form, with what it holds; `clear` if the specification says which column is which."""
 
     form: str
     given: str | None
@@ -54,9 +52,7 @@ class Variant:
     per_query: Values
 
 
-def lines(
-    form: str, values: Values, separator: str, names: dict[str, str] | None, random: Random
-) -> list[str]:
+def lines(form: str, values: Values, separator: str, names: dict[str, str] | None, random: Random) -> list[str]:
     """The lines of a file: a header if there are names for one, and the values in any order."""
     found = []
     for measure, by_run in values.items():
@@ -64,24 +60,11 @@ def lines(
             for query, value in by_query.items():
                 if form == "jsonl":
                     keys = names or HEADERS["usual"]
-                    record = {
-                        keys["run"]: run,
-                        keys["query"]: query,
-                        keys["measure"]: measure,
-                        keys["value"]: value,
-                    }
+                    record = {keys["run"]: run, keys["query"]: query, keys["measure"]: measure, keys["value"]: value}
                     found.append(json.dumps(record))
                 else:
-                    cells = {
-                        "run": run,
-                        "query": query,
-                        "measure": measure,
-                        "value": repr(value),
-                        "Q0": "Q0",
-                    }
-                    found.append(
-                        separator.join({**cells, "rank": "0"}[name] for name in BOARD_FORMS[form])
-                    )
+                    cells = {"run": run, "query": query, "measure": measure, "value": repr(value), "Q0": "Q0"}
+                    found.append(separator.join({**cells, "rank": "0"}[name] for name in BOARD_FORMS[form]))
     random.shuffle(found)
     if names and form != "jsonl":
         found.insert(0, separator.join(names.get(name, name) for name in BOARD_FORMS[form]))
@@ -114,39 +97,28 @@ def variant(random: Random) -> Variant:
         by_run = {run: {query: round(random.random(), digits) for query in queries} for run in runs}
         boards[measure] = {run: math.fsum(by.values()) / len(by) for run, by in by_run.items()}
         values[measure] = by_run
-    per_query = {
-        measure: {run: dict(by) for run, by in by_run.items()} for measure, by_run in values.items()
-    }
+    per_query = {measure: {run: dict(by) for run, by in by_run.items()} for measure, by_run in values.items()}
     for measure in measures if whole else ():
         for run in runs:
             boards[measure][run] += 0.125 * wrong_mean
             values[measure][run][whole or ""] = boards[measure][run]
     header = random.choice((None, None, "usual", "ours", "other"))
     if form == "trec_eval" and header == "other":
-        # Without a system in any column nothing else tells this from a wide table with a column of
-        # text.
+        # Without a system in any column nothing else tells this from a wide table with a column of text.
         given = form
     separator = random.choice("\t \t") if random.random() < 0.9 else "   "
-    text = (
-        "\n".join(lines(form, values, separator, HEADERS[header] if header else None, random))
-        + "\n"
-    )
+    text = "\n".join(lines(form, values, separator, HEADERS[header] if header else None, random)) + "\n"
     told = whole is not None or known != "unknown"
     by_content = (
-        told
-        and runs_kind == "plain"
-        and (len(queries) > 1 or usual)
-        and (form not in ("trec_eval", "ranking") or usual)
-        and (header is None or form != "ranking")
-    )
+        told and runs_kind == "plain" and (len(queries) > 1 or usual)
+        and (form not in ("trec_eval", "ranking") or usual) and (header is None or form != "ranking")
+    )  # fmt: skip
     named = header in ("usual", "ours") or (form == "jsonl" and header is None)
     clear = bool(named or (given and form != "jsonl") or (by_content and form != "jsonl"))
     return Variant(form, given, text, name, clear, boards, per_query)
 
 
-def read(
-    text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES
-) -> list[Board]:
+def read(text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES) -> list[Board]:
     report = Report()
     found = read_boards(Source(name, data=text.encode()), report, known, form)
     report.raise_if_refused()
@@ -164,8 +136,7 @@ def test_shuffled_variants_are_read_right_or_refused() -> None:
         by_query = {board.measure: board.per_query for board in found}
         said = "refused" if report.count else "read"
         if [*scores] == ["result"] and len(made.boards) == 1:
-            # Under words that are not known, one row a system is a wide table with a measure of
-            # that name.
+            # Under words that are not known, one row a system is a wide table with a measure of that name.
             scores = dict(zip(made.boards, scores.values(), strict=True))
             by_query = made.per_query
         if said == "read" and (scores, by_query) != (made.boards, made.per_query):
@@ -182,30 +153,18 @@ BY_QUERY = {
 }
 
 
-def written(
-    form: str,
-    measure: str = "nDCG@10",
-    with_all: bool = True,
-    runs: Sequence[str] = tuple(BY_QUERY),
-) -> str:
+def written(form: str, measure: str = "nDCG@10", with_all: bool = True, runs: Sequence[str] = tuple(BY_QUERY)) -> str:
     out = io.StringIO()
     for run in runs:
         by_query = BY_QUERY[run]
         mean = [(run, "all", math.fsum(by_query.values()) / 3, 1)] if with_all else []
-        write_board_form(
-            form,
-            measure,
-            [*((run, query, value, 1) for query, value in by_query.items()), *mean],
-            out,
-        )
+        write_board_form(form, measure, [*((run, query, value, 1) for query, value in by_query.items()), *mean], out)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("form", BOARD_FORMS)
 @pytest.mark.parametrize("with_all", [True, False])
-def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(
-    form: str, with_all: bool
-) -> None:
+def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(form: str, with_all: bool) -> None:
     runs = ["bm25"] if form == "trec_eval" else [*BY_QUERY]
     text = written(form, with_all=with_all, runs=runs)
     for given in (form, None):
@@ -213,19 +172,13 @@ def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(
         assert {row.run: row.score for row in board.rows} == {
             run: math.fsum(BY_QUERY[run].values()) / 3 for run in runs
         }
-        assert board.measure == "nDCG@10" and board.per_query == {
-            run: BY_QUERY[run] for run in runs
-        }
+        assert board.measure == "nDCG@10" and board.per_query == {run: BY_QUERY[run] for run in runs}
     if form == "jsonl" or (with_all and form != "trec_eval"):
         assert detect_kind(Source("bm25.txt", data=text.encode())) == "leaderboard"
 
 
-def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_are_refused() -> (
-    None
-):
-    texts = {
-        form: written(form, "AVG_GRADE", False) for form in ("tot", "ir_measures", "rag4reports")
-    }
+def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_are_refused() -> None:
+    texts = {form: written(form, "AVG_GRADE", False) for form in ("tot", "ir_measures", "rag4reports")}
     for form, text in texts.items():
         assert [board.measure for board in read(text)] == ["AVG_GRADE"]
         assert refused(text, known=[]) == ["header-missing"]
@@ -233,15 +186,11 @@ def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_
         for other in texts.keys() - {form}:
             assert refused(text, form=other) == ["form-differs"]
     assert refused("run\ttopic\tmeasure\tvalue\n" + texts["tot"], form="tot") == ["form-differs"]
-    assert (
-        refused(texts["tot"], form="trec_eval")
-        == refused(texts["tot"], form="jsonl")
-        == ["form-differs"]
-    )
+    assert refused(texts["tot"], form="trec_eval") == refused(texts["tot"], form="jsonl") == ["form-differs"]
     assert refused(written("jsonl"), form="tot") == ["form-differs"]
-    assert refused(
-        '{"run_id": "a", "topic_id": "tea-1", "measure": "AP", "value": 1}\n{"run_id": "a"}'
-    ) == ["column-missing"]
+    assert refused('{"run_id": "a", "topic_id": "tea-1", "measure": "AP", "value": 1}\n{"run_id": "a"}') == [
+        "column-missing"
+    ]
     # trec_eval's summary of one run is read if it is asked for.
     summary = "runid\tall\tbm25\nnum_q\tall\t3\nmap\tall\t0.25\n"
     assert refused(summary, "x.txt") == ["file-of-another-kind"]
@@ -249,9 +198,7 @@ def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_
     assert [(row.run, row.score) for row in boards["map"]] == [("x", 0.25)]
 
 
-def refused(
-    text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES
-) -> list[str]:
+def refused(text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES) -> list[str]:
     """The codes of the refusals."""
     report = Report()
     read_boards(Source(name, data=text.encode()), report, known, form)
@@ -260,20 +207,16 @@ def refused(
 
 def test_a_wide_table_with_a_repeated_system_is_refused() -> None:
     for text in (
-        "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n",
-        "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
+        "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n", "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
         "run\tneed\tcriterion\tresult\na\tx1\tm1\t0.1\na\tx2\tm1\t0.3\nb\tx1\tm1\t0.2\n",
         "run\tquery\tcriterion\tscore\na\tx1\tm1\t0.1\na\tx1\tm2\t0.3\n",
-    ):
+    ):  # fmt: skip
         assert "duplicate-run" in refused(text), text
 
 
 def test_a_mean_that_differs_from_the_row_for_all_is_noted_and_the_row_counts() -> None:
     report = Report()
-    text = (
-        written("tot", with_all=False)
-        + "bm25\tnDCG@10\tamean\t0.75\ndense-2\tnDCG@10\tamean\t0.35\n"
-    )
+    text = written("tot", with_all=False) + "bm25\tnDCG@10\tamean\t0.75\ndense-2\tnDCG@10\tamean\t0.35\n"
     (board,) = read_boards(Source("eval.txt", data=text.encode()), report, QUERIES)
     assert {row.run: row.score for row in board.rows} == {"bm25": 0.75, "dense-2": 0.35}
     assert [note.code for note in report.notes] == ["mean-differs"] and board.per_query == BY_QUERY

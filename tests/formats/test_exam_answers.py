@@ -1,6 +1,4 @@
-"""Files with answers of students: a matrix, samples of lm-evaluation-harness, components; read,
-recognised, refused.
-"""
+"""Files with answers of students: a matrix, samples of lm-evaluation-harness, components; read, recognised, refused."""
 
 from __future__ import annotations
 
@@ -11,14 +9,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Report
-from exam_workbench.formats import (
-    Source,
-    detect_kind,
-    read_factors,
-    read_matrix,
-    read_samples,
-    write_matrix,
-)
+from exam_workbench.formats import Source, detect_kind, read_factors, read_matrix, read_samples, write_matrix
 from tests.made.refusals import refusal
 
 
@@ -47,9 +38,8 @@ def test_a_matrix_is_written_as_it_is_read() -> None:
     out = io.StringIO()
     write_matrix(["i1", "=i2"], [("a", [True, None]), ("-b", [None, False])], out)
     assert [(one.student, one.verdicts) for one in read(read_matrix, out.getvalue())] == [
-        ("a", {"i1": True}),
-        ("-b", {"=i2": False}),
-    ]
+        ("a", {"i1": True}), ("-b", {"=i2": False}),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -71,19 +61,8 @@ def test_a_matrix_that_is_none_is_refused(text: str, said: tuple[str, ...]) -> N
 
 
 def sample(number: int, **more: Any) -> dict[str, Any]:
-    doc = {
-        "id": f"d{number}",
-        "question": f"Which is number {number}?",
-        "choices": ["a", "b", "c", "d"],
-        "gold": 2,
-    }
-    return {
-        "doc_id": number,
-        "doc": doc,
-        "resps": [[["-1.0", "False"]]],
-        "acc": 0.0,
-        "acc_norm": 1.0,
-    } | more
+    doc = {"id": f"d{number}", "question": f"Which is number {number}?", "choices": ["a", "b", "c", "d"], "gold": 2}
+    return {"doc_id": number, "doc": doc, "resps": [[["-1.0", "False"]]], "acc": 0.0, "acc_norm": 1.0} | more
 
 
 def lines(*rows: dict[str, Any]) -> str:
@@ -91,59 +70,32 @@ def lines(*rows: dict[str, Any]) -> str:
 
 
 def test_samples_name_the_student_by_the_file_and_take_acc_norm() -> None:
-    arc = {
-        "id": "x",
-        "question": "Why?",
-        "choices": {"text": ["p", "q"], "label": ["A", "B"]},
-        "answerKey": "B",
-    }
+    arc = {"id": "x", "question": "Why?", "choices": {"text": ["p", "q"], "label": ["A", "B"]}, "answerKey": "B"}
     bare = {"doc_id": 7, "doc": {"text": "no item"}, "resps": [], "acc": 1}
     report = Report()
     text = lines(sample(1), sample(2, acc_norm=0.0), sample(3, doc=arc), bare)
     found = read_samples(source("samples_llama-7b_2024-05-01T10-00-00.123.jsonl", text), report)
     assert not report.problems and [note.line for note in report.notes] == [4]
     assert found.student == "llama-7b"
-    assert found.verdicts == {
-        "d1": True,
-        "d2": False,
-        "x": True,
-        found.questions[-1].question_id: True,
-    }
+    assert found.verdicts == {"d1": True, "d2": False, "x": True, found.questions[-1].question_id: True}
     first, _, third, last = found.questions
-    assert (first.text, first.choices, first.answer_key) == (
-        "Which is number 1?",
-        ("a", "b", "c", "d"),
-        "c",
-    )
+    assert (first.text, first.choices, first.answer_key) == ("Which is number 1?", ("a", "b", "c", "d"), "c")
     assert (third.answer_key, last.text) == ("q", None)
 
 
 def test_items_without_an_id_are_identified_by_their_words() -> None:
     def items(*docs: dict[str, Any]) -> list[str]:
-        rows = [
-            {"doc_id": at, "doc": doc, "resps": [], "acc_norm": 1} for at, doc in enumerate(docs)
-        ]
+        rows = [{"doc_id": at, "doc": doc, "resps": [], "acc_norm": 1} for at, doc in enumerate(docs)]
         return list(read(read_samples, lines(*rows), "s.jsonl").verdicts)
 
-    metal, colour = (
-        {"question": f"Which {what}?", "choices": ["x", "y"], "answer": 0}
-        for what in ("metal", "colour")
-    )
+    metal, colour = ({"question": f"Which {what}?", "choices": ["x", "y"], "answer": 0} for what in ("metal", "colour"))
     lettered = metal | {"choices": ["A) y", "B)  x"], "answer": 1}
     open_ended, bare, other = {"question": "How many?"}, {"ctx": "So"}, {"ctx": "But"}
-    assert items(metal, colour, open_ended, bare, other)[::-1] == items(
-        other, bare, open_ended, colour, metal
-    )
-    assert (
-        items(metal) == items(lettered)
-        and len(set(items(metal, colour, open_ended, bare, other))) == 5
-    )
+    assert items(metal, colour, open_ended, bare, other)[::-1] == items(other, bare, open_ended, colour, metal)
+    assert items(metal) == items(lettered) and len(set(items(metal, colour, open_ended, bare, other))) == 5
     report = Report()
     text = lines(*({"doc_id": at, "doc": metal, "resps": [], "acc_norm": at} for at in (0, 1)))
-    assert (
-        list(read_samples(source("s.jsonl", text), report).verdicts.values()) == [False]
-        and len(report.notes) == 1
-    )
+    assert list(read_samples(source("s.jsonl", text), report).verdicts.values()) == [False] and len(report.notes) == 1
 
 
 def test_of_several_filters_the_first_counts_and_the_others_are_noted() -> None:
@@ -198,9 +150,7 @@ def test_samples_that_are_none_are_refused(text: str, said: tuple[str, ...]) -> 
 
 
 def test_components_have_the_names_that_every_student_has() -> None:
-    found = read(
-        read_factors, "student,LLM,Retriever,ICL,size\na,llama,bm25,ICL@0,7\nb,mistral,,ICL@1,\n"
-    )
+    found = read(read_factors, "student,LLM,Retriever,ICL,size\na,llama,bm25,ICL@0,7\nb,mistral,,ICL@1,\n")
     assert found == {
         "a": {"model": "llama", "retrieval": "bm25", "icl": "ICL@0", "size": "7"},
         "b": {"model": "mistral", "icl": "ICL@1"},
@@ -209,29 +159,18 @@ def test_components_have_the_names_that_every_student_has() -> None:
         ("student,x\na,1\na,2\n", ("duplicate-student",)),
         ("student\na\n", ("header-missing",)),
         ("student,x\na\n", ("wrong-number-of-columns", "1")),
-    ):
+    ):  # fmt: skip
         with refusal(*said, kind=FileError):
             read(read_factors, text)
 
 
 def test_closed_book_and_oracle_are_known_under_their_other_names() -> None:
-    names = [
-        "closed_book",
-        "Closed Book",
-        "ClosedB",
-        "closed-book",
-        "open_book",
-        "Open-Book",
-        "Oracle",
-        "bm25",
-    ]
+    names = ["closed_book", "Closed Book", "ClosedB", "closed-book", "open_book", "Open-Book", "Oracle", "bm25"]
     text = "student,retrieval\n" + "".join(f"s{at},{name}\n" for at, name in enumerate(names))
     report = Report()
     levels = [one["retrieval"] for one in read_factors(source("c.csv", text), report).values()]
     assert levels == ["closed-book"] * 4 + ["oracle"] * 3 + ["bm25"]
-    assert [note.line for note in report.notes] == [2, 3, 4, 6, 7, 8], (
-        "every other spelling is named"
-    )
+    assert [note.line for note in report.notes] == [2, 3, 4, 6, 7, 8], "every other spelling is named"
     # Another factor keeps its levels.
     assert read(read_factors, "student,mode\na,open_book\n") == {"a": {"mode": "open_book"}}
 

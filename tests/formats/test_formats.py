@@ -49,9 +49,7 @@ few = settings(max_examples=examples(30))
 
 words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 ids = words.map(lambda word: "i" + word)
-texts = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30
-)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
 texts = texts.filter(lambda text: not text.isspace())
 scores = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -156,12 +154,7 @@ ours = st.builds(
     st.sampled_from([5, 1]),
 )
 direct = st.builds(
-    GraderSpec,
-    texts,
-    st.just("direct"),
-    texts,
-    st.just("Thomas"),
-    max_rating=st.sampled_from([1, 2, 3]),
+    GraderSpec, texts, st.just("direct"), texts, st.just("Thomas"), max_rating=st.sampled_from([1, 2, 3])
 )
 
 
@@ -184,19 +177,11 @@ def foreign(kind: str, rated: bool) -> GraderSpec:
 def graded_queries(draw: st.DrawFn) -> GradedQuery:
     """A graded query in the order that a file can hold: grader by grader along the passages."""
     query = draw(queries)
-    passages = draw(
-        st.lists(
-            st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id
-        )
-    )
+    passages = draw(st.lists(st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id))
     named = [passage.passage_id for passage in passages]
     bank = draw(st.lists(questions, min_size=1, max_size=4, unique_by=lambda q: q.question_id))
     specs = draw(st.lists(ours, max_size=2, unique_by=lambda spec: spec.fingerprint))
-    specs += draw(
-        st.lists(
-            st.sampled_from([foreign("question", True), foreign("question", False)]), unique_by=str
-        )
-    )
+    specs += draw(st.lists(st.sampled_from([foreign("question", True), foreign("question", False)]), unique_by=str))
     grades = [
         GradeColumns(
             spec,
@@ -212,15 +197,10 @@ def graded_queries(draw: st.DrawFn) -> GradedQuery:
         answers = [draw(optional) for _ in named]
         grades.append(GradeColumns(spec, [query.query_id] * len(named), named, ratings, answers))
     judgments = [
-        Judgment(query.query_id, passage, draw(st.integers(-1, 3)))
-        for passage in named
-        if draw(st.booleans())
+        Judgment(query.query_id, passage, draw(st.integers(-1, 3))) for passage in named if draw(st.booleans())
     ]
     rankings = {
-        run: [
-            Ranked(query.query_id, passage, rank, draw(scores))
-            for rank, passage in enumerate(named, 1)
-        ]
+        run: [Ranked(query.query_id, passage, rank, draw(scores)) for rank, passage in enumerate(named, 1)]
         for run in draw(st.lists(ids, max_size=2))
     }
     return GradedQuery(query, passages, judgments, rankings, bank, grades)
@@ -241,9 +221,7 @@ def test_failed_grades_stay_apart_from_zeros_and_out_of_foreign_ratings() -> Non
     spec = GraderSpec("mine", "self-rating", "m", "P")
     bank = [Question("q1/a", "q1", None), Question("q1/b", "q1", None)]
     grades = GradeColumns(spec, ["q1/a", "q1/b"], ["p", "p"], [None, 0], [None, "no"])
-    written = GradedQuery(
-        Query("q1", "why"), [Passage("p", "text")], questions=bank, grades=[grades]
-    )
+    written = GradedQuery(Query("q1", "why"), [Passage("p", "text")], questions=bank, grades=[grades])
     out = io.BytesIO()
     write_graded([written], out)
     entry = json.loads(gzip.decompress(out.getvalue()))[1][0]["exam_grades"][0]
@@ -256,9 +234,7 @@ def test_failed_grades_stay_apart_from_zeros_and_out_of_foreign_ratings() -> Non
 @given(st.dictionaries(ids, st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1))
 def test_leaderboard_round_trip(rows: dict[str, tuple[float, float | None]]) -> None:
     out, report = io.StringIO(), Report()
-    write_board_tsv(
-        "nDCG@10", [(None, run, score, error, 25) for run, (score, error) in rows.items()], out
-    )
+    write_board_tsv("nDCG@10", [(None, run, score, error, 25) for run, (score, error) in rows.items()], out)
     (board,) = read_boards(source_of(out.getvalue(), "x/board.tsv"), report)
     clean(report)
     assert (board.name, board.measure) == ("board", "nDCG@10")
@@ -299,9 +275,7 @@ def test_own_bank_makes_ids_from_the_text() -> None:
 
 
 def test_query_ids_with_questions_are_a_bank_and_no_queries() -> None:
-    """Several texts of one id can be no queries; taken for such, every line but the first would be
-    refused.
-    """
+    """Several texts of one id can be no queries; taken for such, every line but the first would be refused."""
     text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"
     for name, data in (("asked.tsv", text), ("asked.txt", "query_id\tquestion\n" + text)):
         assert detect_kind(source_of(data, name)) == "bank"
@@ -309,10 +283,8 @@ def test_query_ids_with_questions_are_a_bank_and_no_queries() -> None:
         questions = read_bank(source_of(data, name), report).questions
         clean(report)
         assert [(one.query_id, one.text) for one in questions] == [
-            ("q1", "What is it?"),
-            ("q1", "Why is it so?"),
-            ("q2", "Who says so?"),
-        ]
+            ("q1", "What is it?"), ("q1", "Why is it so?"), ("q2", "Who says so?"),
+        ]  # fmt: skip
     assert detect_kind(source_of("q1\tWhat is it?\nq2\tWhy is it so?\n", "asked.tsv")) == "queries"
     report = Report()
     read_bank(source_of("q1\tWhat is it?\nq1\tWhy\tnot\nq1\t \n"), report)
@@ -333,9 +305,7 @@ def test_foreign_bank_with_facets_keys_and_choices() -> None:
     line = {"query_id": "q", "facet_id": "f1", "query_text": "Title / Facet / more", "items": items}
     other = {"query_id": "q", "facet_id": "f2", "query_text": "Title / Two", "items": []}
     bank = read_bank(source_of(json.dumps(line) + "\n" + json.dumps(other)), Report())
-    assert bank.queries == [
-        Query("q", "Title", None, (Subtopic("f1", "Facet / more"), Subtopic("f2", "Two")))
-    ]
+    assert bank.queries == [Query("q", "Title", None, (Subtopic("f1", "Facet / more"), Subtopic("f2", "Two")))]
     assert bank.questions == [
         Question("q/1", "q", "A?", "choice", subtopic_id="f1", answer_key="x", choices=("x", "y")),
         Question("q/2", "q", "fact", "nugget", subtopic_id="f2"),
@@ -343,10 +313,7 @@ def test_foreign_bank_with_facets_keys_and_choices() -> None:
 
 
 def test_csv_bank_from_a_spreadsheet() -> None:
-    text = (
-        'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a |'
-        " b\r\nq1;'=1+1;;;\r\n"
-    )
+    text = 'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
     report = Report()
     first, second = read_bank(source_of(text, "bank.csv"), report).questions
     clean(report)
@@ -400,9 +367,7 @@ def read_all(kind: str, path: Path) -> Any:
         ("leaderboard", "dl23-llmjudge/reference/scores-ndcg10.json", 1),
     ],
 )
-def test_real_files_are_recognised_and_read(
-    shared_data: Path, kind: str, file: str, count: int
-) -> None:
+def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
     assert detect_kind(Source.of(shared_data / file)) == kind
     assert len(read_all(kind, shared_data / file)) == count
 
@@ -416,9 +381,7 @@ def test_real_files_are_recognised_and_read(
         ("car-y3/car-nuggets.jsonl.gz", "nugget", 132, 726, 3_180),
     ],
 )
-def test_real_banks(
-    shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int
-) -> None:
+def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
     assert detect_kind(Source.of(shared_data / file)) == "bank"
     bank = read_all("bank", shared_data / file)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)
@@ -464,19 +427,12 @@ def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path
     row = exam.rows[0]
     assert (row.run, row.score, row.std_error) == ("p_d2q_bm25_duo", 0.756, 0.024)
     assert (original.rows[0].score, original.rows[0].rank) == (-6.0, 6.0)
-    official = {
-        board.measure: board
-        for board in read_boards(Source.of(folder / "official-results.tsv"), report)
-    }
+    official = {board.measure: board for board in read_boards(Source.of(folder / "official-results.tsv"), report)}
     ndcg = {row.run: row.score for row in official["ndcg_cut_10"].rows}
     assert (len(ndcg), ndcg["rr-pass-roberta"]) == (123, 0.7169)
     clean(report)
-    assert any(
-        note.code == "text-column" and mentions(note.reason, "summary") for note in report.notes
-    )
-    assert any(
-        note.code == "duplicate-score" and mentions(note.reason, "59") for note in report.notes
-    )
+    assert any(note.code == "text-column" and mentions(note.reason, "summary") for note in report.notes)
+    assert any(note.code == "duplicate-score" and mentions(note.reason, "59") for note in report.notes)
 
 
 def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_data: Path) -> None:
@@ -500,9 +456,7 @@ def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> 
     of_ranks = read_boards(Source("rubric.tsv", data=rubric), Report())[1]
     out = io.StringIO()
     write_board_tsv(
-        of_ranks.measure,
-        ((place, row.run, row.score, None, 0) for place, row in enumerate(of_ranks.rows, 1)),
-        out,
+        of_ranks.measure, ((place, row.run, row.score, None, 0) for place, row in enumerate(of_ranks.rows, 1)), out
     )
     (again,) = read_boards(Source("again.tsv", data=out.getvalue().encode()), Report())
     assert {row.run: row.score for row in again.rows} == {"r1": -1.0, "r2": -2.0}
@@ -521,9 +475,7 @@ def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
     assert [problem.line for problem in report.problems] == [3]
     out = io.StringIO()
     write_queries(read, out)
-    assert (
-        '"answers":["Ada","Ada Lovelace"]' in out.getvalue() and '"answer":"1843"' in out.getvalue()
-    )
+    assert '"answers":["Ada","Ada Lovelace"]' in out.getvalue() and '"answer":"1843"' in out.getvalue()
 
 
 def test_a_tag_with_blanks_that_separate_no_columns_is_read_as_it_is_written() -> None:

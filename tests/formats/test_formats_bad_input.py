@@ -13,13 +13,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Problem, Report
-from exam_workbench.formats import (
-    KINDS_OF_FILE,
-    Source,
-    _source as source,
-    detect_kind,
-    read_run_lines,
-)
+from exam_workbench.formats import KINDS_OF_FILE, Source, _source as source, detect_kind, read_run_lines
 from exam_workbench.formats._source import open_lines
 from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.formats.trec_files import write_qrels
@@ -41,9 +35,7 @@ def refusals(kind: str, data: bytes | str, name: str = "file") -> list[Problem]:
 
 
 def exam_item(question: str) -> str:
-    return json.dumps(
-        {"question": question, "choices": ["A) this", "B) that"], "correct_answer": "A"}
-    )
+    return json.dumps({"question": question, "choices": ["A) this", "B) that"], "correct_answer": "A"})
 
 
 def graded_line(**changes: object) -> str:
@@ -90,11 +82,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         (
             "runs",
             GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n",
-            (
-                "file:3 invalid-id",
-                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-                "512",
-            ),
+            ("file:3 invalid-id", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "512"),
         ),
         ("runs", "", ("file nothing-found",)),
         (
@@ -113,11 +101,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
             "q 0 p 1\nq 0 r",
             ("file:2 cut-off-file", "3", "4", "0"),
         ),
-        (
-            "qrels",
-            "q 0 p 99999999999999999999\n",
-            ("file:1 invalid-judgment", "99999999999999999999", "32767"),
-        ),
+        ("qrels", "q 0 p 99999999999999999999\n", ("file:1 invalid-judgment", "99999999999999999999", "32767")),
         ("qrels", "\n\n", ("file nothing-found",)),
         (
             "queries",
@@ -157,11 +141,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
             "query_id,text,weight\nq,A?,inf\n",
             ("file:2 weight-out-of-range", "-1,000,000", "1,000,000"),
         ),
-        (
-            "bank",
-            'query_id,text\nq,"two\nlines"\nq\n',
-            ("file:4 wrong-number-of-columns", "1", "2"),
-        ),
+        ("bank", 'query_id,text\nq,"two\nlines"\nq\n', ("file:4 wrong-number-of-columns", "1", "2")),
         (
             "bank",
             "some words\n",
@@ -185,9 +165,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ),
     ],
 )
-def test_one_message_with_file_line_and_reason(
-    kind: str, content: str, message: tuple[str, ...]
-) -> None:
+def test_one_message_with_file_line_and_reason(kind: str, content: str, message: tuple[str, ...]) -> None:
     (problem,) = refusals(kind, content)
     check_problem(problem, *message)
 
@@ -224,9 +202,7 @@ def test_broken_json_line_is_named_and_the_rest_still_read(kind: str) -> None:
         ({"llm": None}, ("not-a-text",)),
     ],
 )
-def test_bad_grades_are_refused_with_their_line(
-    changes: dict[str, object], reason: tuple[str, ...]
-) -> None:
+def test_bad_grades_are_refused_with_their_line(changes: dict[str, object], reason: tuple[str, ...]) -> None:
     content = graded_line() + "\n" + graded_line(**changes) + "\n"
     (problem,) = refusals("graded", content)
     code, *values = reason
@@ -234,10 +210,7 @@ def test_bad_grades_are_refused_with_their_line(
 
 
 def test_null_rating_is_kept_as_failed() -> None:
-    ratings = [
-        {"question_id": "q/a", "self_rating": None},
-        {"question_id": "q/b", "self_rating": 0},
-    ]
+    ratings = [{"question_id": "q/a", "self_rating": None}, {"question_id": "q/b", "self_rating": 0}]
     report = Report()
     source = Source("g", data=graded_line(self_ratings=ratings).encode())
     (query,) = read_graded(source, report)
@@ -245,17 +218,13 @@ def test_null_rating_is_kept_as_failed() -> None:
     assert report.count == 0
 
 
-@pytest.mark.parametrize(
-    "content", ["{}", "[]", '["q"]', '["q", {}]', '["q", [1]]', '["", []]', '[["q"], []]']
-)
+@pytest.mark.parametrize("content", ["{}", "[]", '["q"]', '["q", {}]', '["q", [1]]', '["", []]', '[["q"], []]'])
 def test_graded_lines_of_another_form(content: str) -> None:
     assert [problem.line for problem in refusals("graded", content)] == [1]
 
 
 def member(content: bytes, flags: int, more: bytes = b"", checked: bool = True) -> bytes:
-    """A member of a gzip file with flags, what these say that follows, and where they say so its
-    header's checksum.
-    """
+    """A member of a gzip file with flags, what these say that follows, and where they say so its header's checksum."""
     plain = gzip.compress(content)
     header = plain[:3] + bytes([flags]) + plain[4:10] + more
     checksum = zlib.crc32(header) & 0xFFFF ^ (not checked)
@@ -268,20 +237,11 @@ def test_every_header_that_gzip_allows_is_read_wherever_a_chunk_ends(
 ) -> None:
     monkeypatch.setattr(source, "PACKED_CHUNK", chunk)
     extra, name = b"\x04\x00abcd", b"a name\0"
-    members = [
-        member(b"q\ttext\n", 0),
-        member(b"r\ttext\n", 2),
-        member(b"", 8, name),
-        member(b"s\ttext\n", 6, extra),
-    ]
+    members = [member(b"q\ttext\n", 0), member(b"r\ttext\n", 2), member(b"", 8, name), member(b"s\ttext\n", 6, extra)]
     good = [b"".join(members), b"".join(members[::-1]) + b"\0" * 5, member(b"q\ttext\n", 9, name)]
     for data in (*good, *(member(b"q\ttext\n", flags, extra + name) for flags in (12, 14))):
         assert refusals("queries", data) == []
-    for damaged in (
-        member(b"q\ttext\n", 0x20),
-        member(b"q\ttext\n", 2, checked=False),
-        members[0] + b"garbage",
-    ):
+    for damaged in (member(b"q\ttext\n", 0x20), member(b"q\ttext\n", 2, checked=False), members[0] + b"garbage"):
         assert [problem.code for problem in refusals("queries", damaged)] == ["damaged-gzip"]
 
 
@@ -301,9 +261,7 @@ def test_every_header_that_gzip_allows_is_read_wherever_a_chunk_ends(
         ),
     ],
 )
-def test_damaged_files_of_every_kind(
-    kind: str, name: str, spoil: Callable[[bytes], bytes], code: str
-) -> None:
+def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[bytes], bytes], code: str) -> None:
     good = {
         "runs": GOOD_RUN,
         "responses": '{"query_id": "q", "run": "a", "text": "t"}\n',
@@ -329,10 +287,7 @@ def test_damaged_files_of_every_kind(
 def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
     good = {
         "runs": GOOD_RUN,
-        "responses": (
-            '{"query_id": "q", "run": "a", "text": "t"}\n{"query_id": "r", "run": "a", "text":'
-            ' "t"}\n'
-        ),
+        "responses": '{"query_id": "q", "run": "a", "text": "t"}\n{"query_id": "r", "run": "a", "text": "t"}\n',
         "qrels": "q 0 p 1\nq 0 r 1\n",
         "labels": "q 0 p 1\nq 0 r 1\n",
         "queries": "q\ttext\nr\ttext\n",
@@ -340,19 +295,12 @@ def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
         "bank": OURS + "}\n" + OURS.replace('"a"', '"b"') + "}\n",
         "graded": graded_line() + "\n" + graded_line() + "\n",
         "leaderboard": "run\tAP\na\t0.5\n",
-        "answers": "".join(
-            f'{{"query_id": "q{n}", "run": "r", "k": 1, "draw": 1, "answer": "A"}}\n'
-            for n in (1, 2)
-        ),
-        "answer-verdicts": "".join(
-            f'{{"query_id": "q{n}", "answer": "A", "acceptable": true}}\n' for n in (1, 2)
-        ),
+        "answers": "".join(f'{{"query_id": "q{n}", "run": "r", "k": 1, "draw": 1, "answer": "A"}}\n' for n in (1, 2)),
+        "answer-verdicts": "".join(f'{{"query_id": "q{n}", "answer": "A", "acceptable": true}}\n' for n in (1, 2)),
         "responses-matrix": "student,i1\na,1\n",
         "students": "student,size\na,7\n",
         "exam": f"[{exam_item('Which is it?')},\n {exam_item('Which is next?')}]\n",
-        "lm-eval": "".join(
-            f'{{"doc_id": {n}, "doc": {{}}, "resps": [], "acc_norm": 1}}\n' for n in (1, 2)
-        ),
+        "lm-eval": "".join(f'{{"doc_id": {n}, "doc": {{}}, "resps": [], "acc_norm": 1}}\n' for n in (1, 2)),
     }[kind]
     first, second = good.encode().splitlines()
     data = first + b"\n" + second[:2] + b"\xff" + second[2:] + b"\n" + second + b"\n"
@@ -423,18 +371,12 @@ def test_ids_with_white_space_are_not_written_to_trec_files() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "guess"),
-    [("no tab here", None), ("q4\tmoon", "queries")],
-    ids=["without cells", "with cells"],
+    ("last", "guess"), [("no tab here", None), ("q4\tmoon", "queries")], ids=["without cells", "with cells"]
 )
-def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(
-    last: str, guess: str | None
-) -> None:
+def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(last: str, guess: str | None) -> None:
     data = f"q1\t1\nq2\t2\nq3\t3\n{last}\n".encode()
     assert detect_kind(Source("some.tsv", data=data)) == guess
 
 
 def test_a_file_that_begins_with_more_blank_lines_than_are_looked_at_is_of_no_kind() -> None:
-    assert (
-        detect_kind(Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None
-    )
+    assert detect_kind(Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None

@@ -1,5 +1,4 @@
-"""Files of known kinds in many layouts: each is read right, or refused; and most of those that are
-clear are read.
+"""Files of known kinds in many layouts: each is read right, or refused; and most of those that are clear are read.
 
 `EXAMPLES_TIMES=10` makes ten times as many files.
 """
@@ -55,11 +54,7 @@ WORDS = (
     "red",
 )
 MEASURES = ("nDCG@10", "map", "P_10", "recip_rank", "ndcg_cut_5", "RR@10", "bpref", "EXAM-Cover@20")
-IDS = {
-    "letters": ("q{}", "doc{}"),
-    "numbers": ("10{}", "7{:04}"),
-    "long": ("2020-{}", "msmarco_v2.1_doc_{:02}_1#0_0"),
-}
+IDS = {"letters": ("q{}", "doc{}"), "numbers": ("10{}", "7{:04}"), "long": ("2020-{}", "msmarco_v2.1_doc_{:02}_1#0_0")}
 QUERIES = [form.format(number) for form, _ in IDS.values() for number in range(1, 9)]
 PASSAGES = [form.format(number) for _, form in IDS.values() for number in range(1, 30)]
 
@@ -86,14 +81,9 @@ def sentence(random: Random, least: int = 3) -> str:
 
 
 def table(
-    random: Random,
-    rows: list[list[str]],
-    names: Sequence[str] | None,
-    usual: str,
-    spaced: bool = True,
+    random: Random, rows: list[list[str]], names: Sequence[str] | None, usual: str, spaced: bool = True
 ) -> tuple[str, bool]:
-    """A table with its columns in some order and some separator, and whether it is clear how to
-    read it.
+    """A table with its columns in some order and some separator, and whether it is clear how to read it.
 
     Args:
         names: of its columns; None for a table that is written without.
@@ -114,9 +104,7 @@ def table(
 def ids(random: Random) -> tuple[list[str], list[str]]:
     query, passage = random.choice(list(IDS.values()))
     numbers = random.sample(range(1, 9), random.randint(2, 4))
-    return [query.format(n) for n in numbers], [
-        passage.format(n) for n in random.sample(range(1, 30), 8)
-    ]
+    return [query.format(n) for n in numbers], [passage.format(n) for n in random.sample(range(1, 30), 8)]
 
 
 def a_run(random: Random) -> Made:
@@ -125,52 +113,32 @@ def a_run(random: Random) -> Made:
     rows = []
     for query in queries:
         scores = sorted((round(random.uniform(1, 30), 4) for _ in range(5)), reverse=True)
-        for rank, (passage, score) in enumerate(
-            zip(random.sample(passages, 5), scores, strict=True), 1
-        ):
+        for rank, (passage, score) in enumerate(zip(random.sample(passages, 5), scores, strict=True), 1):
             rows.append([query, "Q0", passage, str(rank), f"{score:.4f}", tag])
     truth = {(query, passage, float(score), tag) for query, _, passage, _, score, _ in rows}
-    named = (
-        ["qid", "Q0", "docno", "rank", "score", "tag"],
-        ["query-id", "iter", "doc_id", "rank", "score", "run"],
-    )
+    named = (["qid", "Q0", "docno", "rank", "score", "tag"], ["query-id", "iter", "doc_id", "rank", "score", "run"])
     names = random.choice((None, *named))
     text, clear = table(random, rows, names, "\t,; ")
     return Made(
-        "runs",
-        Source(random.choice(("some.run", "some.txt", "some.tsv")), data=text.encode()),
-        clear,
-        truth,
-        runs,
+        "runs", Source(random.choice(("some.run", "some.txt", "some.tsv")), data=text.encode()), clear, truth, runs
     )
 
 
 def runs(source: Source, report: Report) -> Any:
-    return {
-        (line.query_id, line.passage_id, line.score, line.tag)
-        for line in read_run_lines(source, report)
-    }
+    return {(line.query_id, line.passage_id, line.score, line.tag) for line in read_run_lines(source, report)}
 
 
 def some_qrels(random: Random) -> Made:
     queries, passages = ids(random)
-    rows = [
-        [q, "0", p, str(random.randint(0, 3))] for q in queries for p in random.sample(passages, 5)
-    ]
+    rows = [[q, "0", p, str(random.randint(0, 3))] for q in queries for p in random.sample(passages, 5)]
     truth = {(q, p, int(value)) for q, _, p, value in rows}
-    names = random.choice(
-        (None, ["query_id", "iteration", "doc_id", "relevance"], ["topic", "iter", "docid", "rel"])
-    )
+    names = random.choice((None, ["query_id", "iteration", "doc_id", "relevance"], ["topic", "iter", "docid", "rel"]))
     if random.random() < 0.4:
         rows = [[q, p, value] for q, _, p, value in rows]
         names = random.choice((["query-id", "corpus-id", "score"], ["qid", "pid", "label"]))
     text, clear = table(random, rows, names, "\t,; ")
     return Made(
-        "qrels",
-        Source(random.choice(("some.qrels", "test.tsv", "some.txt")), data=text.encode()),
-        clear,
-        truth,
-        qrels,
+        "qrels", Source(random.choice(("some.qrels", "test.tsv", "some.txt")), data=text.encode()), clear, truth, qrels
     )
 
 
@@ -189,11 +157,7 @@ def json_map(random: Random) -> Made:
         truth = {(q, p, value, "some") for q, by in scored.items() for p, value in by.items()}
         kind, read, values = "runs", runs, scored
     return Made(
-        kind,
-        Source("some.json", data=json.dumps(values, indent=random.choice((None, 1))).encode()),
-        True,
-        truth,
-        read,
+        kind, Source("some.json", data=json.dumps(values, indent=random.choice((None, 1))).encode()), True, truth, read
     )
 
 
@@ -202,9 +166,7 @@ def json_board(random: Random) -> Made:
     measure = random.choice(MEASURES)
     content = systems if random.random() < 0.5 else {measure: systems}
     truth = {("score" if content is systems else measure): (systems, {})}
-    return Made(
-        "leaderboard", Source("some.json", data=json.dumps(content).encode()), True, truth, boards
-    )
+    return Made("leaderboard", Source("some.json", data=json.dumps(content).encode()), True, truth, boards)
 
 
 def boards(source: Source, report: Report) -> Any:
@@ -218,19 +180,11 @@ def a_wide_board(random: Random) -> Made:
     measures = random.sample(MEASURES, random.randint(1, 4))
     systems = [f"sys-{n}" for n in range(random.randint(2, 6))]
     rows = [[system, *(f"{random.random():.4f}" for _ in measures)] for system in systems]
-    names = (
-        [random.choice(("run", "system", "run_id", "method")), *measures]
-        if random.random() < 0.8
-        else None
-    )
+    names = [random.choice(("run", "system", "run_id", "method")), *measures] if random.random() < 0.8 else None
     text, clear = table(random, rows, names, "")
     truth = {m: ({row[0]: float(row[at]) for row in rows}, {}) for at, m in enumerate(measures, 1)}
     return Made(
-        "leaderboard",
-        Source(random.choice(("board.tsv", "board.csv")), data=text.encode()),
-        clear,
-        truth,
-        boards,
+        "leaderboard", Source(random.choice(("board.tsv", "board.csv")), data=text.encode()), clear, truth, boards
     )
 
 
@@ -243,13 +197,8 @@ def a_long_board(random: Random) -> Made:
     means = random.random() < 0.7
     rows, truth = [], {}
     for measure in measures:
-        by: dict[str, dict[str, float]] = {
-            s: {q: round(random.random(), 4) for q in queries} for s in systems
-        }
-        whole = {
-            s: round(sum(scores.values()) / len(scores), 4 if means else 9)
-            for s, scores in by.items()
-        }
+        by: dict[str, dict[str, float]] = {s: {q: round(random.random(), 4) for q in queries} for s in systems}
+        whole = {s: round(sum(scores.values()) / len(scores), 4 if means else 9) for s, scores in by.items()}
         truth[measure] = ({s: round(score, 6) for s, score in whole.items()}, by)
         for s, scores in by.items():
             rows += [[s, q, measure, f"{score:.4f}"] for q, score in scores.items()]
@@ -263,25 +212,16 @@ def a_long_board(random: Random) -> Made:
         names = None
     text, clear = table(random, rows, names, "\t,; " if means else "")
     return Made(
-        "leaderboard",
-        Source(random.choice(("eval.tsv", "eval.txt")), data=text.encode()),
-        clear,
-        truth,
-        boards,
+        "leaderboard", Source(random.choice(("eval.tsv", "eval.txt")), data=text.encode()), clear, truth, boards
     )
 
 
 def a_matrix(random: Random) -> Made:
     items = [f"item-{n}" for n in range(random.randint(3, 6))]
-    rows = [
-        [f"model-{n}", *(random.choice("01") for _ in items)] for n in range(random.randint(2, 5))
-    ]
+    rows = [[f"model-{n}", *(random.choice("01") for _ in items)] for n in range(random.randint(2, 5))]
     names = ["student", *items] if random.random() < 0.7 else None
     text, clear = table(random, rows, names, "")
-    truth = {
-        row[0]: {item: cell == "1" for item, cell in zip(items, row[1:], strict=True)}
-        for row in rows
-    }
+    truth = {row[0]: {item: cell == "1" for item, cell in zip(items, row[1:], strict=True)} for row in rows}
     return Made("responses-matrix", Source("answers.csv", data=text.encode()), clear, truth, matrix)
 
 
@@ -290,24 +230,15 @@ def matrix(source: Source, report: Report) -> Any:
 
 
 def factors(random: Random) -> Made:
-    rows = [
-        [f"model-{n}", random.choice(("llama", "mistral")), random.choice(("bm25", "oracle"))]
-        for n in range(4)
-    ]
+    rows = [[f"model-{n}", random.choice(("llama", "mistral")), random.choice(("bm25", "oracle"))] for n in range(4)]
     text, clear = table(random, rows, ["student", "model", "retrieval"], "")
-    truth = {
-        student: {"model": model, "retrieval": retrieval} for student, model, retrieval in rows
-    }
+    truth = {student: {"model": model, "retrieval": retrieval} for student, model, retrieval in rows}
     return Made("students", Source("parts.csv", data=text.encode()), clear, truth, read_factors)
 
 
 def a_bank(random: Random) -> Made:
     queries, _ = ids(random)
-    rows = [
-        [q, f"{q}/{n}", f"{sentence(random)}?", str(random.randint(1, 4))]
-        for q in queries
-        for n in range(2)
-    ]
+    rows = [[q, f"{q}/{n}", f"{sentence(random)}?", str(random.randint(1, 4))] for q in queries for n in range(2)]
     truth = {(q, question, text, float(weight)) for q, question, text, weight in rows}
     names: list[str] | None = ["query_id", "question_id", "text", "weight"]
     usual = ""
@@ -316,19 +247,11 @@ def a_bank(random: Random) -> Made:
         truth = {(q, text) for q, text in rows}
     text, clear = table(random, rows, names, usual, spaced=False)
     read = bank if names else pairs
-    return Made(
-        "bank",
-        Source(random.choice(("bank.csv", "questions.tsv")), data=text.encode()),
-        clear,
-        truth,
-        read,
-    )
+    return Made("bank", Source(random.choice(("bank.csv", "questions.tsv")), data=text.encode()), clear, truth, read)
 
 
 def bank(source: Source, report: Report) -> Any:
-    return {
-        (q.query_id, q.question_id, q.text, q.weight) for q in read_bank(source, report).questions
-    }
+    return {(q.query_id, q.question_id, q.text, q.weight) for q in read_bank(source, report).questions}
 
 
 def pairs(source: Source, report: Report) -> Any:
@@ -338,22 +261,11 @@ def pairs(source: Source, report: Report) -> Any:
 def some_texts(random: Random) -> Made:
     queries, passages = ids(random)
     of_queries = random.random() < 0.5
-    rows = [
-        [key, sentence(random), sentence(random)] for key in (queries if of_queries else passages)
-    ]
+    rows = [[key, sentence(random), sentence(random)] for key in (queries if of_queries else passages)]
     names: list[str] | None = (
-        [
-            random.choice(("query_id", "qid", "topic_id")),
-            random.choice(("text", "query")),
-            "narrative",
-        ]
-        if of_queries
-        else [
-            random.choice(("docid", "doc_id", "passage_id")),
-            random.choice(("text", "body")),
-            "title",
-        ]
-    )
+        [random.choice(("query_id", "qid", "topic_id")), random.choice(("text", "query")), "narrative"]
+        if of_queries else [random.choice(("docid", "doc_id", "passage_id")), random.choice(("text", "body")), "title"]
+    )  # fmt: skip
     if random.random() < 0.6 or (random.random() < 0.4 and not of_queries):
         rows, names = [row[:2] for row in rows], names[:2]
     if of_queries:
@@ -362,44 +274,22 @@ def some_texts(random: Random) -> Made:
         truth = {row[0]: " ".join(row[:0:-1]) for row in rows}
     if random.random() < 0.3:
         keys = ["_id" if random.random() < 0.5 else names[0], *names[1:]]
-        text, clear = (
-            "".join(json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in rows),
-            True,
-        )
+        text, clear = "".join(json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in rows), True
     else:
         if random.random() < 0.4 and len(names) == 2:
             names = None
         text, clear = table(random, rows, names, "\t", spaced=False)
     kind, name = ("queries", "queries") if of_queries else ("passages", "corpus")
     return Made(
-        kind,
-        Source(f"{name}.{random.choice(('tsv', 'csv', 'jsonl'))}", data=text.encode()),
-        clear,
-        truth,
-        texts[kind],
+        kind, Source(f"{name}.{random.choice(('tsv', 'csv', 'jsonl'))}", data=text.encode()), clear, truth, texts[kind]
     )
 
 
 texts: dict[str, Callable[[Source, Report], Any]] = {
-    "queries": lambda source, report: {
-        q.query_id: (q.text, q.narrative) for q in read_queries(source, report)
-    },
-    "passages": lambda source, report: {
-        p.passage_id: p.text for p in read_passages(source, report)
-    },
+    "queries": lambda source, report: {q.query_id: (q.text, q.narrative) for q in read_queries(source, report)},
+    "passages": lambda source, report: {p.passage_id: p.text for p in read_passages(source, report)},
 }
-MAKERS = (
-    a_run,
-    some_qrels,
-    json_map,
-    json_board,
-    a_wide_board,
-    a_long_board,
-    a_matrix,
-    factors,
-    a_bank,
-    some_texts,
-)
+MAKERS = (a_run, some_qrels, json_map, json_board, a_wide_board, a_long_board, a_matrix, factors, a_bank, some_texts)
 
 
 def imported(project: Project, kind: str, source: Source) -> bool:

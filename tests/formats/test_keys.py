@@ -1,6 +1,4 @@
-"""Keys of other collections: ids, texts, titles and importances are read under their names, or
-refused by name.
-"""
+"""Keys of other collections: ids, texts, titles and importances are read under their names, or refused by name."""
 
 from __future__ import annotations
 
@@ -11,14 +9,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Report
-from exam_workbench.formats import (
-    Source,
-    detect_kind,
-    read_answer_verdicts,
-    read_answers,
-    read_bank,
-    read_responses,
-)
+from exam_workbench.formats import Source, detect_kind, read_answer_verdicts, read_answers, read_bank, read_responses
 from exam_workbench.formats.passage_files import read_passages
 from exam_workbench.formats.query_files import read_queries
 from exam_workbench.types import Passage, Query
@@ -44,11 +35,7 @@ def noted(report: Report) -> int:
         ({"_id": "d", "title": "Bees", "text": "They eat.", "metadata": {}}, "Bees They eat.", 1),
         ({"_id": "d", "title": "", "text": "They eat."}, "They eat.", 0),
         ({"doc_id": "d", "text": "Bees eat.", "title": "Bees"}, "Bees eat.", 1),
-        (
-            {"docid": "d", "url": "u", "title": "Bees", "headings": "h", "segment": "They eat."},
-            "Bees They eat.",
-            3,
-        ),
+        ({"docid": "d", "url": "u", "title": "Bees", "headings": "h", "segment": "They eat."}, "Bees They eat.", 3),
         ({"docno": "d", "body": "They eat.", "extra": " ", "number": 3}, "They eat.", 0),
         ({"passage_id": "d", "doc_id": "whole", "text": "They eat."}, "They eat.", 1),
         ({"passage_id": "d", "id": "d", "contents": "They eat."}, "They eat.", 0),
@@ -56,9 +43,7 @@ def noted(report: Report) -> int:
         ({"docid": "whole", "segment_id": "d", "segment": "They eat."}, "They eat.", 1),
     ],
 )
-def test_passages_keep_their_titles_and_unread_keys_are_noted(
-    row: dict[str, Any], text: str, notes: int
-) -> None:
+def test_passages_keep_their_titles_and_unread_keys_are_noted(row: dict[str, Any], text: str, notes: int) -> None:
     for rows in ([row], [row, row]):
         report = Report()
         assert list(read_passages(source(*rows), report)) == [Passage("d", text)] * len(rows)
@@ -71,20 +56,14 @@ def test_passages_keep_their_titles_and_unread_keys_are_noted(
     [
         ({"_id": "q", "text": "why", "metadata": {}}, Query("q", "why"), 0),
         (
-            {
-                "request_id": "q",
-                "title": "leaf",
-                "problem_statement": "Why red?",
-                "background": "A teacher.",
-            },
-            Query("q", "leaf", "Why red?\n\nA teacher."),
-            0,
+            {"request_id": "q", "title": "leaf", "problem_statement": "Why red?", "background": "A teacher."},
+            Query("q", "leaf", "Why red?\n\nA teacher."), 0,
         ),
         ({"topic_id": "q", "topic_title": "a", "topic_description": "b"}, Query("q", "a", "b"), 0),
         ({"qid": "q", "query": "a", "title": "b"}, Query("q", "a"), 1),
         ({"narrative_id": "q", "title": "a", "narrative": ""}, Query("q", "a"), 0),
     ],
-)
+)  # fmt: skip
 def test_queries_of_other_collections(row: dict[str, Any], query: Query, notes: int) -> None:
     report = Report()
     assert read_queries(source(row), report) == [query]
@@ -96,10 +75,7 @@ def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None
     for separator in "\t;,":
         text = "text|lang|query-id\nwhy red|en|q1\nhow much|de|q2\n".replace("|", separator)
         report = Report()
-        assert read_queries(table(text), report) == [
-            Query("q1", "why red"),
-            Query("q2", "how much"),
-        ]
+        assert read_queries(table(text), report) == [Query("q1", "why red"), Query("q2", "how much")]
         assert len(report.notes) == 2 and not report.problems
         text = text.replace("query-id", "docid").replace("lang", "title").replace("en", "T")
         assert next(iter(read_passages(table(text), Report()))) == Passage("q1", "T why red")
@@ -119,18 +95,12 @@ def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None
         (read_queries, {"qid": "q", "words": "t"}, ("words", "title")),
         (read_bank, {"topic": "q", "nuggets": []}, ("topic", "nuggets", "qid")),
         (read_bank, {"query_id": "q", "facts": {}}, ("facts", "question_text")),
-        (
-            read_bank,
-            {"qid": "q", "nuggets": [{"nugget": "t", "label": "vital"}]},
-            ("label", "text"),
-        ),
+        (read_bank, {"qid": "q", "nuggets": [{"nugget": "t", "label": "vital"}]}, ("label", "text")),
         (read_bank, {"qid": "q", "nugget_bank": [{"fact": "t"}]}, ("fact", "question", "claim")),
         (read_queries, {"number": "q", "utterance": "t"}, ("number", "utterance", "qid")),
     ],
 )
-def test_a_missing_key_is_named_with_the_keys_that_are_there(
-    read: Any, row: dict[str, Any], names: list[str]
-) -> None:
+def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dict[str, Any], names: list[str]) -> None:
     report = Report()
     list(read(source(row), report) or ()) if read is not read_bank else read(source(row), report)
     with pytest.raises(FileError) as refusal:
@@ -146,25 +116,15 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
         {"text": "Bees sing", "importance": 3},
         {"text": "Bees hum"},
     ]
-    for row in (
-        {"qid": "q"},
-        {"query_id": "q", "query_text": "bees"},
-        {"query": "bees", "topic_id": "q"},
-    ):
+    for row in ({"qid": "q"}, {"query_id": "q", "query_text": "bees"}, {"query": "bees", "topic_id": "q"}):
         file = source(row | {"nuggets": nuggets}, name="some.jsonl")
         report = Report()
         bank = read_bank(file, report)
         assert [(q.kind, q.weight, q.active) for q in bank.questions] == [
+            ("nugget", 1.0, True), ("nugget", 0.5, True), ("nugget", 1.0, False), ("nugget", 3.0, True),
             ("nugget", 1.0, True),
-            ("nugget", 0.5, True),
-            ("nugget", 1.0, False),
-            ("nugget", 3.0, True),
-            ("nugget", 1.0, True),
-        ]
-        assert (
-            bank.queries == [Query("q", "bees" if len(row) > 1 else "")]
-            and detect_kind(file) == "graded"
-        )
+        ]  # fmt: skip
+        assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and detect_kind(file) == "graded"
         # Each importance that is a word, and the assignment.
         assert noted(report) == 4
     report = Report()
@@ -173,10 +133,7 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
 
 
 def test_one_object_is_no_map_of_queries() -> None:
-    assert (
-        detect_kind(source({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json"))
-        is None
-    )
+    assert detect_kind(source({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json")) is None
     assert detect_kind(source({"1": "why", "2": "how"}, name="x.json")) == "queries"
 
 
@@ -191,9 +148,7 @@ def test_one_object_is_no_map_of_queries() -> None:
 def test_keys_that_responses_and_answers_leave_unread_are_noted_once(
     read: Callable[[Source, Report], list[Any]], row: dict[str, Any]
 ) -> None:
-    rows = [
-        {"query_id": name, "remark": "Read by hand.", "seconds": 3, **row} for name in ("q1", "q2")
-    ]
+    rows = [{"query_id": name, "remark": "Read by hand.", "seconds": 3, **row} for name in ("q1", "q2")]
     report = Report()
     assert len(read(source(*rows), report)) == 2
     assert [("remark" in note.reason, note.line) for note in report.notes] == [(True, 1)]

@@ -1,6 +1,4 @@
-"""Tables of judgments, runs and leaderboards: read as what they are, or refused; never as another
-kind.
-"""
+"""Tables of judgments, runs and leaderboards: read as what they are, or refused; never as another kind."""
 
 from __future__ import annotations
 
@@ -34,20 +32,12 @@ def read(text: str, name: str = "f.tsv") -> list[Board]:
 
 
 def scores(text: str) -> dict[str, dict[str, float]]:
-    return {
-        board.measure: {row.run: pytest.approx(row.score) for row in board.rows}
-        for board in read(text)
-    }
+    return {board.measure: {row.run: pytest.approx(row.score) for row in board.rows} for board in read(text)}
 
 
 def refused(kind: str, text: str) -> str:
     """The reason for which a file is refused."""
-    readers = {
-        "qrels": read_qrels,
-        "runs": read_run_lines,
-        "leaderboard": read_boards,
-        "queries": read_queries,
-    }
+    readers = {"qrels": read_qrels, "runs": read_run_lines, "leaderboard": read_boards, "queries": read_queries}
     report = Report()
     list(readers[kind](source(text), report))
     with pytest.raises(FileError) as refusal:
@@ -60,8 +50,7 @@ JUDGMENTS = [Judgment("x-1", "d-1", 2), Judgment("x-1", "d-3", 0), Judgment("x-2
 
 
 @pytest.mark.parametrize(
-    "names",
-    [("query-id", "corpus-id", "score"), ("topic_id", "doc_id", "rel"), ("qid", "pid", "label")],
+    "names", [("query-id", "corpus-id", "score"), ("topic_id", "doc_id", "rel"), ("qid", "pid", "label")]
 )
 def test_judgments_with_a_header_are_judgments_and_no_leaderboard(names: tuple[str, ...]) -> None:
     rows = [line.split("|") for line in JUDGED.format(*names).splitlines()]
@@ -89,29 +78,18 @@ def test_a_header_that_names_too_little_is_refused_by_name() -> None:
 def test_runs_with_a_header_and_from_json() -> None:
     rows = [("q1", "d1", "1", "2.5", "bm"), ("q1", "d2", "2", "1.5", "bm")]
     for separator in SEPARATORS:
-        text = "".join(
-            separator.join(row) + "\n" for row in [("qid", "docno", "rank", "score", "run"), *rows]
-        )
+        text = "".join(separator.join(row) + "\n" for row in [("qid", "docno", "rank", "score", "run"), *rows])
         report = Report()
         lines = list(read_run_lines(source(text), report))
-        assert [
-            (line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in lines
-        ] == [
-            ("q1", "d1", 1, 2.5, "bm"),
-            ("q1", "d2", 2, 1.5, "bm"),
-        ]
-        assert (
-            not report.problems
-            and detect_kind(source(text)) == "runs"
-            and refused("leaderboard", text)
-        )
+        assert [(line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in lines] == [
+            ("q1", "d1", 1, 2.5, "bm"), ("q1", "d2", 2, 1.5, "bm"),
+        ]  # fmt: skip
+        assert not report.problems and detect_kind(source(text)) == "runs" and refused("leaderboard", text)
     content = json.dumps({"q1": {"d2": 1.5, "d1": 2.5}, "q2": {"d1": 0.5}})
     found = list(read_run_lines(source(content, "dense.json"), Report()))
     assert [(line.query_id, line.passage_id, line.rank, line.tag) for line in found] == [
-        ("q1", "d1", 1, "dense"),
-        ("q1", "d2", 2, "dense"),
-        ("q2", "d1", 1, "dense"),
-    ]
+        ("q1", "d1", 1, "dense"), ("q1", "d2", 2, "dense"), ("q2", "d1", 1, "dense"),
+    ]  # fmt: skip
     assert (
         detect_kind(source(content, "x.json")) == "runs"
         and refused("leaderboard", content)
@@ -122,22 +100,17 @@ def test_runs_with_a_header_and_from_json() -> None:
 def test_a_json_map_of_judgments_is_one() -> None:
     content = json.dumps({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}, indent=1)
     assert read_qrels(source(content), Report()) == [
-        Judgment("q1", "d1", 2),
-        Judgment("q1", "d2", 0),
-        Judgment("q2", "d1", 1),
-    ]
+        Judgment("q1", "d1", 2), Judgment("q1", "d2", 0), Judgment("q2", "d1", 1),
+    ]  # fmt: skip
     assert (
         detect_kind(source(content, "x.json")) == "qrels"
         and refused("leaderboard", content)
         and refused("runs", content)
     )
-    assert (
-        detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
-    )
+    assert detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
     assert detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
-    # Whole scores may be judgments, and values of measures are neither judgments nor scores of
-    # passages.
+    # Whole scores may be judgments, and values of measures are neither judgments nor scores of passages.
     for text in (
         '{"q1": {"d1": 1.0, "d2": 0.0}}',
         '{"q1": {"d1": 49, "d2": 48}}',
@@ -162,18 +135,14 @@ def test_columns_in_another_order_are_not_read_without_a_header(kind: str) -> No
     right = {
         "qrels": [["q1", "0", "d7", "2"], ["q1", "0", "d8", "0"], ["q2", "0", "d9", "1"]],
         "runs": [
-            ["q1", "Q0", "d8", "1", "9.5", "bm"],
-            ["q1", "Q0", "d7", "2", "7.5", "bm"],
+            ["q1", "Q0", "d8", "1", "9.5", "bm"], ["q1", "Q0", "d7", "2", "7.5", "bm"],
             ["q2", "Q0", "d9", "1", "3.5", "bm"],
         ],
-    }[kind]
+    }[kind]  # fmt: skip
 
     def content(text: str, report: Report) -> set[tuple[object, ...]]:
         if kind == "qrels":
-            return {
-                (each.query_id, each.passage_id, each.value)
-                for each in read_qrels(source(text), report)
-            }
+            return {(each.query_id, each.passage_id, each.value) for each in read_qrels(source(text), report)}
         lines = read_run_lines(source(text), report)
         return {(line.query_id, line.passage_id, line.score, line.tag) for line in lines}
 
@@ -183,22 +152,14 @@ def test_columns_in_another_order_are_not_read_without_a_header(kind: str) -> No
         report = Report()
         found = content(text, report)
         # Who is a query the project says: an unknown one is refused there.
-        assert (
-            report.count or found == truth or {each[0] for each in found}.isdisjoint({"q1", "q2"})
-        )
+        assert report.count or found == truth or {each[0] for each in found}.isdisjoint({"q1", "q2"})
 
 
 EVAL = [
-    ("a", "q1", "nDCG@10", "0.10"),
-    ("a", "q2", "nDCG@10", "0.90"),
-    ("a", "all", "nDCG@10", "0.50"),
-    ("b", "q1", "nDCG@10", "0.60"),
-    ("b", "q2", "nDCG@10", "0.20"),
-    ("b", "all", "nDCG@10", "0.40"),
-    ("c", "q1", "nDCG@10", "0.30"),
-    ("c", "q2", "nDCG@10", "0.60"),
-    ("c", "all", "nDCG@10", "0.45"),
-]
+    ("a", "q1", "nDCG@10", "0.10"), ("a", "q2", "nDCG@10", "0.90"), ("a", "all", "nDCG@10", "0.50"),
+    ("b", "q1", "nDCG@10", "0.60"), ("b", "q2", "nDCG@10", "0.20"), ("b", "all", "nDCG@10", "0.40"),
+    ("c", "q1", "nDCG@10", "0.30"), ("c", "q2", "nDCG@10", "0.60"), ("c", "all", "nDCG@10", "0.45"),
+]  # fmt: skip
 MEANS = {"nDCG@10": {"a": 0.5, "b": 0.4, "c": 0.45}}
 
 
@@ -213,22 +174,15 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
         separator = SEPARATORS[at % 4]
         for rows in ([header, *EVAL], [header, *without], EVAL):
             text = lined(rows, order, separator)
-            assert (text, scores(text)) == (text, MEANS) and detect_kind(
-                source(text, "x.txt")
-            ) == "leaderboard"
+            assert (text, scores(text)) == (text, MEANS) and detect_kind(source(text, "x.txt")) == "leaderboard"
             (board,) = read(text)
             assert board.per_query["a"] == {"q1": 0.1, "q2": 0.9}
         # Systems and queries look alike: nothing says which is which.
         assert refused("leaderboard", lined(without, order, separator))
     for rows in ([row[:2] + row[3:] for row in EVAL], [row[:2] + row[3:] for row in without]):
-        assert scores(lined([("run", "topic", "MAP"), *rows], (0, 1, 2), "\t")) == {
-            "MAP": MEANS["nDCG@10"]
-        }
+        assert scores(lined([("run", "topic", "MAP"), *rows], (0, 1, 2), "\t")) == {"MAP": MEANS["nDCG@10"]}
     two = [*EVAL, ("a", "q1", "P@5", "0.2"), ("a", "all", "P@5", "0.3")]
-    names = {
-        board.name: [row.score for row in board.rows]
-        for board in read(lined([header, *two], (0, 1, 2, 3), "\t"))
-    }
+    names = {board.name: [row.score for row in board.rows] for board in read(lined([header, *two], (0, 1, 2, 3), "\t"))}
     assert names == {"f nDCG@10": [0.5, 0.4, 0.45], "f P@5": [0.3]}
     report = Report()
     read_boards(source(lined([header, *two], (0, 1, 2, 3), "\t")), report)
@@ -238,14 +192,10 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
     assert [(row.run, row.score) for row in one.rows] == [("sys", 0.375)]
 
 
-def test_a_system_that_occurs_twice_is_not_read_as_wide_unless_a_column_tells_its_rows_apart() -> (
-    None
-):
+def test_a_system_that_occurs_twice_is_not_read_as_wide_unless_a_column_tells_its_rows_apart() -> None:
     assert refused("leaderboard", "run\tMAP\na\t0.1\nb\t0.2\na\t0.3\n")
     assert refused("leaderboard", "run\tkind\tMAP\na\tx\t0.1\na\tx\t0.3\n")
-    assert scores("run\tkind\tMAP\na\tx\t0.1\na\ty\t0.3\nb\tx\t0.2\n") == {
-        "MAP": {"a": 0.1, "b": 0.2}
-    }
+    assert scores("run\tkind\tMAP\na\tx\t0.1\na\ty\t0.3\nb\tx\t0.2\n") == {"MAP": {"a": 0.1, "b": 0.2}}
 
 
 def test_queries_of_the_project_are_no_systems(project: Project) -> None:
@@ -302,10 +252,8 @@ def test_numbers_in_one_column_do_not_decide_alone(text: str, kind: str | None) 
 def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "a"), Query("q2", "b")], replace=False)
-    files = {
-        "by.tsv": lined([("run_id", "query_id", "measure", "value"), *EVAL], (1, 0, 3, 2), "\t"),
-        "wide.tsv": "run\tnDCG@10\na\t0.5\nb\t0.4\nc\t0.45\n",
-    }
+    files = {"by.tsv": lined([("run_id", "query_id", "measure", "value"), *EVAL], (1, 0, 3, 2), "\t"),
+             "wide.tsv": "run\tnDCG@10\na\t0.5\nb\t0.4\nc\t0.45\n"}  # fmt: skip
     for name, text in files.items():
         counts = import_files(project, "leaderboard", [source(text, name)], "ann").counts
         assert counts.get("values by query", 0) == (6 if name == "by.tsv" else 0)
@@ -324,10 +272,7 @@ def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project
 
 def test_a_decimal_comma_is_named() -> None:
     for kind, text in (
-        ("leaderboard", "run\tMAP\na\t0,53\nb\t0,61\n"),
-        ("leaderboard", "run;MAP\na;0,53\n"),
-        ("leaderboard", "run,MAP\na,0,53\n"),
-        ("runs", "q Q0 d 1 0,53 t\n"),
-        ("runs", "q;Q0;d;1;0,53;t\n"),
-    ):
+        ("leaderboard", "run\tMAP\na\t0,53\nb\t0,61\n"), ("leaderboard", "run;MAP\na;0,53\n"),
+        ("leaderboard", "run,MAP\na,0,53\n"), ("runs", "q Q0 d 1 0,53 t\n"), ("runs", "q;Q0;d;1;0,53;t\n"),
+    ):  # fmt: skip
         assert "decimal comma" in refused(kind, text)

@@ -1,6 +1,4 @@
-"""A line that is parsed into what it has to be says what it says parsed into anything, and is
-refused alike.
-"""
+"""A line that is parsed into what it has to be says what it says parsed into anything, and is refused alike."""
 
 from __future__ import annotations
 
@@ -22,14 +20,7 @@ few = settings(max_examples=examples(40))
 
 
 def entry(method: Any = "run-1", rank: Any = 1, score: Any = 2.5, **more: Any) -> dict[str, Any]:
-    return {
-        "method": method,
-        "paragraphId": "p",
-        "queryId": "q",
-        "rank": rank,
-        "score": score,
-        **more,
-    }
+    return {"method": method, "paragraphId": "p", "queryId": "q", "rank": rank, "score": score, **more}
 
 
 def line(*lists: list[dict[str, Any]], text: str = "text", compact: bool = True) -> bytes:
@@ -43,10 +34,9 @@ def line(*lists: list[dict[str, Any]], text: str = "text", compact: bool = True)
 def read(data: bytes) -> tuple[list[Any], list[str]]:
     report = Report()
     found = list(read_graded(Source("g.jsonl", data=data), report))
-    return [
-        (query.query, query.passages, {run: query.rankings[run] for run in query.rankings})
-        for query in found
-    ], [str(problem) for problem in [*report.problems, *report.notes]]
+    return [(query.query, query.passages, {run: query.rankings[run] for run in query.rankings}) for query in found], [
+        str(problem) for problem in [*report.problems, *report.notes]
+    ]
 
 
 def parsed(data: bytes) -> tuple[list[Any], list[str]]:
@@ -74,9 +64,7 @@ def test_rankings_are_read_in_columns(compact: bool) -> None:
     assert (found.rank.tolist(), found.score.tolist()) == ([3, 1, 2], [0.1, 7.0, -1e-3])
 
 
-def test_after_a_good_line_in_another_form_no_other_is_tried(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_after_a_good_line_in_another_form_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[bytes] = []
 
     def counted(one: bytes) -> Any:
@@ -85,10 +73,7 @@ def test_after_a_good_line_in_another_form_no_other_is_tried(
 
     monkeypatch.setattr(graded_files, "parse_usual", counted)
     unusual, refused = line([entry(queryId="q/f")]), line([entry(rank="1")])
-    for lines, read_as_usual in (
-        ([line(TWO), refused, line(TWO)], 3),
-        ([line(TWO), unusual, line(TWO)], 2),
-    ):
+    for lines, read_as_usual in ([line(TWO), refused, line(TWO)], 3), ([line(TWO), unusual, line(TWO)], 2):
         tried.clear()
         list(read_graded(Source("g.jsonl", data=b"\n".join(lines)), Report()))
         assert len(tried) == read_as_usual
@@ -110,24 +95,20 @@ UNUSUAL = {
     ),
     "a question of ours beyond the machine": line(TWO).replace(
         b'"rankings":',
-        b'"exam_workbench":{"questions":[{"query_id":"q","question_id":"a","text":"b",'
-        b'"weight":%d}]},"rankings":' % 2**70,
+        b'"exam_workbench":{"questions":[{"query_id":"q","question_id":"a","text":"b","weight":%d}]},"rankings":'
+        % 2**70,
     ),
     "nothing of ours": line(TWO).replace(b'"rankings":', b'"exam_workbench":null,"rankings":'),
-    "ours twice": line(TWO).replace(
-        b'"rankings":', b'"exam_workbench":{},"exam_workbench":{"query":7},"rankings":'
-    ),
+    "ours twice": line(TWO).replace(b'"rankings":', b'"exam_workbench":{},"exam_workbench":{"query":7},"rankings":'),
     "a passage with a number": line(TWO).replace(b'"text":', b'"more":1.5,"text":'),
     "a passage with an object": line(TWO).replace(b'"text":', b'"more":{"rankings":[]},"text":'),
     "a passage with a paragraph": line(TWO).replace(b'"text":', b'"paragraph":{"x":1},"text":'),
-    "a passage that is a text": line(TWO).replace(b'[{"para', b'["x",{"para'),
+    "a passage that is a text": line(TWO).replace(b"[{\"para", b"[\"x\",{\"para"),
     "an object for a text": line(TWO).replace(b'"text":"text"', b'"text":{}'),
     "an object for a list": line(TWO).replace(b'"rankings":[', b'"rankings":{},"x":['),
     "an object for grades": line(TWO).replace(b'"text":', b'"exam_grades":{"a":1},"text":'),
     "three things": line(TWO)[:-1] + b",1]",
-    "very deep": line(TWO).replace(
-        b'"text":', b'"exam_grades":' + b"[" * 1500 + b"]" * 1500 + b',"text":'
-    ),
+    "very deep": line(TWO).replace(b'"text":', b'"exam_grades":' + b"[" * 1500 + b"]" * 1500 + b',"text":'),
     "a field with a list": line([entry(more=[1, {}])], TWO),
     "a facet": line([entry(queryId="q/f")], TWO),
     "another query": line([entry(queryId="r")], TWO),
@@ -165,9 +146,7 @@ UNUSUAL = {
     "null before an entry": line([None, entry()], TWO),  # type: ignore[list-item]
     "null in every list": line([None], [None]),  # type: ignore[list-item]
     "a blank list and a comma too few": line(TWO, []).replace(b"},{", b"}{").replace(b"[]", b"[ ]"),
-    "a tabulator for a list and for a comma": line(TWO, [])
-    .replace(b"},{", b"}\t{")
-    .replace(b"[]", b"[\t]"),
+    "a tabulator for a list and for a comma": line(TWO, []).replace(b"},{", b"}\t{").replace(b"[]", b"[\t]"),
     "an entry in two lists": line(TWO, TWO).replace(b'"rank":1', b'"x":[],"rank":1', 1),
     "a blank list": line(TWO, []).replace(b"[]", b"[ ]"),
     "a text for a list": line(TWO).replace(b'"rankings":[', b'"rankings":"x","more":['),
@@ -177,7 +156,7 @@ UNUSUAL = {
     "cut off": line(TWO)[:-30],
     "no UTF-8": line(TWO).replace(b'"a"', b'"\xff"'),
     "half a sign": line([entry("a")]).replace(b'"a"', b'"\\ud800"'),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL)
@@ -195,33 +174,14 @@ def test_the_least_number_of_the_machine_is_no_rank() -> None:
 @few
 @given(
     st.lists(
-        st.lists(st.builds(entry, st.sampled_from("abc"), st.integers(-2, 9)), max_size=3),
-        min_size=1,
-        max_size=3,
+        st.lists(st.builds(entry, st.sampled_from("abc"), st.integers(-2, 9)), max_size=3), min_size=1, max_size=3
     ),
     st.integers(0, 10_000),
     st.sampled_from(
-        [
-            b"",
-            b'"',
-            b"]",
-            b"[",
-            b"\\",
-            b"7",
-            b"{",
-            b"}",
-            b",",
-            b".",
-            b"e",
-            b"rankings",
-            b'"rankings":[',
-            b"},{",
-        ]
+        [b"", b'"', b"]", b"[", b"\\", b"7", b"{", b"}", b",", b".", b"e", b"rankings", b'"rankings":[', b"},{"]
     ),
 )
-def test_damage_anywhere_is_seen(
-    lists: list[list[dict[str, Any]]], place: int, sign: bytes
-) -> None:
+def test_damage_anywhere_is_seen(lists: list[list[dict[str, Any]]], place: int, sign: bytes) -> None:
     data = line(*lists)
     place %= len(data)
     damaged = data[:place] + sign + data[place + 1 :]

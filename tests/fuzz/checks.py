@@ -37,9 +37,7 @@ Content = dict[str, tuple[int, int | None]]
 
 
 def fuzzed(few: int) -> settings:
-    """Return the settings of a property: few fixed examples in `make test`, many random ones in
-    `make fuzz`.
-    """
+    """Return the settings of a property: few fixed examples in `make test`, many random ones in `make fuzz`."""
     return settings(
         max_examples=examples(few),
         deadline=None,
@@ -127,17 +125,12 @@ class Bench:
         made_project(self.template, _fill_everything).close()
         opened = open_project(Path(shutil.copyfile(self.template, folder / "rehearsal.duckdb")))
         self.rehearsal = Rehearsal(opened._database)
-        self.tables = [
-            name
-            for (name,) in opened.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary")
-        ]
+        self.tables = [name for (name,) in opened.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary")]
         self.before = self.content(self.rehearsal)
 
     def content(self, project: Project) -> Content:
         """Return the content of every table, independent of the order of rows."""
-        columns = ", ".join(
-            f"(SELECT (count(*), sum(hash(t)::HUGEINT)) FROM {name} t)" for name in self.tables
-        )
+        columns = ", ".join(f"(SELECT (count(*), sum(hash(t)::HUGEINT)) FROM {name} t)" for name in self.tables)
         return dict(zip(self.tables, project.rows(f"SELECT {columns}")[0], strict=True))
 
     @contextmanager
@@ -161,8 +154,7 @@ class Bench:
                 project.close()
 
     def tries(self, act: Callable[[Project], object], names: Sequence[str] = ()) -> bool:
-        """Rehearse an act, then undo it. A refusal must be clear and commit nothing; else the
-        tables must be sound.
+        """Rehearse an act, then undo it. A refusal must be clear and commit nothing; else the tables must be sound.
 
         Args:
             names: of the files that were sent.
@@ -185,30 +177,15 @@ class Bench:
 
 def _fill_everything(project: Project) -> None:
     """Fill in a little of everything that a file can concern."""
-    questions = [
-        Question(f"q{n % 3}/x{n}", f"q{n % 3}", f"Why number {n}?", weight=1 + n % 2)
-        for n in range(6)
-    ]
-    questions.append(
-        Question("q0/key", "q0", "Which one?", "choice", answer_key="moon", choices=("sun", "moon"))
-    )
-    ratings = {
-        (f"Why number {n}?", f"p{m}"): None if n == m else (n * m) % 6
-        for n in range(5)
-        for m in range(6)
-    }
-    runs = {
-        "r1": {"q0": ["p0", "p1"], "q1": ["p2", "p3"]},
-        "r2": {"q0": ["p1", "p0"], "q1": ["p3"], "q2": ["p4"]},
-    }
+    questions = [Question(f"q{n % 3}/x{n}", f"q{n % 3}", f"Why number {n}?", weight=1 + n % 2) for n in range(6)]
+    questions.append(Question("q0/key", "q0", "Which one?", "choice", answer_key="moon", choices=("sun", "moon")))
+    ratings = {(f"Why number {n}?", f"p{m}"): None if n == m else (n * m) % 6 for n in range(5) for m in range(6)}
+    runs = {"r1": {"q0": ["p0", "p1"], "q1": ["p2", "p3"]}, "r2": {"q0": ["p1", "p0"], "q1": ["p3"], "q2": ["p4"]}}
     fill(project, questions, ratings, runs)
     judge(project, {("q0", "p0"): 2, ("q0", "p1"): 0, ("q1", "p2"): 1, ("q2", "p4"): 3})
     table = Source("official.tsv", data=b"run\tAP\nr1\t0.5\nr2\t0.25\n")
     import_files(project, "leaderboard", [table], AUTHOR)
-    written = (
-        b'{"query_id": "q0", "run": "w1", "answer": [{"text": "The moon does.", "citations":'
-        b' ["p1"]}]}\n'
-    )
+    written = b'{"query_id": "q0", "run": "w1", "answer": [{"text": "The moon does.", "citations": ["p1"]}]}\n'
     import_files(project, "responses", [Source("w1.jsonl", data=written)], AUTHOR)
 
 
@@ -218,49 +195,20 @@ def refused_well(error: WorkbenchError, names: Sequence[str] = ()) -> None:
     for message in (error, *(error.problems if isinstance(error, FileError) else ())):
         one_line(str(message))
     plain = all(name.isprintable() and len(name) < 100 for name in names)
-    assert not names or not plain or any(name in str(error) for name in names), (
-        f"no file is named: {error}"
-    )
+    assert not names or not plain or any(name in str(error) for name in names), f"no file is named: {error}"
 
 
-_IDS = (
-    ("queries", "query_id"),
-    ("passages", "passage_id"),
-    ("questions", "question_id"),
-    ("runs", "name"),
-    ("subtopics", "subtopic_id"),
-    ("sources", "name"),
-    ("boards", "name"),
-    ("board_scores", "run"),
-)
-_TEXTS = (
-    ("queries", "text"),
-    ("question_revisions", "answer_key"),
-    ("subtopics", "text"),
-    ("queries", "narrative"),
-    ("question_revisions", "choices"),
-)
-_NUMBERS = (
-    ("question_revisions", "weight"),
-    ("rankings", "score"),
-    ("board_scores", "score"),
-    ("board_scores", "std_error"),
-    ("board_scores", "rank"),
-    ("grades", "confidence"),
-)
+_IDS = (("queries", "query_id"), ("passages", "passage_id"), ("questions", "question_id"), ("runs", "name"),
+        ("subtopics", "subtopic_id"), ("sources", "name"), ("boards", "name"), ("board_scores", "run"))  # fmt: skip
+_TEXTS = (("queries", "text"), ("question_revisions", "answer_key"), ("subtopics", "text"), ("queries", "narrative"),
+          ("question_revisions", "choices"))  # fmt: skip
+_NUMBERS = (("question_revisions", "weight"), ("rankings", "score"), ("board_scores", "score"),
+            ("board_scores", "std_error"), ("board_scores", "rank"), ("grades", "confidence"))  # fmt: skip
 RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
-    (
-        "id breaks TREC columns",
-        _IDS[:2],
-        r"regexp_matches({0}, '[\s\pZ\x0b\x1c-\x1f\x85]') OR {0} = ''",
-    ),
+    ("id breaks TREC columns", _IDS[:2], r"regexp_matches({0}, '[\s\pZ\x0b\x1c-\x1f\x85]') OR {0} = ''"),
     ("control character in a name", _IDS, r"regexp_matches({0}, '[\p{{Cc}}\p{{Zl}}\p{{Zp}}]')"),
     ("blank or long name", _IDS, "trim({0}) = '' OR length({0}) > 1000"),
-    (
-        "control character in a text",
-        _TEXTS,
-        r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')",
-    ),
+    ("control character in a text", _TEXTS, r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')"),
     # The text of a question with its key and choices has them after \x1f.
     (
         "control character in a question",
@@ -273,8 +221,7 @@ RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
     ("judgment beyond its type", (("judgments", "value"),), "abs({0}) > 32767"),
 )
 _CHECKS = " UNION ALL ".join(
-    f"SELECT '{rule}', '{table}', left(any_value({column})::VARCHAR, 100) FROM {table}"
-    f" WHERE {condition.format(column)}"
+    f"SELECT '{rule}', '{table}', left(any_value({column})::VARCHAR, 100) FROM {table} WHERE {condition.format(column)}"
     " HAVING count(*) > 0"
     for rule, columns, condition in RULES
     for table, column in columns
@@ -288,9 +235,7 @@ def sound(project: Project) -> None:
 
 
 def goes_out(project: Project) -> None:
-    """Check that everything can be exported with finite numbers, and that exported files read back
-    equal.
-    """
+    """Check that everything can be exported with finite numbers, and that exported files read back equal."""
     exported = [
         ("qrels", "labels.qrels", exporting.qrels_text(project, POLICY).encode()),
         ("bank", "bank.jsonl", exporting.bank_jsonl(project).encode()),
@@ -298,8 +243,7 @@ def goes_out(project: Project) -> None:
         ("graded", "graded.jsonl.gz", exporting.graded_file(project)),
     ]
     exported += [
-        ("qrels", "j.qrels", exporting.qrels_text(project, POLICY, one).encode())
-        for one in judgment_sources(project)
+        ("qrels", "j.qrels", exporting.qrels_text(project, POLICY, one).encode()) for one in judgment_sources(project)
     ]
     with zipfile.ZipFile(BytesIO(exporting.runs_zip(project))) as packed:
         names = packed.namelist()
@@ -310,23 +254,12 @@ def goes_out(project: Project) -> None:
         if data.strip() and (kind != "bank" or questions):
             assert goes_round(kind, Source(name, data=data)), f"our own {name} is refused"
         if kind == "bank" and questions:
-            assert (
-                sorted(read(kind, name, data), key=lambda question: question.question_id)
-                == questions
-            ), name
+            assert sorted(read(kind, name, data), key=lambda question: question.question_id) == questions, name
     table = list_labels(project, basis(project, POLICY)).dropna(subset=["label"])
-    wanted = set(
-        zip(table["query_id"], table["passage_id"], table["label"].astype(int), strict=True)
-    )
+    wanted = set(zip(table["query_id"], table["passage_id"], table["label"].astype(int), strict=True))
     assert not wanted or set(read(*exported[0])) == wanted
-    asked = [
-        (measure, source)
-        for measure in MEASURES
-        for source in ("exam", *judgment_sources(project)[:2])
-    ]
-    for measure, source in asked + [
-        (measure, name) for name, measure in imported_leaderboards(project)[:3]
-    ]:
+    asked = [(measure, source) for measure in MEASURES for source in ("exam", *judgment_sources(project)[:2])]
+    for measure, source in asked + [(measure, name) for name, measure in imported_leaderboards(project)[:3]]:
         _board_goes_out(project, measure, source)
 
 
@@ -340,9 +273,7 @@ def _board_goes_out(project: Project, measure: str, source: str) -> None:
     exporting.board_latex(found)
     content = exporting.board_tsv(found)
     if found.systems and len(content.splitlines()) > 1:
-        scores = {
-            run: score for run, score, _ in read("leaderboard", "board.tsv", content.encode())
-        }
+        scores = {run: score for run, score, _ in read("leaderboard", "board.tsv", content.encode())}
         assert scores == {" ".join(system.run.split()): system.score for system in found.systems}
 
 
@@ -355,7 +286,5 @@ def comes_again(project: Project) -> None:
         assert "bank version" not in done.counts and bank.list_questions(project) == there
     graded = exporting.graded_file(project)
     for name in judgment_sources(project)[:1]:
-        import_files(
-            project, "graded", [Source("again.jsonl.gz", data=graded)], AUTHOR, Options(name)
-        )
+        import_files(project, "graded", [Source("again.jsonl.gz", data=graded)], AUTHOR, Options(name))
         assert exporting.graded_file(project) == graded

@@ -48,27 +48,15 @@ def _questions(sources: Sequence[Source], report: Report) -> list[Any]:
 
 def _responses(sources: Sequence[Source], report: Report) -> list[Any]:
     # An empty response cannot be written.
-    return [
-        replace(one, file="", line=None)
-        for one in read_responses(sources, report)
-        if one.text.strip()
-    ]
+    return [replace(one, file="", line=None) for one in read_responses(sources, report) if one.text.strip()]
 
 
 def _labels(sources: Sequence[Source], report: Report) -> list[Any]:
-    return [
-        (j.query_id, j.passage_id, j.value)
-        for source in sources
-        for j, _ in read_labels(source, report)
-    ]
+    return [(j.query_id, j.passage_id, j.value) for source in sources for j, _ in read_labels(source, report)]
 
 
 def _judgments(sources: Sequence[Source], report: Report) -> list[Any]:
-    return [
-        (j.query_id, j.passage_id, j.value)
-        for source in sources
-        for j in read_qrels(source, report)
-    ]
+    return [(j.query_id, j.passage_id, j.value) for source in sources for j in read_qrels(source, report)]
 
 
 def _lines(sources: Sequence[Source], report: Report) -> list[Any]:
@@ -82,14 +70,9 @@ def _write_lines(lines: list[Any], out: Any) -> None:
 
 
 def _grades(found: list[Any]) -> list[Any]:
-    """Return graded queries with their grades by pair, in any order; pairs that a file repeats are
-    left out.
-    """
+    """Return graded queries with their grades by pair, in any order; pairs that a file repeats are left out."""
     return [
-        (
-            replace(query, grades=[]),
-            {given.grader.fingerprint: _by_pair(given.columns()) for given in query.grades},
-        )
+        (replace(query, grades=[]), {given.grader.fingerprint: _by_pair(given.columns()) for given in query.grades})
         for query in found
     ]
 
@@ -98,21 +81,13 @@ def _by_pair(columns: GradeColumns) -> dict[tuple[str, str], tuple[Any, ...]]:
     pairs = list(zip(columns.question_ids, columns.passage_ids, strict=True))
     times = Counter(pairs)
     grades = zip(pairs, columns.ratings, columns.answers, strict=True)
-    return {
-        pair: (*grade, columns.details.get(at))
-        for at, (pair, *grade) in enumerate(grades)
-        if times[pair] == 1
-    }
+    return {pair: (*grade, columns.details.get(at)) for at, (pair, *grade) in enumerate(grades) if times[pair] == 1}
 
 
 def _rows(sources: Sequence[Source], report: Report) -> list[Any]:
     """Return the systems of the first leaderboard, with the spaces in their names as in a table."""
     found = [board for source in sources for board in read_boards(source, report)]
-    return (
-        [(" ".join(row.run.split()), row.score, row.std_error) for row in found[0].rows]
-        if found
-        else []
-    )
+    return [(" ".join(row.run.split()), row.score, row.std_error) for row in found[0].rows] if found else []
 
 
 def _write_rows(rows: list[Any], out: Any) -> None:
@@ -120,36 +95,25 @@ def _write_rows(rows: list[Any], out: Any) -> None:
 
 
 def _students(sources: Sequence[Source], report: Report) -> list[Any]:
-    return [
-        (one.student, one.verdicts) for source in sources for one in read_matrix(source, report)
-    ]
+    return [(one.student, one.verdicts) for source in sources for one in read_matrix(source, report)]
 
 
 def _write_students(found: list[Any], out: Any) -> None:
     # A table has at least one column.
     items = list(dict.fromkeys(item for _, verdicts in found for item in verdicts)) or ["none"]
-    write_matrix(
-        items,
-        [(student, [verdicts.get(item) for item in items]) for student, verdicts in found],
-        out,
-    )
+    write_matrix(items, [(student, [verdicts.get(item) for item in items]) for student, verdicts in found], out)
 
 
 def _write_responses(found: list[Any], out: Any) -> None:
     for one in found:
-        said = [
-            {"text": one.text[s.begin : s.end], "citations": list(s.citations)}
-            for s in one.sentences
-        ]
+        said = [{"text": one.text[s.begin : s.end], "citations": list(s.citations)} for s in one.sentences]
         row = {"query_id": one.query_id, "run": one.run, "topic": one.query_text}
         write_objects([row | ({"answer": said} if said else {"text": one.text})], out)
 
 
 def _write_answers(found: list[Any], out: Any) -> None:
     rows = map(asdict, found)
-    write_objects(
-        ({name: value for name, value in row.items() if value is not None} for row in rows), out
-    )
+    write_objects(({name: value for name, value in row.items() if value is not None} for row in rows), out)
 
 
 ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
@@ -175,9 +139,7 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
 def one_line(text: str) -> None:
     """Check that a message is one line of readable length without control characters."""
     assert len(text) <= 2_000, f"a message has {len(text)} characters: {text[:200]}"
-    assert not any(unicodedata.category(sign) in ("Cc", "Zl", "Zp", "Cs") for sign in text), repr(
-        text
-    )
+    assert not any(unicodedata.category(sign) in ("Cc", "Zl", "Zp", "Cs") for sign in text), repr(text)
 
 
 def read(kind: str, name: str, data: bytes) -> list[Any]:

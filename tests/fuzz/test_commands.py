@@ -20,87 +20,33 @@ from tests.fuzz.strategies import FORMS, LONE, File, files, texts
 from tests.made.shell import run_words
 
 LEFT_OUT = {
-    "serve",
-    "demo",
-    "grade",
-    "sit",
-    "examinees retrieve",
-    "generate",
-    "items generate",
-    "items check",
-    "items accept",
-    "items statistics",
-    "graders test",
-    "proposals answer-key",
-    "answers generate",
-    "answers retrieve",
-    "answers grade",
-    "answers rag",
-    "reteval agreement",
-    "reteval compare",
-    "snapshots add",
-    "snapshots watch",
-}
+    "serve", "demo", "grade", "sit", "examinees retrieve", "generate", "items generate", "items check", "items accept",
+    "items statistics", "graders test", "proposals answer-key", "answers generate", "answers retrieve", "answers grade",
+    "answers rag", "reteval agreement", "reteval compare", "snapshots add", "snapshots watch",
+}  # fmt: skip
 """These start a server, load or call models, or open an address."""
 PROJECT = "@project@"
 MOST_LINES = 30
 GOOD: dict[str, tuple[str, ...]] = {
-    "kind": tuple(dict.fromkeys(form.kind for form in FORMS)),
-    "query": ("q0", "q1"),
-    "query_id": ("q0", "q2"),
-    "queries": ("q0",),
-    "passage_id": ("p0", "p1"),
-    "run": ("r1", "r2"),
-    "question_id": ("q0/x0", "q1/x1"),
-    "question_ids": ("q0/x0", "q0/x3"),
-    "question": ("q0/x0",),
-    "questions": ("q0/x0",),
-    "grader": ("test grader",),
-    "measure": ("nDCG@10", "AP", "EXAM-Cover@5"),
-    "measures": ("AP",),
-    "source": ("exam", "assessors", "official"),
-    "against": ("assessors", "official"),
-    "label": ("max", "mean", "support:2"),
-    "note": ("why",),
-    "reason": ("why",),
-    "author": ("tester",),
-    "text": ("Why?",),
-    "texts": ("Why?", "Who?"),
-    "words": ("text of",),
-    "by": ("agreement",),
-    "name": ("mine", "self-rating"),
-    "since": ("2026-01-01",),
-    "rating": ("3",),
-    "value": ("2",),
-    "version": ("1",),
-    "before": ("1",),
-    "bank_version": ("1",),
-    "keys": ("1",),
-    "output": ("out.csv", "out.jsonl", "-", "out"),
+    "kind": tuple(dict.fromkeys(form.kind for form in FORMS)), "query": ("q0", "q1"), "query_id": ("q0", "q2"),
+    "queries": ("q0",), "passage_id": ("p0", "p1"), "run": ("r1", "r2"), "question_id": ("q0/x0", "q1/x1"),
+    "question_ids": ("q0/x0", "q0/x3"), "question": ("q0/x0",), "questions": ("q0/x0",), "grader": ("test grader",),
+    "measure": ("nDCG@10", "AP", "EXAM-Cover@5"), "measures": ("AP",), "source": ("exam", "assessors", "official"),
+    "against": ("assessors", "official"), "label": ("max", "mean", "support:2"), "note": ("why",), "reason": ("why",),
+    "author": ("tester",), "text": ("Why?",), "texts": ("Why?", "Who?"), "words": ("text of",), "by": ("agreement",),
+    "name": ("mine", "self-rating"), "since": ("2026-01-01",), "rating": ("3",), "value": ("2",), "version": ("1",),
+    "before": ("1",), "bank_version": ("1",), "keys": ("1",), "output": ("out.csv", "out.jsonl", "-", "out"),
     "baseline": ("r1",),
-}
+}  # fmt: skip
 """Valid values in the project, by the name of a parameter."""
 # The last ones never end or have no writer: a command that reads one completely hangs.
-PATHS = ("sent-0",) * 8 + (
-    "missing",
-    ".",
-    "/dev/null",
-    "a" * 300,
-    "out.csv",
-    "/dev/zero",
-    "pipe",
-    "/proc/self/mem",
-)
+PATHS = ("sent-0",) * 8 + ("missing", ".", "/dev/null", "a" * 300, "out.csv", "/dev/zero", "pipe", "/proc/self/mem")
 SIZES = ("0", "1", "2", "5", "-1", str(2**31), str(2**63), "9" * 40, "nan", "inf", "1e308", "x")
 # Texts that a shell can pass on, and that cannot name files outside the folder.
-HOSTILE = (texts() | st.just(LONE)).map(
-    lambda text: text.replace("\0", "").replace("/", "_")[:50_000]
-)
+HOSTILE = (texts() | st.just(LONE)).map(lambda text: text.replace("\0", "").replace("/", "_")[:50_000])
 
 
-def _commands(
-    group: click.Group, words: tuple[str, ...] = ()
-) -> Iterator[tuple[str, click.Command]]:
+def _commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -121,9 +67,7 @@ def command_lines(draw: DrawFn) -> tuple[str, list[str], File]:
     args = words.split()
     for parameter in COMMANDS[words].params:
         needed = parameter.required or isinstance(parameter, click.Argument)
-        if parameter.name not in ("project_path", "help") and draw(st.integers(0, 9)) < (
-            9 if needed else 2
-        ):
+        if parameter.name not in ("project_path", "help") and draw(st.integers(0, 9)) < (9 if needed else 2):
             args += _given(draw, parameter)
     if draw(st.integers(0, 6)):
         args += ["--project", PROJECT]
@@ -166,16 +110,12 @@ def test_a_command_ends_with_a_code_and_says_why(bench: Bench) -> None:
             Path("sent-0").write_bytes(file.data)
             os.mkfifo("pipe")
             with in_time():
-                code, out, err = run_words(
-                    [str(path) if word == PROJECT else word for word in args]
-                )
+                code, out, err = run_words([str(path) if word == PROJECT else word for word in args])
             assert code in (0, 1, 2)
             lines = err.split("\n")[:-1]
             said = [number for number, line in enumerate(lines) if line.startswith("exam: ")]
             assert not said or said[-1] == len(lines) - 1, f"a message is not one line: {err}"
-            assert not code or said or "Usage: " in err, (
-                f"a command fails and does not say why: {err}"
-            )
+            assert not code or said or "Usage: " in err, f"a command fails and does not say why: {err}"
             assert len(lines) <= MOST_LINES or "Usage: " in err, err
             for text in lines:
                 one_line(text)

@@ -1,6 +1,4 @@
-"""Hostile texts and numbers on screens and in scripts: edits, overrides, judgments, measures and
-scoring settings.
-"""
+"""Hostile texts and numbers on screens and in scripts: edits, overrides, judgments, measures and scoring settings."""
 
 from __future__ import annotations
 
@@ -23,25 +21,10 @@ from exam_workbench.types import Asked, GraderSpec
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, refused_well, sound
 from tests.fuzz.strategies import LONE, texts
 
-READS_KEYS = GraderSpec(
-    "reads keys", "choice", "none", parameters={"reads": ["answer_key", "choices"]}
-)
+READS_KEYS = GraderSpec("reads keys", "choice", "none", parameters={"reads": ["answer_key", "choices"]})
 QUESTION = "q0/x0"
 NUMBERS = (0, 1, 3, 5, 6, -1, 2**40)
-WEIGHTS = (
-    0.0,
-    1.0,
-    -1.0,
-    0.5,
-    1e-320,
-    1e16,
-    1e308,
-    -1e308,
-    math.nan,
-    math.inf,
-    -math.inf,
-    float(2**62),
-)
+WEIGHTS = (0.0, 1.0, -1.0, 0.5, 1e-320, 1e16, 1e308, -1e308, math.nan, math.inf, -math.inf, float(2**62))
 # A shell passes half characters on.
 WORDS = texts() | st.sampled_from(("Why?", "What?", LONE))
 FIELDS = st.fixed_dictionaries(
@@ -60,12 +43,8 @@ FIELDS = st.fixed_dictionaries(
 ACTS = ("save", "draft", "paste", "split", "merge", "override", "judge")
 
 
-def _do(
-    project: Project, act: str, fields: dict[str, Any], text: str, number: int, author: str
-) -> None:
-    first, *others = [
-        question for question in bank.list_questions(project) if question.query_id == "q0"
-    ]
+def _do(project: Project, act: str, fields: dict[str, Any], text: str, number: int, author: str) -> None:
+    first, *others = [question for question in bank.list_questions(project) if question.query_id == "q0"]
     assert first.question_id == QUESTION
     question, saved = replace(first, **fields), None
     match act:
@@ -89,9 +68,7 @@ def _do(
         assert math.isfinite(kept.weight)
         asked = READS_KEYS.asked_text(kept)
         written = Asked((kept.text or "").strip(), kept.answer_key or "", kept.choices)
-        assert asked is None or Asked.read(asked, READS_KEYS.reads) == written, (
-            "a grader is asked something else"
-        )
+        assert asked is None or Asked.read(asked, READS_KEYS.reads) == written, "a grader is asked something else"
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -115,14 +92,7 @@ def test_an_edit_is_refused_as_a_whole_or_sound(bench: Bench, act: str) -> None:
 def test_an_edited_bank_goes_out_and_comes_again(bench: Bench) -> None:
     @fuzzed(4)
     @given(FIELDS)
-    @example(
-        {
-            "text": "=cmd|' /C calc'!A0",
-            "answer_key": "a|b",
-            "choices": ("a|b", "\\&"),
-            "note": "'=1",
-        }
-    )
+    @example({"text": "=cmd|' /C calc'!A0", "answer_key": "a|b", "choices": ("a|b", "\\&"), "note": "'=1"})
     def holds(fields: dict[str, Any]) -> None:
         with bench.copy() as project:
             try:
@@ -138,71 +108,32 @@ def test_an_edited_bank_goes_out_and_comes_again(bench: Bench) -> None:
 
 
 NAMES = (
-    *MEASURES,
-    "EXAM-Cover",
-    "EXAM-Cover@5",
-    "Cover@1",
-    "n-EXAM@5",
-    "EXAM-Cover@3/pool",
-    "ROUGE-1@5",
-    "chrF@5",
-    "P(rel=2)@5",
-    "SetF(beta=0.5)",
-    "nDCG(dcg='exp-log2')@5",
-    "AP(rel=0)",
-    "AP(judged_only=True)",
-    "Success@1",
-    "infAP",
-    "P@0",
-    "P@-1",
-    "nDCG@100000",
-    "nDCG@100001",
-    "P@99999999999999999999",
-    "n-EXAM@99999999999999999999",
-    "EXAM-Cover@99999999999999999999",
-    "SetF(beta=1e999)",
-    "alpha_nDCG(alpha=2)@5",
-    "ERR@20",
-    "RBP(p=1)",
-    "map",
-    "recall@10",
-    "__import__('os')@1",
-)
+    *MEASURES, "EXAM-Cover", "EXAM-Cover@5", "Cover@1", "n-EXAM@5", "EXAM-Cover@3/pool", "ROUGE-1@5", "chrF@5",
+    "P(rel=2)@5", "SetF(beta=0.5)", "nDCG(dcg='exp-log2')@5", "AP(rel=0)", "AP(judged_only=True)", "Success@1", "infAP",
+    "P@0", "P@-1", "nDCG@100000", "nDCG@100001", "P@99999999999999999999", "n-EXAM@99999999999999999999",
+    "EXAM-Cover@99999999999999999999", "SetF(beta=1e999)", "alpha_nDCG(alpha=2)@5", "ERR@20", "RBP(p=1)", "map",
+    "recall@10", "__import__('os')@1",
+)  # fmt: skip
 SPOILT = st.builds(
     lambda name, text, at: name[: len(name) * at // 9] + text + name[len(name) * at // 9 :],
-    st.sampled_from(NAMES),
-    texts(),
-    st.integers(0, 9),
-)
+    st.sampled_from(NAMES), texts(), st.integers(0, 9),
+)  # fmt: skip
 LARGE = st.sampled_from((-(2**63), -1, 0, 1, 2, 5, 6, 20, 2**31, 2**63, 10**30))
 RULES = st.sampled_from(("max", "mean", "support:2", "support:0", f"support:{10**30}")) | texts()
 POLICIES = st.fixed_dictionaries(
     {},
-    optional={
-        "grader": st.just("test grader") | texts(),
-        "bank_version": LARGE,
-        "min_rating": LARGE,
-        "cutoff": LARGE,
-        "label": RULES,
-        "min_judgment": LARGE,
-        "weighted": st.booleans(),
-    },
-)
+    optional={"grader": st.just("test grader") | texts(), "bank_version": LARGE, "min_rating": LARGE, "cutoff": LARGE,
+              "label": RULES, "min_judgment": LARGE, "weighted": st.booleans()},
+)  # fmt: skip
 
 
 def test_a_measure_and_scoring_settings_are_refused_or_give_numbers(bench: Bench) -> None:
     @fuzzed(60)
-    @given(
-        st.sampled_from(NAMES) | SPOILT,
-        POLICIES,
-        st.sampled_from(("exam", "assessors", "official")) | texts(),
-    )
+    @given(st.sampled_from(NAMES) | SPOILT, POLICIES, st.sampled_from(("exam", "assessors", "official")) | texts())
     def holds(name: str, settings: dict[str, Any], source: str) -> None:
         try:
             measure = parse_measure(name)
-            assert str(parse_measure(str(measure))) == str(measure), (
-                "a standard name names another measure"
-            )
+            assert str(parse_measure(str(measure))) == str(measure), "a standard name names another measure"
             found = leaderboard(bench.rehearsal, name, source, Policy(**settings))
         except WorkbenchError as error:
             refused_well(error)

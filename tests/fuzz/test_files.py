@@ -24,15 +24,11 @@ MEMORY = 96 << 20
 BLANK_LINES = {"EXAM_LIMIT_BLANK_LINES": "250000"}
 """Time and memory grow with the limit; the tests of limits cover a million lines."""
 PLAIN = Options(skip_unknown=True, replace=True)
-OPTIONS = st.builds(
-    Options, st.one_of(st.none(), st.none(), texts()), st.booleans(), st.booleans(), st.booleans()
-)
+OPTIONS = st.builds(Options, st.one_of(st.none(), st.none(), texts()), st.booleans(), st.booleans(), st.booleans())
 
 
 def _import(project: Project, file: File, options: Options, preview: bool = False) -> None:
-    done = import_files(
-        project, file.kind, [Source(file.name, data=file.data)], AUTHOR, options, preview
-    )
+    done = import_files(project, file.kind, [Source(file.name, data=file.data)], AUTHOR, options, preview)
     for note in done.notes:
         one_line(str(note))
     if preview:
@@ -86,10 +82,7 @@ def test_what_is_imported_goes_out_and_comes_again(bench: Bench) -> None:
 @given(files(), st.one_of(st.none(), st.sampled_from(NAMES), texts()))
 def test_a_guess_is_a_known_kind(file: File, name: str | None) -> None:
     with in_time():
-        assert detect_kind(Source(file.name if name is None else name, data=file.data)) in (
-            None,
-            *KINDS_OF_FILE,
-        )
+        assert detect_kind(Source(file.name if name is None else name, data=file.data)) in (None, *KINDS_OF_FILE)
 
 
 BOMBS = """

@@ -24,9 +24,7 @@ Answers = Iterator[tuple[str, int]]
 
 @dataclass
 class Agreement:
-    """Counts of answers by kind of agreement, and the texts of the answers that are read
-    differently.
-    """
+    """Counts of answers by kind of agreement, and the texts of the answers that are read differently."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     written: dict[str, Counter[tuple[str, int | None, int]]] = field(default_factory=dict)
@@ -39,13 +37,10 @@ class Agreement:
 
 
 def self_ratings(data: Path) -> Answers:
-    """Self-ratings 0-5 of FLAN-T5-large for questions and nuggets, as RUBRIC reads them."""
+    """Self-ratings 0-5 of FLAN-T5-large for questions and nuggets, as RUBRIC's program reads them."""
     for passage in _passages(data / "dl23-llmjudge" / "graded.jsonl.gz"):
         for entry in passage["exam_grades"]:
-            ratings = {
-                row.get("question_id") or row["nugget_id"]: row
-                for row in entry.get("self_ratings") or ()
-            }
+            ratings = {row.get("question_id") or row["nugget_id"]: row for row in entry.get("self_ratings") or ()}
             for question, written in entry["answers"] if ratings else ():
                 yield written, ratings[question]["self_rating"]
 

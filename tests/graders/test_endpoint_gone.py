@@ -1,4 +1,4 @@
-"""An endpoint that disappears and returns: the job shows that it waits, and continues by itself."""
+"""An endpoint that goes away and comes back: the job waits for it, in sight, and goes on by itself."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from exam_workbench.graders import Awaited, Control
 from exam_workbench.graders._endpoint.call_session import SILENT_PAIRS, TRIES_ALONE
 from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN, LONGEST_PAUSE, Absence
 from exam_workbench.types import Grade
-from tests.made.endpoint_calls import (
-    drive,
-    key,
-    make,
-    nothing_is_left_running,
-    pairs,
-    prompt,
-    until,
-)
+from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, pairs, prompt, until
 from tests.made.endpoint_server import (
     Behaviour,
     EndpointServer,
@@ -59,24 +51,18 @@ def gone_for(calls: int, reply: Reply, after: int = 10) -> Behaviour:
     return behave
 
 
-@pytest.mark.parametrize(
-    "reply", [status(503), status(500), too_many(retry_after=60), torn(chat("3"))]
-)
+@pytest.mark.parametrize("reply", [status(503), status(500), too_many(retry_after=60), torn(chat("3"))])
 def test_a_job_waits_for_an_endpoint_that_is_gone_and_asks_nothing_twice(reply: Reply) -> None:
     said: list[str] = []
     control = Control(concurrency=4, report=said.append, patience=DAY)
     with EndpointServer(gone_for(25, reply)) as server:
         grades = drive(make(server, attempts=2, clock=quick), pairs(60), control)
-    assert {i: grade.rating for i, grade in grades.items()} == {
-        i: digit(prompt(i)) for i in range(60)
-    }
+    assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(60)}
     assert server.counts.total() == 60 + 25, "what was answered is not asked again"
     # A try that failed is told with the time of the next one, and then that it is over.
     assert ANSWERS_AGAIN in said and control.awaited is None
     before = said[: said.index(ANSWERS_AGAIN)]
-    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), (
-        "the next try, and the last"
-    )
+    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next try, and the last"
 
 
 def test_an_endpoint_that_is_down_is_waited_for_until_it_is_up_again() -> None:
@@ -101,8 +87,7 @@ def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
         end = make(server, attempts=1, clock=quick)
         thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
         thread.start()
-        # All the calls with which it begins have arrived: what comes after the pause was not under
-        # way before it.
+        # All the calls with which it begins have arrived: what comes after the pause was not under way before it.
         until(lambda: control.awaited and server.counts.total() >= control.concurrency)
         control.pause()
         until(lambda: server.in_flight == 0)
@@ -117,38 +102,26 @@ def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
 
 def test_an_endpoint_that_stays_away_is_given_up_once_the_patience_is_at_its_end() -> None:
     with EndpointServer(lambda seen: status(503)) as server, pytest.raises(GradingError) as caught:
-        drive(
-            make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=HOUR)
-        )
+        drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=HOUR))
     check_error(caught.value, "endpoint-gone", "60", "503")
     assert server.counts.total() < 25, "a few tries, ever further apart"
 
 
 @pytest.mark.parametrize(
     ("reply", "code"),
-    [
-        (status(401), "key-refused"),
-        (status(403), "model-not-allowed"),
-        (status(404), "unknown-model"),
-    ],
+    [(status(401), "key-refused"), (status(403), "model-not-allowed"), (status(404), "unknown-model")],
 )
-def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(
-    reply: Reply, code: str
-) -> None:
+def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(reply: Reply, code: str) -> None:
     numbers = count()
     with (
         EndpointServer(lambda seen: status(503) if next(numbers) < 12 else reply) as server,
         refusal(code, "HTTP", kind=GradingError),
     ):
-        drive(
-            make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=DAY)
-        )
+        drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=DAY))
 
 
 @pytest.mark.parametrize(("http", "concurrency"), [(500, 2), (503, 1)])
-def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(
-    http: int, concurrency: int
-) -> None:
+def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int, concurrency: int) -> None:
     def behave(seen: Seen) -> Reply:
         return status(http) if seen.prompt == prompt(3) else rate(seen, 2)
 
@@ -156,9 +129,7 @@ def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(
     with EndpointServer(behave) as server:
         grades = drive(make(server, attempts=3, clock=quick), pairs(30), control)
     assert [i for i, grade in grades.items() if grade.rating is None] == [3]
-    assert re.findall(r"\d+", str(grades[3].reason)) == [str(http), "3"], (
-        "the status and the attempts"
-    )
+    assert re.findall(r"\d+", str(grades[3].reason)) == [str(http), "3"], "the status and the attempts"
     # Its attempts, a try while the endpoint counts as gone, and its attempts once more.
     assert server.counts[prompt(3)] <= 3 + 1 + 3
 
@@ -166,9 +137,7 @@ def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(
 def test_the_last_pair_of_a_job_costs_no_more_than_some_tries() -> None:
     said: list[str] = []
     control = Control(concurrency=4, report=said.append, patience=DAY)
-    with EndpointServer(
-        lambda seen: status(503) if seen.prompt == prompt(29) else rate(seen, 2)
-    ) as server:
+    with EndpointServer(lambda seen: status(503) if seen.prompt == prompt(29) else rate(seen, 2)) as server:
         grades = drive(make(server, attempts=2, clock=quick), pairs(30), control)
     assert [i for i, grade in grades.items() if grade.rating is None] == [29]
     assert re.findall(r"\d+", str(grades[29].reason)) == ["503", "2"]
@@ -190,9 +159,7 @@ def test_pauses_grow_and_are_bounded_and_the_last_try_is_at_the_end() -> None:
     tries = []
     while absence.wait("HTTP 503", None) is None:
         assert absence.room == 0
-        step = next(
-            second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second)
-        )
+        step = next(second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second))
         tries.append(step)
     assert tries == [30, 60, 120, 240, 480, 600, 600, 600, 600, 270]
     assert sum(tries) == HOUR

@@ -51,9 +51,7 @@ def background() -> Iterator[Callable[..., list[Outcome]]]:
     threads: list[threading.Thread] = []
     controls: list[Control] = []
 
-    def start(
-        end: EndpointBackEnd, work: Iterable[tuple[Pair, Steps]], control: Control
-    ) -> list[Outcome]:
+    def start(end: EndpointBackEnd, work: Iterable[tuple[Pair, Steps]], control: Control) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
         def run() -> None:
@@ -72,9 +70,7 @@ def background() -> Iterator[Callable[..., list[Outcome]]]:
         thread.join(30)
 
 
-def test_calls_in_flight_follow_the_concurrency_while_a_job_runs(
-    background: Callable[..., list[Outcome]],
-) -> None:
+def test_calls_in_flight_follow_the_concurrency_while_a_job_runs(background: Callable[..., list[Outcome]]) -> None:
     control = Control(concurrency=3)
     with EndpointServer(latency=0.02) as server:
         outcomes = background(make(server), pairs(100_000), control)
@@ -92,19 +88,14 @@ def test_calls_in_flight_follow_the_concurrency_while_a_job_runs(
         until(lambda: server.in_flight == 0)
 
 
-def test_while_paused_no_call_is_made_and_then_the_job_goes_on(
-    background: Callable[..., list[Outcome]],
-) -> None:
+def test_while_paused_no_call_is_made_and_then_the_job_goes_on(background: Callable[..., list[Outcome]]) -> None:
     control = Control(concurrency=2)
     with EndpointServer() as server:
         outcomes = background(make(server), pairs(100_000), control)
         until(lambda: len(outcomes) > 5)
         control.pause()
-        # The reins are looked at twenty times a second: calls that were made in spite of them would
-        # show by then.
-        until(
-            lambda: len(outcomes) == control.usage.calls == server.counts.total() == settled(server)
-        )
+        # The reins are looked at twenty times a second: calls that were made in spite of them would show by then.
+        until(lambda: len(outcomes) == control.usage.calls == server.counts.total() == settled(server))
         paused_at = server.counts.total()
         control.resume()
         until(lambda: len(outcomes) > paused_at)
@@ -160,9 +151,7 @@ def test_the_second_call_of_a_pair_goes_before_new_pairs() -> None:
 def test_a_pair_whose_second_call_is_not_allowed_has_no_outcome() -> None:
     control = Control(max_calls=5, concurrency=1)
     with EndpointServer(lambda seen: chat("4")) as server:
-        grades = drive(
-            make(server, structured="text"), (((i, 0), two_steps(i)) for i in range(9)), control
-        )
+        grades = drive(make(server, structured="text"), (((i, 0), two_steps(i)) for i in range(9)), control)
     assert list(grades) == [0, 1]
 
 
@@ -201,12 +190,8 @@ def test_a_caller_that_leaves_early_leaves_nothing_behind() -> None:
             closed.append(i)
 
     held = Held()
-    with EndpointServer(
-        lambda seen: held(seen) if "q0?" not in seen.prompt else rate(seen, 1)
-    ) as server:
-        batches = make(server).drive(
-            (((i, 0), leaving(i)) for i in range(1000)), Control(concurrency=4)
-        )
+    with EndpointServer(lambda seen: held(seen) if "q0?" not in seen.prompt else rate(seen, 1)) as server:
+        batches = make(server).drive((((i, 0), leaving(i)) for i in range(1000)), Control(concurrency=4))
         while not next(batches):
             pass
         until(lambda: server.in_flight == 4)

@@ -1,4 +1,4 @@
-"""Keys and proxies of an endpoint: sources and receivers of a key, which is never shown."""
+"""Keys and proxies of an endpoint: where a key is found, where it goes, and that it shows nowhere."""
 
 from __future__ import annotations
 
@@ -71,13 +71,9 @@ def test_the_key_is_sent_and_appears_nowhere_else(caplog: pytest.LogCaptureFixtu
 
 def test_every_failed_call_is_reported_with_its_attempt() -> None:
     lines: list[str] = []
-    with EndpointServer(
-        lambda seen: status(503, "overloaded") if seen.attempt == 1 else rate(seen, 1)
-    ) as server:
+    with EndpointServer(lambda seen: status(503, "overloaded") if seen.attempt == 1 else rate(seen, 1)) as server:
         drive(make(server), pairs(1), Control(report=lines.append))
-    assert len(lines) == 1 and lines[0].startswith(
-        "HTTP 503: overloaded (attempt 1 of 6, the next in "
-    )
+    assert len(lines) == 1 and lines[0].startswith("HTTP 503: overloaded (attempt 1 of 6, the next in ")
 
 
 @pytest.mark.parametrize(
@@ -93,9 +89,7 @@ def test_every_failed_call_is_reported_with_its_attempt() -> None:
         "http://",
     ],
 )
-def test_an_address_that_may_hold_a_secret_or_is_none_is_refused_without_repeating_it(
-    address: str,
-) -> None:
+def test_an_address_that_may_hold_a_secret_or_is_none_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(InputError) as caught:
         EndpointBackEnd("m", address)
     assert "secretword" not in str(caught.value)
@@ -123,9 +117,7 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_without_repeating_i
     assert "abcdef" not in str(refused.value)
 
 
-def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with EndpointServer() as server:
         assert len(drive(make(server), pairs(1))) == 1
@@ -135,9 +127,7 @@ def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(
         drive(named, pairs(1))
 
 
-def test_a_key_that_cannot_be_sent_is_named_by_its_variable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_key_that_cannot_be_sent_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-broken\nkey")
     with EndpointServer() as server, pytest.raises(GradingError) as caught:
         drive(make(server), pairs(1))
@@ -169,9 +159,7 @@ def test_keys_and_what_looks_like_one_are_taken_out_of_texts(text: str, shown: s
     assert redact_keys(text, [KEY, ""]) == shown
 
 
-def test_a_proxy_of_the_environment_is_not_used_for_this_computer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_proxy_of_the_environment_is_not_used_for_this_computer(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
@@ -194,9 +182,7 @@ def heard(port_of: dict[str, int]) -> tuple[threading.Thread, list[bytes]]:
             connection, _ = listening.accept()
             with connection:
                 told.append(connection.recv(65536))
-                connection.sendall(
-                    b"HTTP/1.1 407 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-                )
+                connection.sendall(b"HTTP/1.1 407 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -221,25 +207,17 @@ def test_a_key_goes_through_a_proxy_of_the_environment_only_where_it_is_sealed(
 
 @pytest.mark.parametrize(
     "proxy",
-    [
-        f"{SECRET_PROXY}:99/x/s3cretword",
-        "http://me:s3cretword/x@127.0.0.1:9",
-        "me:s3cretword@127.0.0.1",
-        "http://me:s3c retword@127.0.0.1:99",
-        "foo://me:s3cretword@127.0.0.1:9",
-        f"{SECRET_PROXY}:99999",
-        "socks5://me:s3cretword@127.0.0.1:9",
-    ],
-)
+    [f"{SECRET_PROXY}:99/x/s3cretword", "http://me:s3cretword/x@127.0.0.1:9", "me:s3cretword@127.0.0.1",
+     "http://me:s3c retword@127.0.0.1:99", "foo://me:s3cretword@127.0.0.1:9", f"{SECRET_PROXY}:99999",
+     "socks5://me:s3cretword@127.0.0.1:9"],
+)  # fmt: skip
 def test_what_a_proxy_of_the_environment_is_does_not_show_in_a_message(
     monkeypatch: pytest.MonkeyPatch, proxy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("https_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
     with use_access(extend_access("https://lab.example.invalid/v1", "OPENAI_API_KEY")):
-        end = EndpointBackEnd(
-            "m", "https://lab.example.invalid/v1", "OPENAI_API_KEY", attempts=1, timeout_s=2
-        )
+        end = EndpointBackEnd("m", "https://lab.example.invalid/v1", "OPENAI_API_KEY", attempts=1, timeout_s=2)
     lines: list[str] = []
     try:
         shown = str(only(drive(end, pairs(1), Control(report=lines.append))).reason)

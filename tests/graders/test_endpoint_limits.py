@@ -1,6 +1,4 @@
-"""The time limit of a call: it grows with an endpoint that is slow, after fewer calls are made at
-once.
-"""
+"""The time limit of a call: it grows with an endpoint that is slow, after fewer calls are made at once."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def only_alone(seconds: float) -> EndpointServer:
-    """A server that answers after some seconds what is alone, and never what comes while it has
-    another call.
-    """
+    """A server that answers after some seconds what is alone, and never what comes while it has another call."""
 
     def behave(seen: Seen) -> Reply:
         return hang() if server.in_flight > 1 else replace(rate(seen, 4), delay=seconds)
@@ -39,9 +35,7 @@ def only_alone(seconds: float) -> EndpointServer:
     return server
 
 
-@pytest.mark.parametrize(
-    "seconds", [0, 1.5 * FIRST], ids=["several at once are too slow", "one alone is"]
-)
+@pytest.mark.parametrize("seconds", [0, 1.5 * FIRST], ids=["several at once are too slow", "one alone is"])
 def test_a_slow_endpoint_loses_no_pair(quick: None, seconds: float) -> None:
     with only_alone(seconds) as server:
         grades = drive(make(server), pairs(6), Control(concurrency=4))
@@ -55,9 +49,7 @@ def test_calls_that_were_too_slow_together_cost_no_attempt() -> None:
 
 
 def test_one_pair_that_hangs_is_given_up_while_others_are_answered(quick: None) -> None:
-    with EndpointServer(
-        lambda seen: hang() if seen.prompt == prompt(3) else rate(seen, 4)
-    ) as server:
+    with EndpointServer(lambda seen: hang() if seen.prompt == prompt(3) else rate(seen, 4)) as server:
         grades = drive(make(server, attempts=2), pairs(12), Control(concurrency=3))
         assert server.counts[prompt(3)] <= 3
     assert [i for i, grade in grades.items() if grade.rating is None] == [3]

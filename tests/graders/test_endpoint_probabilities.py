@@ -34,9 +34,7 @@ def told(text: str, *tokens: tuple[str, dict[str, float]]) -> Reply:
         {
             "token": token,
             "logprob": math.log(chances.get(token, 0.01)),
-            "top_logprobs": [
-                {"token": one, "logprob": math.log(chance)} for one, chance in chances.items()
-            ],
+            "top_logprobs": [{"token": one, "logprob": math.log(chance)} for one, chance in chances.items()],
         }
         for token, chances in tokens
     ]
@@ -48,19 +46,13 @@ def told(text: str, *tokens: tuple[str, dict[str, float]]) -> Reply:
 
 def graded(server: EndpointServer, **more: Any) -> Grade:
     grader = make_grader("self-rating", {"model": "m", "base_url": server.url, **more})
-    (found,) = [
-        one
-        for batch in grader.grade({0: Asked("why ?")}, {1: "so"}, [(0, 1)], Control())
-        for one in batch
-    ]
+    (found,) = [one for batch in grader.grade({0: Asked("why ?")}, {1: "so"}, [(0, 1)], Control()) for one in batch]
     return found[2]
 
 
 def test_probabilities_are_those_at_the_token_with_the_rating(server: EndpointServer) -> None:
     top = {"4": 0.5, " 4": 0.1, "3": 0.2, "the": 0.2}
-    server.behave = lambda seen: told(
-        "Rating: 4", ("Rating", {"Rating": 0.9, "4": 0.1}), (":", {":": 1}), (" 4", top)
-    )
+    server.behave = lambda seen: told("Rating: 4", ("Rating", {"Rating": 0.9, "4": 0.1}), (":", {":": 1}), (" 4", top))
     grade = graded(server, structured="text")
     assert server.seen[0].body["logprobs"] is True and server.seen[0].body["top_logprobs"] >= 6
     assert grade.rating == 4 and grade.distribution == pytest.approx((0, 0, 0, 0.25, 0.75, 0))
@@ -70,19 +62,12 @@ def test_probabilities_are_those_at_the_token_with_the_rating(server: EndpointSe
 
 def test_an_endpoint_that_refuses_them_is_asked_without(server: EndpointServer) -> None:
     def behave(seen: Seen) -> Reply:
-        return (
-            status(403, "You are not allowed to request logprobs.")
-            if "logprobs" in seen.body
-            else chat("4")
-        )
+        return status(403, "You are not allowed to request logprobs.") if "logprobs" in seen.body else chat("4")
 
     server.behave = behave
     assert graded(server, structured="text") == Grade(4, raw="4")
     assert ["logprobs" in seen.body for seen in server.seen] == [True, False]
-    assert (
-        "logprobs"
-        not in (graded(server, structured="text", thinking_tokens=9), server.seen[-1].body)[1]
-    )
+    assert "logprobs" not in (graded(server, structured="text", thinking_tokens=9), server.seen[-1].body)[1]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +77,7 @@ def test_an_endpoint_that_refuses_them_is_asked_without(server: EndpointServer) 
         [],
         {"content": None},
         {"content": [None, {"token": None}, {"token": "4", "top_logprobs": 3}]},
-        {
-            "content": [
-                {
-                    "token": "4",
-                    "top_logprobs": [None, {"token": "4", "logprob": "x"}, {"logprob": 5}],
-                }
-            ]
-        },
+        {"content": [{"token": "4", "top_logprobs": [None, {"token": "4", "logprob": "x"}, {"logprob": 5}]}]},
         {"content": [{"token": {"4": 4}, "top_logprobs": [{"token": "3", "logprob": -5000.0}]}]},
     ],
 )
@@ -111,15 +89,11 @@ def test_anything_else_is_no_probability(server: EndpointServer, junk: object) -
     assert (grade.rating, grade.distribution) == (4, None)
 
 
-def test_the_expected_rating_of_an_endpoint_gives_labels(
-    project: Project, server: EndpointServer
-) -> None:
+def test_the_expected_rating_of_an_endpoint_gives_labels(project: Project, server: EndpointServer) -> None:
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"one": {"q1": ["p1"]}})
     top = {"4": 0.5, "1": 0.5}
     server.behave = lambda seen: told("4", ("4", top))
-    grader = make_grader(
-        "self-rating", {"model": "m", "base_url": server.url, "structured": "text"}
-    )
+    grader = make_grader("self-rating", {"model": "m", "base_url": server.url, "structured": "text"})
     assert run_job(project, grader, Request(), "ann").graded == 1
     labels = [
         label_qrels(project, basis(project, Policy(grader.spec.name, rating=rule)))["q1"]["p1"]

@@ -61,20 +61,13 @@ def test_a_choice_among_few_is_asked_for_as_json_of_a_schema(
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0.0, 64)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])]
-)
+@pytest.mark.parametrize(("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])])
 def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str]) -> None:
     judge = rate_directly(Asked("What rises?"), "Bread rises.", built_in_prompts()[name])
     call = next(judge)
     with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
         completion = complete_calls(make(server), [call], Control())[0]
-    assert (
-        server.seen[0].body["response_format"]["json_schema"]["schema"]["properties"]["answer"][
-            "enum"
-        ]
-        == options
-    )
+    assert server.seen[0].body["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"] == options
     with pytest.raises(StopIteration) as ended:
         judge.send(completion)
     assert (ended.value.value.rating, ended.value.value.status) == (None, "failed")
@@ -84,9 +77,7 @@ def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str
 @pytest.mark.parametrize(("form", "kind"), [("text", None), ("json", {"type": "json_object"})])
 def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
     with EndpointServer(lambda seen: chat("fine")) as server:
-        completion = complete_calls(
-            make(server), [Call(FREE, {"question": "q"}, form, max_tokens=9)], Control()
-        )[0]
+        completion = complete_calls(make(server), [Call(FREE, {"question": "q"}, form, max_tokens=9)], Control())[0]
     assert (completion.text, completion.structured) == ("fine", False)
     assert server.seen[0].body.get("response_format") == kind
     assert server.seen[0].body["max_tokens"] == 9
@@ -95,9 +86,7 @@ def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
 @pytest.mark.parametrize("form", ["likelihood", "span"])
 def test_what_only_a_local_model_can_do_costs_no_call(form: Form) -> None:
     with EndpointServer() as server:
-        completion = complete_calls(
-            make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control()
-        )[0]
+        completion = complete_calls(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
     assert form in str(completion.error)
     assert server.seen == []
 
@@ -105,9 +94,7 @@ def test_what_only_a_local_model_can_do_costs_no_call(form: Form) -> None:
 def test_an_endpoint_without_structured_output_is_asked_in_plain_text_from_then_on() -> None:
     with EndpointServer(lambda seen: no_structure() if seen.wants_json else well(seen)) as server:
         end = make(server, attempts=1)
-        assert {g.rating for g in drive(end, pairs(5), Control(concurrency=1)).values()} <= set(
-            range(6)
-        )
+        assert {g.rating for g in drive(end, pairs(5), Control(concurrency=1)).values()} <= set(range(6))
         assert drive(end, pairs(1))[0].raw == str(digit(prompt(0)))
     assert [seen.wants_json for seen in server.seen] == [True] + [False] * 6
 
@@ -123,24 +110,13 @@ def test_structured_output_is_insisted_on_or_left_out_where_that_is_asked() -> N
 def test_a_model_with_wishes_of_its_own_gets_them() -> None:
     def behave(seen: Seen) -> Reply:
         if "max_tokens" in seen.body:
-            return status(
-                400,
-                "Unsupported parameter: use 'max_completion_tokens' instead.",
-                param="max_tokens",
-            )
+            return status(400, "Unsupported parameter: use 'max_completion_tokens' instead.", param="max_tokens")
         if "temperature" in seen.body:
-            return status(
-                400, "Unsupported value: 0.0", param="temperature", code="unsupported_value"
-            )
+            return status(400, "Unsupported value: 0.0", param="temperature", code="unsupported_value")
         return well(seen)
 
     with EndpointServer(behave) as server:
-        assert (
-            len(
-                drive(make(server, attempts=1, extra={"seed": 7}), pairs(3), Control(concurrency=1))
-            )
-            == 3
-        )
+        assert len(drive(make(server, attempts=1, extra={"seed": 7}), pairs(3), Control(concurrency=1))) == 3
     assert len(server.seen) == 5
     body = server.seen[-1].body
     assert (body["max_completion_tokens"], body["seed"], "max_tokens" in body) == (64, 7, False)
@@ -156,11 +132,7 @@ def long_call() -> Call:
 def test_a_prompt_that_is_too_long_comes_again_with_half_of_the_passage() -> None:
     def behave(seen: Seen) -> Reply:
         if len(seen.prompt) > 1000:
-            return status(
-                400,
-                "This model's maximum context length is 250 tokens",
-                code="context_length_exceeded",
-            )
+            return status(400, "This model's maximum context length is 250 tokens", code="context_length_exceeded")
         return rate(seen, 3)
 
     with EndpointServer(behave) as server:
@@ -185,9 +157,9 @@ def test_a_known_limit_shortens_the_passage_before_the_call_and_never_the_questi
         hopeless = Call(RATE, {"question": LONG, "context": "short"}, "rating", options=SCALE)
         assert mentions(str(complete_calls(end, [hopeless], Control())[0].error), "100")
     assert len(server.seen) == 1 and len(server.seen[0].prompt) <= 400
-    assert server.seen[0].prompt.startswith("Question: q?\nPassage: word0") and server.seen[
-        0
-    ].prompt.endswith("Rating:")
+    assert server.seen[0].prompt.startswith("Question: q?\nPassage: word0") and server.seen[0].prompt.endswith(
+        "Rating:"
+    )
 
 
 def test_text_that_no_request_can_carry_fails_alone() -> None:
@@ -200,8 +172,6 @@ def test_text_that_no_request_can_carry_fails_alone() -> None:
 
 def test_answers_come_in_the_order_of_the_calls() -> None:
     with EndpointServer(lambda seen: chat(seen.prompt)) as server:
-        answers = complete_calls(
-            make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4)
-        )
+        answers = complete_calls(make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
     assert [a.text for a in answers if a.error is None] == [prompt(i) for i in range(15)]
     assert len({a.error for a in answers[15:]} - {None}) == 1 and all(a.error for a in answers[15:])

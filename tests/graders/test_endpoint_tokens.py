@@ -1,6 +1,4 @@
-"""What calls are said to have used: cached tokens and thinking apart, room for thinking, and what
-they cost.
-"""
+"""What calls are said to have used: cached tokens and thinking apart, room for thinking, and what they cost."""
 
 from __future__ import annotations
 
@@ -28,36 +26,20 @@ DETAILED = {
     ("usage", "expected"),
     [
         (DETAILED, Tokens(1000, 300, 800, 250)),
+        ({"prompt_tokens": 10, "completion_tokens": 3, "prompt_cache_hit_tokens": 8}, Tokens(10, 3, 8, 0)),
         (
-            {"prompt_tokens": 10, "completion_tokens": 3, "prompt_cache_hit_tokens": 8},
-            Tokens(10, 3, 8, 0),
-        ),
-        (
-            {
-                "prompt_tokens": 10,
-                "completion_tokens": 3,
-                "prompt_tokens_details": {"cached_tokens": 99},
-            },
+            {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 99}},
             Tokens(10, 3, 10),
         ),
+        ({"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": [1]}, Tokens(10, 3)),
         (
-            {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": [1]},
-            Tokens(10, 3),
-        ),
-        (
-            {
-                "prompt_tokens": 10,
-                "completion_tokens": 3,
-                "completion_tokens_details": {"reasoning_tokens": -1},
-            },
+            {"prompt_tokens": 10, "completion_tokens": 3, "completion_tokens_details": {"reasoning_tokens": -1}},
             Tokens(10, 3),
         ),
         (None, Tokens(7, 2)),
     ],
 )
-def test_cached_and_thinking_tokens_are_parts_of_what_was_read_and_written(
-    usage: Any, expected: Tokens
-) -> None:
+def test_cached_and_thinking_tokens_are_parts_of_what_was_read_and_written(usage: Any, expected: Tokens) -> None:
     assert reported_tokens(usage, Tokens(7, 2)) == expected
 
 
@@ -74,22 +56,13 @@ def test_a_reasoning_model_has_room_to_think_and_is_told_so_where_it_had_too_lit
     def thinking(seen: Seen) -> Reply:
         if seen.body.get("max_tokens", 0) < 100:
             return chat("", "length", usage={**DETAILED, "completion_tokens": 8})
-        return chat(
-            "4",
-            reasoning_content="It says so. " * 20,
-            usage={"prompt_tokens": 50, "completion_tokens": 70},
-        )
+        return chat("4", reasoning_content="It says so. " * 20, usage={"prompt_tokens": 50, "completion_tokens": 70})
 
     with EndpointServer(thinking) as server:
         short = only(drive(make(server, structured="text"), pairs(1)))
         assert short.rating is None and "thinking_tokens" in (short.reason or "")
         control = Control()
-        assert (
-            only(
-                drive(make(server, structured="text", thinking_tokens=500), pairs(1), control)
-            ).rating
-            == 4
-        )
+        assert only(drive(make(server, structured="text", thinking_tokens=500), pairs(1), control)).rating == 4
         assert control.usage.tokens == Tokens(50, 70, 0, 60)
         assert server.seen[-1].body["max_tokens"] == 508
 

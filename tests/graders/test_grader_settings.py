@@ -1,6 +1,4 @@
-"""What a grader that reads is set to: it changes the ratings and is in the fingerprint, and old
-grades are found.
-"""
+"""What a grader that reads is set to: it changes the ratings and is in the fingerprint, and old grades are found."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ WHY = Question("q1/a", "q1", "Why?")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models that learnt nothing, so that every number counts: t5, causal, and the same causal one
-    that chats.
-    """
+    """Models that learnt nothing, so that every number counts: t5, causal, and the same causal one that chats."""
     from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
     root = tmp_path_factory.mktemp("models")
@@ -55,25 +51,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tokenizer = _text_tokenizer(template, limit=512)
         ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "eos_token_id": 1}
         if name == "t5":
-            size = {
-                "d_model": 32,
-                "d_kv": 16,
-                "d_ff": 32,
-                "num_layers": 1,
-                "num_heads": 2,
-                "dropout_rate": 0.0,
-            }
+            size = {"d_model": 32, "d_kv": 16, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
             model: Any = T5ForConditionalGeneration(
                 T5Config(**size, **ids, decoder_start_token_id=0, initializer_factor=2.0)
             )
         else:
-            wide = {
-                "n_embd": 32,
-                "n_layer": 2,
-                "n_head": 2,
-                "n_positions": 512,
-                "initializer_range": 0.5,
-            }
+            wide = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, "initializer_range": 0.5}
             model = GPT2LMHeadModel(GPT2Config(**wide, **ids, bos_token_id=3))
         if name == "chat":
             tokenizer.chat_template = CHAT_TEMPLATE
@@ -116,28 +99,14 @@ def test_auto_is_another_grader_where_it_is_another_number_format(
     on_gpu = made("self-rating", models / "t5").spec
     assert on_processor.fingerprint != on_gpu.fingerprint
     assert on_gpu.parameters["dtype"] == "bfloat16"
-    assert (
-        on_gpu.fingerprint == made("self-rating", models / "t5", dtype="bfloat16").spec.fingerprint
-    )
-    assert (
-        on_processor.fingerprint
-        == made("self-rating", models / "t5", dtype="float32").spec.fingerprint
-    )
-    assert (
-        on_processor.fingerprint
-        == made("self-rating", models / "t5", device="cpu").spec.fingerprint
-    )
+    assert on_gpu.fingerprint == made("self-rating", models / "t5", dtype="bfloat16").spec.fingerprint
+    assert on_processor.fingerprint == made("self-rating", models / "t5", dtype="float32").spec.fingerprint
+    assert on_processor.fingerprint == made("self-rating", models / "t5", device="cpu").spec.fingerprint
 
 
-def test_the_number_format_is_known_without_a_model_library(
-    no_gpu: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_format_is_known_without_a_model_library(no_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("torch was asked"))
-    assert [resolved_dtype(device, "auto") for device in ("auto", "cpu", "cuda")] == [
-        "float32",
-        "float32",
-        "bfloat16",
-    ]
+    assert [resolved_dtype(device, "auto") for device in ("auto", "cpu", "cuda")] == ["float32", "float32", "bfloat16"]
     assert resolved_dtype("auto", "bfloat16") == "bfloat16"
 
 
@@ -152,9 +121,7 @@ def test_grades_of_a_processor_that_an_earlier_version_stored_are_found(
     assert make_plan(project, spec, 1).known == 2
     hub = make_grader("self-rating", {"model": "somebody/a-model"}).spec
     again = find_remaking_parameters(replace(hub, parameters=hub.parameters | named))
-    assert (
-        again is not None and make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
-    )
+    assert again is not None and make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
 
 
 def test_a_grader_of_a_processor_goes_on_as_it_was_on_a_computer_with_a_gpu(
@@ -167,13 +134,9 @@ def test_a_grader_of_a_processor_goes_on_as_it_was_on_a_computer_with_a_gpu(
     assert again.back_end.dtype == "float32"  # type: ignore[attr-defined]
 
 
-def test_the_model_that_checks_extracted_answers_has_the_same_format(
-    models: Path, no_gpu: None
-) -> None:
+def test_the_model_that_checks_extracted_answers_has_the_same_format(models: Path, no_gpu: None) -> None:
     plain = make_grader("extractive", {"model": str(models / "t5"), "check": "model"}).spec
-    half = make_grader(
-        "extractive", {"model": str(models / "t5"), "check": "model", "dtype": "bfloat16"}
-    ).spec
+    half = make_grader("extractive", {"model": str(models / "t5"), "check": "model", "dtype": "bfloat16"}).spec
     assert "verify_dtype" not in plain.parameters
     assert (half.parameters["dtype"], half.parameters["verify_dtype"]) == ("bfloat16", "bfloat16")
 
@@ -211,9 +174,7 @@ def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) ->
     ]
     found = complete_calls(TransformersBackEnd(folder, num_beams=5), calls, Control())
     greedy = complete_calls(TransformersBackEnd(folder), calls, Control())
-    expected = [
-        beamed(folder, fill_prompt(call.prompt, call.values).joined(), 8, 5) for call in calls
-    ]
+    expected = [beamed(folder, fill_prompt(call.prompt, call.values).joined(), 8, 5) for call in calls]
     assert [one.text for one in found] == expected
     assert [one.text for one in greedy] != expected
 
@@ -227,13 +188,9 @@ def test_a_rating_by_beams_is_read_from_the_text_and_has_no_probabilities(models
         options=scale,
         max_tokens=6,
     )
-    (found,) = complete_calls(
-        TransformersBackEnd(str(models / "t5"), num_beams=3), [call], Control()
-    )
+    (found,) = complete_calls(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], Control())
     assert found.distribution is None
-    assert found.text == beamed(
-        str(models / "t5"), fill_prompt(call.prompt, call.values).joined(), 6, 3
-    )
+    assert found.text == beamed(str(models / "t5"), fill_prompt(call.prompt, call.values).joined(), 6, 3)
 
 
 def test_beams_are_in_the_fingerprint_and_one_of_them_is_greedy(models: Path, no_gpu: None) -> None:
@@ -268,17 +225,13 @@ def test_a_setting_that_would_do_nothing_is_refused(models: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t5", "causal"])
-def test_likelihoods_are_divided_by_tokens_characters_or_nothing(
-    name: str, models: Path, no_gpu: None
-) -> None:
+def test_likelihoods_are_divided_by_tokens_characters_or_nothing(name: str, models: Path, no_gpu: None) -> None:
     choices = ("red", "leaves of the best passage")
     asked = Asked("which ?", "red", choices)
 
     def values(**more: str) -> dict[str, float]:
         grader = made("choice", models / name, **more)
-        ((_, _, grade),) = [
-            o for b in grader.grade({1: asked}, {2: "all of it"}, [(1, 2)], Control()) for o in b
-        ]
+        ((_, _, grade),) = [o for b in grader.grade({1: asked}, {2: "all of it"}, [(1, 2)], Control()) for o in b]
         lines = [line.rsplit(": ", 1) for line in (grade.raw or "").splitlines()]
         best = max(lines, key=lambda line: float(line[1]))[0]
         assert grade.answer == best and grade.rating == int(best == "red")
@@ -287,19 +240,13 @@ def test_likelihoods_are_divided_by_tokens_characters_or_nothing(
     total = values(normalise="none")
     for choice in choices:
         assert values()[choice] == pytest.approx(total[choice] / len(choice.split()), abs=1e-3)
-        assert values(normalise="characters")[choice] == pytest.approx(
-            total[choice] / len(choice), abs=1e-3
-        )
+        assert values(normalise="characters")[choice] == pytest.approx(total[choice] / len(choice), abs=1e-3)
 
 
 def test_the_normalisation_is_in_the_fingerprint_and_tokens_are_what_it_was(models: Path) -> None:
     usual = made("choice", models / "causal").spec
-    assert (
-        usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
-    )
-    others = [
-        made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")
-    ]
+    assert usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
+    others = [made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")]
     assert len({usual.fingerprint, *(spec.fingerprint for spec in others)}) == 3
     with refusal("unknown-parameter-value", "normalise"):
         made("choice", models / "causal", normalise="words")
@@ -308,9 +255,7 @@ def test_the_normalisation_is_in_the_fingerprint_and_tokens_are_what_it_was(mode
 # --- What a prompt ends in
 
 
-def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_the_answer(
-    models: Path,
-) -> None:
+def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_the_answer(models: Path) -> None:
     ends = {
         name: prompt_of(made("self-rating", models / name, prompt="self-rating")).splitlines()[-1]
         for name in ("t5", "causal", "chat")
@@ -320,19 +265,12 @@ def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_
     assert fenced.splitlines()[-2].startswith("</passage-") and fenced.endswith("\nRating:")
     assert prompt_of(made("answer", models / "causal")).endswith("\nAnswer:")
     # The papers' own ends stay as they are.
-    assert prompt_of(made("direct", models / "causal", prompt="Sun")).endswith(
-        "Passage: It rains.\nAnswer:"
-    )
+    assert prompt_of(made("direct", models / "causal", prompt="Sun")).endswith("Passage: It rains.\nAnswer:")
 
 
-def test_the_cue_is_in_the_fingerprint_and_without_it_the_grader_is_the_old_one(
-    models: Path, no_gpu: None
-) -> None:
+def test_the_cue_is_in_the_fingerprint_and_without_it_the_grader_is_the_old_one(models: Path, no_gpu: None) -> None:
     cued = made("self-rating", models / "causal").spec
-    assert (
-        cued.parameters["cue"] == "Rating:"
-        and cued.prompt_hash == built_in_prompts()["self-rating"].hash
-    )
+    assert cued.parameters["cue"] == "Rating:" and cued.prompt_hash == built_in_prompts()["self-rating"].hash
     plain = made("self-rating", models / "causal", cue="none")
     assert "cue" not in plain.spec.parameters and plain.spec.fingerprint != cued.fingerprint
     assert prompt_of(plain).endswith("Context: It rains.")
@@ -345,18 +283,14 @@ def test_the_cue_is_in_the_fingerprint_and_without_it_the_grader_is_the_old_one(
             made("self-rating", models / "t5", cue=wrong)
 
 
-def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(
-    models: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(models: Path, tmp_path: Path) -> None:
     import shutil
 
     folder = tmp_path / "odd"
     shutil.copytree(models / "causal", folder)
     config = json.loads((folder / "config.json").read_text())
     # From its small files alone it cannot be told to be causal.
-    (folder / "config.json").write_text(
-        json.dumps({k: v for k, v in config.items() if k != "architectures"})
-    )
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "architectures"}))
     grader = made("self-rating", folder)
     with refusal("chat-template-unusable", kind=GradingError):
         list(grader.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], Control()))
@@ -384,25 +318,19 @@ def completing(server: EndpointServer, kind: str = "self-rating", **more: Any) -
 
 def only(grader: ReadingGrader, passage: str = "It rains.") -> Grade:
     ((_, _, grade),) = [
-        o
-        for b in grader.grade({1: Asked("Why?", "rain")}, {2: passage}, [(1, 2)], Control())
-        for o in b
+        o for b in grader.grade({1: Asked("Why?", "rain")}, {2: passage}, [(1, 2)], Control()) for o in b
     ]
     return grade
 
 
-def test_a_completion_is_asked_for_with_the_whole_prompt_as_one_text(
-    server: EndpointServer,
-) -> None:
+def test_a_completion_is_asked_for_with_the_whole_prompt_as_one_text(server: EndpointServer) -> None:
     grader = completing(server, prompt="self-rating")
     grade = only(grader)
     assert (grade.rating, grade.status) == (4, "graded")
     (seen,) = server.seen
     assert seen.path == "/v1/completions"
     assert seen.body["prompt"] == prompt_of(grader) and seen.body["prompt"].endswith("\nRating:")
-    assert all(part in seen.body["prompt"] for part in fence_text("It rains.")), (
-        "the passage, and that it is data"
-    )
+    assert all(part in seen.body["prompt"] for part in fence_text("It rains.")), "the passage, and that it is data"
     assert not {"messages", "response_format"} & set(seen.body)
     assert seen.body["stop"] == ["\n\n"]
 
@@ -415,9 +343,7 @@ def test_a_completion_that_is_read_whole_fails_where_it_is_cut_off(server: Endpo
     assert (right.rating, right.answer) == (1, "rain")
 
 
-@pytest.mark.parametrize(
-    "reply", [going_on(None), going_on(["4"]), Reply(content=b'{"choices": [{}]}')]
-)
+@pytest.mark.parametrize("reply", [going_on(None), going_on(["4"]), Reply(content=b'{"choices": [{}]}')])
 def test_a_completion_of_a_wrong_shape_is_no_rating(server: EndpointServer, reply: Reply) -> None:
     server.behave = lambda seen: reply
     assert only(completing(server, attempts=1)).status == "failed"
@@ -427,9 +353,7 @@ def test_completions_are_another_grader_than_a_chat(server: EndpointServer) -> N
     chat = made("self-rating", "m", back_end="openai", base_url=server.url).spec
     assert (
         chat.fingerprint
-        == made(
-            "self-rating", "m", back_end="openai", base_url=server.url, api="chat"
-        ).spec.fingerprint
+        == made("self-rating", "m", back_end="openai", base_url=server.url, api="chat").spec.fingerprint
     )
     plain = completing(server).spec
     assert plain.parameters["api"] == "completions" and plain.fingerprint != chat.fingerprint
@@ -439,9 +363,7 @@ def test_completions_are_another_grader_than_a_chat(server: EndpointServer) -> N
         made("self-rating", "m", back_end="openai", base_url=server.url, api="telepathy")
 
 
-def test_a_job_over_completions_grades_and_keeps_its_budget(
-    server: EndpointServer, project: Project
-) -> None:
+def test_a_job_over_completions_grades_and_keeps_its_budget(server: EndpointServer, project: Project) -> None:
     fill_project(project, [WHY], {}, RUNS)
     final = run_job(project, completing(server), Request(max_calls=1), "ann")
     assert (final.state, final.graded) == ("stopped", 1)
@@ -451,47 +373,21 @@ def test_a_job_over_completions_grades_and_keeps_its_budget(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("base_url", 5),
-        ("base_url", ["http://x"]),
-        ("model", ["a"]),
-        ("extra", "abc"),
-        ("extra", [1]),
-        ("timeout_s", "x"),
-        ("timeout_s", math.nan),
-        ("timeout_s", math.inf),
-        ("timeout_s", 3601),
-        ("attempts", 1e9),
-        ("attempts", True),
-        ("key_variable", 7),
-        ("temperature", math.nan),
-        ("temperature", math.inf),
-        ("device", 5),
-        ("dtype", [1]),
-        ("prompt", ["a"]),
-        ("prompt", {}),
-        ("revision", 5),
-        ("max_tokens_in", 1.5),
-        ("num_beams", "2"),
-        ("structured", []),
-        ("check", ["words"]),
-        ("back_end", {"a": 1}),
-        ("cue", 5),
+        ("base_url", 5), ("base_url", ["http://x"]), ("model", ["a"]), ("extra", "abc"), ("extra", [1]),
+        ("timeout_s", "x"), ("timeout_s", math.nan), ("timeout_s", math.inf), ("timeout_s", 3601), ("attempts", 1e9),
+        ("attempts", True), ("key_variable", 7), ("temperature", math.nan), ("temperature", math.inf),
+        ("device", 5), ("dtype", [1]), ("prompt", ["a"]), ("prompt", {}), ("revision", 5), ("max_tokens_in", 1.5),
+        ("num_beams", "2"), ("structured", []), ("check", ["words"]), ("back_end", {"a": 1}), ("cue", 5),
     ],
-)
+)  # fmt: skip
 def test_a_parameter_of_another_kind_is_refused(name: str, value: object) -> None:
     kind = "answer" if name == "check" else "self-rating"
-    where = (
-        {}
-        if name in ("device", "dtype", "revision", "num_beams")
-        else {"base_url": "http://127.0.0.1:9/v1"}
-    )
+    where = {} if name in ("device", "dtype", "revision", "num_beams") else {"base_url": "http://127.0.0.1:9/v1"}
     with pytest.raises(InputError):
         make_grader(kind, {"model": "google/flan-t5-large", **where, name: value})
 
 
-@pytest.mark.parametrize(
-    "cuts", ["abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5]
-)
+@pytest.mark.parametrize("cuts", ["abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5])
 def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
     with pytest.raises(InputError):
         make_grader("embedding", {"cuts": cuts})
@@ -510,12 +406,7 @@ def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
     ],
 )
 def test_a_processor_with_bfloat16_uses_it_and_that_is_another_grader(
-    flags: str,
-    dtype: str,
-    models: Path,
-    no_gpu: None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    flags: str, dtype: str, models: Path, no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpuinfo").write_text(flags)
     monkeypatch.setattr(local_loading, "CPU_INFO", tmp_path / "cpuinfo")

@@ -1,6 +1,4 @@
-"""An endpoint that lies, leaks, refuses, floods and misleads: what is good is kept, all else fails,
-no key stays.
-"""
+"""An endpoint that lies, leaks, refuses, floods and misleads: what is good is kept, all else fails, no key stays."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ PIECE = 12
 
 @dataclass(frozen=True)
 class Case:
-    """What the endpoint does about one passage, and the rating that is to be kept; None where the
-    pair has to fail.
-    """
+    """What the endpoint does about one passage, and the rating that is to be kept; None where the pair has to fail."""
 
     behave: Callable[[Seen], Reply]
     rating: int | None = None
@@ -65,7 +61,7 @@ def says(text: str, **more: object) -> Case:
 
 def good(rating: int, **more: object) -> Case:
     """A sound answer among odd things."""
-    return Case(lambda seen: chat(json.dumps({"rating": rating}), **{"model": "m", **more}), rating)
+    return Case(lambda seen: chat(json.dumps({"rating": rating}), **{"model": "m", **more}), rating)  # type: ignore[arg-type]
 
 
 def does(reply: Reply) -> Case:
@@ -85,9 +81,7 @@ def hostile_cases(elsewhere: str) -> list[Case]:
         Case(lambda seen: chat('```json\n{"rating": 1}\n```'), 1),
         Case(lambda seen: too_many(retry_after_ms=20) if seen.attempt == 1 else rate(seen, 5), 5),
         Case(lambda seen: status(500) if seen.attempt == 1 else rate(seen, 0), 0),
-        Case(
-            lambda seen: Reply(content=rate(seen, 3).content, headers={"set-cookie": f"k={KEY}"}), 3
-        ),
+        Case(lambda seen: Reply(content=rate(seen, 3).content, headers={"set-cookie": f"k={KEY}"}), 3),
     ]
     refused = [
         "I'm sorry, but I can't assist",
@@ -98,13 +92,7 @@ def hostile_cases(elsewhere: str) -> list[Case]:
         "",
         " ",
     ]
-    off = [
-        '{"rating": 9}',
-        '{"rating": "5"}',
-        '{"rating": 5, "error": 1}',
-        '{"rating": 4} 5',
-        '{"rating": NaN}',
-    ]
+    off = ['{"rating": 9}', '{"rating": "5"}', '{"rating": 5, "error": 1}', '{"rating": 4} 5', '{"rating": NaN}']
     broken = [refuse(), page(), torn(chat("5")), hang(), Reply(content=b"[" * 100_000), status(418)]
     # Where a message is shortened, the key is at the cut.
     leaks = [
@@ -143,9 +131,7 @@ def signs(text: str) -> list[str]:
     return sorted(piece for piece in pieces if piece in squeezed)
 
 
-_WRITTEN_OUT = re.compile(
-    r"\\+u00([0-9a-f]{2})|&(?:amp;)*#(?:x([0-9a-f]+)|([0-9]+));", re.IGNORECASE
-)
+_WRITTEN_OUT = re.compile(r"\\+u00([0-9a-f]{2})|&(?:amp;)*#(?:x([0-9a-f]+)|([0-9]+));", re.IGNORECASE)
 
 
 def _plain(match: re.Match[str]) -> str:
@@ -160,11 +146,7 @@ def texts_of(project: Project) -> Iterator[str]:
         " AND data_type LIKE '%VARCHAR%'"
     )
     for table, column in columns:
-        yield from (
-            str(text)
-            for (text,) in project.rows(f'SELECT DISTINCT "{column}" FROM "{table}"')
-            if text
-        )
+        yield from (str(text) for (text,) in project.rows(f'SELECT DISTINCT "{column}" FROM "{table}"') if text)
 
 
 def contents_of(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -175,19 +157,14 @@ def contents_of(folder: Path) -> Iterator[tuple[Path, str]]:
         raw = path.read_bytes()
         if path.suffix in (".duckdb", ".parquet"):
             # What is compressed is read as a table; here only for what lies between.
-            assert KEY.encode() not in raw and all(
-                piece.encode() not in raw for piece in pieces(KEY, PIECE)
-            )
+            assert KEY.encode() not in raw and all(piece.encode() not in raw for piece in pieces(KEY, PIECE))
         else:
             yield path, raw.decode("latin-1")
         if path.suffix == ".gz":
             yield path, gzip.decompress(raw).decode()
         elif path.suffix == ".zip":
             with zipfile.ZipFile(path) as packed_files:
-                yield from (
-                    (path, packed_files.read(name).decode("latin-1"))
-                    for name in packed_files.namelist()
-                )
+                yield from ((path, packed_files.read(name).decode("latin-1")) for name in packed_files.namelist())
         elif path.suffix == ".parquet":
             yield path, str(duckdb.sql(f"FROM '{path}'").fetchall())
 
@@ -241,51 +218,25 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
 
         with EndpointServer(behave) as server:
             ran = exam(
-                *(
-                    "grade",
-                    "--grader",
-                    "self-rating",
-                    "--model",
-                    "m",
-                    "--base-url",
-                    server.url,
-                    "--concurrency",
-                    "16",
-                ),
-                *(
-                    "--set",
-                    "timeout_s=4",
-                    "--set",
-                    "attempts=2",
-                    "--set",
-                    "key_variable=OPENAI_API_KEY",
-                ),
-            )
+                *("grade", "--grader", "self-rating", "--model", "m", "--base-url", server.url, "--concurrency", "16"),
+                *("--set", "timeout_s=4", "--set", "attempts=2", "--set", "key_variable=OPENAI_API_KEY"),
+            )  # fmt: skip
             assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
         assert ran.code == 0, ran.err[-2000:]
         assert (elsewhere.seen, elsewhere.connections) == ([], 0)
     assert any(logged)
-    # Mostly the log has only grown since it was read before: then all that it had is in the later
-    # one.
+    # Mostly the log has only grown since it was read before: then all that it had is in the later one.
     logged = [raw for raw, later in itertools.pairwise([*logged, b""]) if not later.startswith(raw)]
     assert [at for at, raw in enumerate(logged) if signs(raw.decode("latin-1"))] == []
     assert "another-model (1)" in ran.err
 
     printed = [ran.out, ran.err]
     for command in (
-        ("failures", "--limit", "5000"),
-        ("failures", "--json", "--limit", "5000"),
-        ("jobs",),
-        ("jobs", "--json"),
-        ("activity",),
-        ("status",),
-        ("export", "graded", "-o", "graded.jsonl.gz"),
-        ("export", "bank", "-o", "bank.csv"),
-        ("export", "qrels", "-o", "labels.qrels"),
-        ("export", "bundle", "-o", "bundle.zip"),
-        ("export", "project", "-o", "parquet"),
-        ("export", "leaderboard", "-o", "board.tsv"),
-    ):
+        ("failures", "--limit", "5000"), ("failures", "--json", "--limit", "5000"), ("jobs",), ("jobs", "--json"),
+        ("activity",), ("status",), ("export", "graded", "-o", "graded.jsonl.gz"), ("export", "bank", "-o", "bank.csv"),
+        ("export", "qrels", "-o", "labels.qrels"), ("export", "bundle", "-o", "bundle.zip"),
+        ("export", "project", "-o", "parquet"), ("export", "leaderboard", "-o", "board.tsv"),
+    ):  # fmt: skip
         shown = exam(*command)
         assert shown.code == 0, (command, shown.err[-2000:])
         printed += [shown.out, shown.err]
@@ -297,22 +248,11 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
         failed = dict(project.rows(f"SELECT t.text, reason FROM failures {texts}"))
         defaulted = project.value("SELECT count(*) FROM grades WHERE defaulted")
         for i, case in enumerate(cases):
-            assert kept.get(f"Case number {i}.") == case.rating, (
-                i,
-                failed.get(f"Case number {i}."),
-                case,
-            )
+            assert kept.get(f"Case number {i}.") == case.rating, (i, failed.get(f"Case number {i}."), case)
         assert defaulted == 0
         assert kept.keys().isdisjoint(failed) and len(kept) + len(failed) == len(cases)
-        assert all(
-            reason and len(reason) < 300 and reason.isprintable() for reason in failed.values()
-        )
-        assert (
-            project.value(
-                "SELECT count(*) FROM grades WHERE note LIKE '%answered by another-model%'"
-            )
-            == 1
-        )
+        assert all(reason and len(reason) < 300 and reason.isprintable() for reason in failed.values())
+        assert project.value("SELECT count(*) FROM grades WHERE note LIKE '%answered by another-model%'") == 1
 
         held = [text for text in texts_of(project) if signs(text)]
         assert held == []

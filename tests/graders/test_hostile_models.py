@@ -1,6 +1,4 @@
-"""Folders of models that would run code, hang, or take all memory: nothing of them runs, and a
-sentence says so.
-"""
+"""Folders of models that would run code, hang, or take all memory: nothing of them runs, and a sentence says so."""
 
 from __future__ import annotations
 
@@ -103,8 +101,7 @@ def test_code_in_the_folder_of_a_model_is_never_run(folder: Path, tmp_path: Path
     marker = tmp_path / "ran"
     own_code(folder, marker)
     sound = ask(folder)
-    # An architecture that the library has is loaded by the library's own classes, whatever the
-    # folder names.
+    # An architecture that the library has is loaded by the library's own classes, whatever the folder names.
     change(folder / "config.json", auto_map=OWN)
     assert ask(folder) == sound
     change(folder / "config.json", model_type="own")
@@ -113,9 +110,7 @@ def test_code_in_the_folder_of_a_model_is_never_run(folder: Path, tmp_path: Path
     TransformersBackEnd(str(folder)).count_tokens("the best")
     change(folder / "config.json", model_type="llama", auto_map={})
     change(
-        folder / "tokenizer_config.json",
-        auto_map={"AutoTokenizer": [None, "own.OwnTokenizer"]},
-        tokenizer_class="Own",
+        folder / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.OwnTokenizer"]}, tokenizer_class="Own"
     )
     with contextlib.suppress(GradingError):
         ask(folder)
@@ -171,18 +166,10 @@ def test_damaged_files_end_in_a_sentence(folder: Path) -> None:
 
 def test_errors_say_which_of_both_it_is() -> None:
     own = explain_loading_error(
-        "m",
-        ValueError(
-            "Please pass the argument `trust_remote_code=True` to allow custom code to be run."
-        ),
+        "m", ValueError("Please pass the argument `trust_remote_code=True` to allow custom code to be run.")
     )
-    pickled = explain_loading_error(
-        "m", OSError("Error no file named model.safetensors found in directory m.")
-    )
-    assert (
-        len({own.message, pickled.message, explain_loading_error("m", OSError("other")).message})
-        == 3
-    )
+    pickled = explain_loading_error("m", OSError("Error no file named model.safetensors found in directory m."))
+    assert len({own.message, pickled.message, explain_loading_error("m", OSError("other")).message}) == 3
 
 
 # Chat templates
@@ -190,9 +177,7 @@ def test_errors_say_which_of_both_it_is() -> None:
 
 def tokenizer(template: str) -> Any:
     values = {"bos_token": "<s>"}
-    return SimpleNamespace(
-        special_tokens_map=values, get_chat_template=lambda: template, name_or_path="m"
-    )
+    return SimpleNamespace(special_tokens_map=values, get_chat_template=lambda: template, name_or_path="m")
 
 
 HELLO = [{"role": "user", "content": "hello 😀 \u2028 \x00"}]
@@ -224,14 +209,11 @@ def test_a_template_is_filled_in_as_by_the_library(folder: Path) -> None:
     for known.chat_template in (
         CHAT_TEMPLATE,
         "{{ bos_token }}{{ messages | tojson }}{{ enable_thinking }}{{ eos_token }}\n",
-        "{%- if messages[0]['role'] == 'system' -%}{{ raise_exception('no') }}{%- endif -%}\n {{"
-        " bos_token }}",
+        "{%- if messages[0]['role'] == 'system' -%}{{ raise_exception('no') }}{%- endif -%}\n {{ bos_token }}",
         "{% generation %}{{ messages[0].content.upper() }}{% endgeneration %}",
     ):
         found = fill_chat_template(known, [HELLO, system, HELLO])
-        expected = known.apply_chat_template(
-            HELLO, tokenize=False, add_generation_prompt=True, enable_thinking=False
-        )
+        expected = known.apply_chat_template(HELLO, tokenize=False, add_generation_prompt=True, enable_thinking=False)
         assert found[0] == found[2] == expected
         assert (found[1] is None) == ("raise_exception" in known.chat_template)
     known.chat_template = {"tool_use": CHAT_TEMPLATE}
@@ -244,10 +226,7 @@ def test_a_hostile_template_is_stopped_and_the_next_one_is_filled_in() -> None:
     for template in HOSTILE.values():
         with pytest.raises(GradingError):
             fill_chat_template(tokenizer(template), [HELLO])
-        assert (
-            fill_chat_template(tokenizer("{{ messages[0].content }}"), [HELLO] * 3)
-            == [HELLO[0]["content"]] * 3
-        )
+        assert fill_chat_template(tokenizer("{{ messages[0].content }}"), [HELLO] * 3) == [HELLO[0]["content"]] * 3
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -257,11 +236,7 @@ def test_an_endless_template_ends(folder: Path) -> None:
         ask(folder)
     # The first is sound; how much is asked does not matter.
     late = "{% if messages[0].content == 'last' %}" + ENDLESS + "{% endif %}"
-    many = (
-        [HELLO] * 500
-        + [[{"role": "user", "content": "last"}]]
-        + [[{"role": "user", "content": "x" * 9999}]] * 20
-    )
+    many = [HELLO] * 500 + [[{"role": "user", "content": "last"}]] + [[{"role": "user", "content": "x" * 9999}]] * 20
     with pytest.raises(GradingError):
         fill_chat_template(tokenizer(late), many)
     assert fill_chat_template(tokenizer("a"), [HELLO]) == ["a"]
@@ -286,25 +261,18 @@ WORDS = ("from_pretrained", "LLM", "apply_chat_template", "pickle", "torch.load"
 
 def test_no_call_leaves_open_whether_code_of_a_model_is_run() -> None:
     sources = {
-        file: file.read_text(encoding="utf-8")
-        for top in ("core", "bench")
-        for file in (ROOT / top).rglob("*.py")
+        file: file.read_text(encoding="utf-8") for top in ("core", "bench") for file in (ROOT / top).rglob("*.py")
     }
     loaded = 0
     for file, source in sources.items():
         for node in ast.walk(ast.parse(source)) if any(word in source for word in WORDS) else ():
             if not isinstance(node, ast.Call):
                 continue
-            called, given = (
-                ast.unparse(node.func),
-                {word.arg: ast.unparse(word.value) for word in node.keywords},
-            )
+            called, given = ast.unparse(node.func), {word.arg: ast.unparse(word.value) for word in node.keywords}
             if called.endswith((".from_pretrained", ".LLM")):
                 loaded += 1
                 assert given.get("trust_remote_code") == "False", file
             if file.is_relative_to(ROOT / "core" / "graders"):
-                assert not called.endswith(
-                    ("torch.load", "pickle.load", "pickle.loads", "transformers.pipeline")
-                ), file
+                assert not called.endswith(("torch.load", "pickle.load", "pickle.loads", "transformers.pipeline")), file
                 assert not called.endswith("apply_chat_template"), file
     assert loaded >= 3

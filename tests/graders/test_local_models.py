@@ -1,4 +1,4 @@
-"""The transformers back end: the library's own code on tiny models, trained for the tests."""
+"""The transformers back end: the library's own code on tiny models that were trained a moment ago."""
 
 from __future__ import annotations
 
@@ -19,16 +19,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import (
-    Call,
-    Completion,
-    Control,
-    Outcome,
-    Prompt,
-    Steps,
-    current_loading,
-    fill_prompt,
-)
+from exam_workbench.graders import Call, Completion, Control, Outcome, Prompt, Steps, current_loading, fill_prompt
 from exam_workbench.graders._local.loading import explain_loading_error, load_model, model_identity
 from exam_workbench.graders._local.prompting import Batch, Group
 from exam_workbench.graders._local.text_generation import LEAST_SHARED, Options, share_prefixes
@@ -54,10 +45,7 @@ RATE = Prompt(
     name="rate",
     title="Rate",
     use="self-rating",
-    template=(
-        "How well can the question be answered? Passage: {context} Question: {question} Rate from"
-        " 0 to 5:"
-    ),
+    template="How well can the question be answered? Passage: {context} Question: {question} Rate from 0 to 5:",
     form="rating",
     source="these tests",
 )
@@ -90,9 +78,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def gpt2(llama: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An untrained model with learned positions: what it writes means nothing, and hangs on every
-    position.
-    """
+    """An untrained model with learned positions: what it writes means nothing, and hangs on every position."""
     from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
     folder = str(tmp_path_factory.mktemp("gpt2"))
@@ -114,9 +100,7 @@ def passage(marker: str, words: int, seed: int = 0) -> str:
 
 
 def rating(text: str, question: str = "what is it made of?", **changes: Any) -> Call:
-    call = Call(
-        RATE, {"question": question, "context": text}, "rating", options=DIGITS, max_tokens=12
-    )
+    call = Call(RATE, {"question": question, "context": text}, "rating", options=DIGITS, max_tokens=12)
     return replace(call, **changes)
 
 
@@ -138,18 +122,13 @@ def tokens_read(back_end: TransformersBackEnd) -> Iterator[list[int]]:
 
 
 @functools.cache
-def generated(
-    folder: str, text: str, tokens: int, special: bool = True, dtype: str = "float32"
-) -> str:
+def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: str = "float32") -> str:
     """What the library's own greedy `generate` writes for one prompt."""
     loaded = load_model(folder, dtype=dtype)
     inputs = loaded.tokenizer(text, return_tensors="pt", add_special_tokens=special)
     with torch.inference_mode():
         ids = loaded.model.generate(
-            input_ids=inputs.input_ids,
-            attention_mask=inputs.attention_mask,
-            max_new_tokens=tokens,
-            do_sample=False,
+            input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, max_new_tokens=tokens, do_sample=False
         )
     start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
     written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
@@ -158,9 +137,7 @@ def generated(
 
 def test_a_seq2seq_model_gives_the_ratings_that_it_learnt(t5: str) -> None:
     calls = [rating(passage(marker, words)) for words in (6, 40, 90) for marker in RATED]
-    assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == [
-        *map(str, RATED.values())
-    ] * 3
+    assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == [*map(str, RATED.values())] * 3
 
 
 def test_a_causal_model_gives_the_ratings_that_it_learnt(llama: str) -> None:
@@ -172,17 +149,11 @@ def test_a_causal_model_gives_the_ratings_that_it_learnt(llama: str) -> None:
 
 @pytest.mark.parametrize("model", ["t5", "llama", "gpt2"])
 @pytest.mark.parametrize("form", ["rating", "text"])
-def test_batches_answer_as_one_by_one_and_as_generate(
-    model: str, form: Form, request: pytest.FixtureRequest
-) -> None:
+def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
-    # To a model that has learnt nothing one marker is as good as another; each is in a text of one
-    # of three lengths.
+    # To a model that has learnt nothing one marker is as good as another; each is in a text of one of three lengths.
     markers = [*ANSWERS][:6] if model == "gpt2" else [*ANSWERS]
-    calls = [
-        rating(passage(m, words), form=form)
-        for m, words in zip(markers, itertools.cycle((3, 30, 80)))
-    ]
+    calls = [rating(passage(m, words), form=form) for m, words in zip(markers, itertools.cycle((3, 30, 80)))]
     together = ask(TransformersBackEnd(folder, batch_tokens=500), *calls)
     alone = [ask(TransformersBackEnd(folder), call)[0] for call in calls]
     assert [c.text for c in together] == [c.text for c in alone]
@@ -208,19 +179,13 @@ def test_a_passage_that_prompts_share_is_read_once_with_the_same_answers(
         without = ask(plain, *calls)
     assert [c.text for c in with_it] == [c.text for c in without]
     for one, other in zip(with_it, without, strict=True):
-        assert one.distribution == (
-            other.distribution and pytest.approx(other.distribution, abs=1e-4)
-        )
+        assert one.distribution == (other.distribution and pytest.approx(other.distribution, abs=1e-4))
     assert 0 < sum(with_sharing) < 0.6 * sum(without_sharing)
 
 
 def test_prompts_are_grouped_by_what_saves_most() -> None:
     template, long = [7] * LEAST_SHARED, [8] * 50
-    prompts = (
-        [[*template, 1, *long, i] for i in range(3)]
-        + [[*template, 2, *long, i] for i in range(3)]
-        + [[9, 9]]
-    )
+    prompts = [[*template, 1, *long, i] for i in range(3)] + [[*template, 2, *long, i] for i in range(3)] + [[9, 9]]
     groups = {group.rows: group.shared for group in share_prefixes(prompts)}
     assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
 
@@ -237,8 +202,7 @@ def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]
         for end in range(begin + 1, len(prompts) + 1):
             rows = prompts[begin:end]
             same = next(
-                (i for i, each in enumerate(zip(*rows, strict=False)) if len({*each}) > 1),
-                len(min(rows, key=len)),
+                (i for i, each in enumerate(zip(*rows, strict=False)) if len({*each}) > 1), len(min(rows, key=len))
             )
             shared = min(same, min(map(len, rows)) - 1) if len(rows) > 1 else 0
             if len(rows) == 1 or shared >= LEAST_SHARED:
@@ -247,10 +211,7 @@ def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]
         return min(found)
 
     groups = share_prefixes(prompts)
-    read = sum(
-        group.shared + sum(len(prompts[row]) - group.shared for row in group.rows)
-        for group in groups
-    )
+    read = sum(group.shared + sum(len(prompts[row]) - group.shared for row in group.rows) for group in groups)
     assert read == least(0)
 
 
@@ -268,10 +229,7 @@ def test_the_distribution_over_ratings_sums_to_one_and_agrees_with_the_text(
         assert completion.distribution is not None
         assert list(completion.distribution) == list(DIGITS)
         assert sum(completion.distribution.values()) == pytest.approx(1)
-        assert (
-            max(completion.distribution, key=completion.distribution.__getitem__)
-            == completion.text[-1]
-        )
+        assert max(completion.distribution, key=completion.distribution.__getitem__) == completion.text[-1]
 
 
 def test_a_rating_after_other_words_is_read_where_it_is_written(t5: str) -> None:
@@ -281,9 +239,7 @@ def test_a_rating_after_other_words_is_read_where_it_is_written(t5: str) -> None
 
 
 def test_an_answer_off_the_scale_has_no_distribution(t5: str) -> None:
-    off, unanswerable = ask(
-        TransformersBackEnd(t5), rating(passage("mud", 20)), rating(passage("fog", 20))
-    )
+    off, unanswerable = ask(TransformersBackEnd(t5), rating(passage("mud", 20)), rating(passage("fog", 20)))
     assert (off.text, off.distribution) == ("10", None)
     assert (unanswerable.text, unanswerable.distribution) == ("unanswerable", None)
 
@@ -291,9 +247,7 @@ def test_an_answer_off_the_scale_has_no_distribution(t5: str) -> None:
 def test_yes_and_no_and_letters_have_distributions_too(t5: str) -> None:
     options = ("Yes", "No")
     calls = [rating(passage(m, 20), form="yes-no", options=options) for m in ("oak", "elm")]
-    calls += [
-        rating(passage(m, 20), form="letter", options=tuple("ABCD")) for m in ("apple", "cedar")
-    ]
+    calls += [rating(passage(m, 20), form="letter", options=tuple("ABCD")) for m in ("apple", "cedar")]
     yes, no, first, third = ask(TransformersBackEnd(t5), *calls)
     assert [c.text for c in (yes, no, first, third)] == ["Yes", "No", "A", "C"]
     assert yes.distribution is not None and yes.distribution["Yes"] > 0.5
@@ -302,9 +256,7 @@ def test_yes_and_no_and_letters_have_distributions_too(t5: str) -> None:
 
 
 def test_an_answer_that_never_ends_is_cut_off_and_says_so(t5: str) -> None:
-    endless, short = ask(
-        TransformersBackEnd(t5), rating(passage("rain", 20)), rating(passage("tin", 20))
-    )
+    endless, short = ask(TransformersBackEnd(t5), rating(passage("rain", 20)), rating(passage("tin", 20)))
     assert (endless.text, endless.complete) == (" ".join(["drip"] * 12), False)
     assert (short.text, short.complete) == ("1", True)
 
@@ -355,13 +307,9 @@ def test_a_causal_model_keeps_room_for_its_answer(llama: str) -> None:
     assert len(prepared.tokens) == 120 - 12
 
 
-def test_a_prompt_that_does_not_fit_without_its_passage_is_an_error_of_that_call_alone(
-    t5: str,
-) -> None:
+def test_a_prompt_that_does_not_fit_without_its_passage_is_an_error_of_that_call_alone(t5: str) -> None:
     too_long, fine = ask(
-        TransformersBackEnd(t5, max_tokens_in=60),
-        rating("gold", "why? " * 100),
-        rating(passage("gold", 5)),
+        TransformersBackEnd(t5, max_tokens_in=60), rating("gold", "why? " * 100), rating(passage("gold", 5))
     )
     assert too_long.error is not None and "too long" in too_long.error
     assert (fine.text, fine.error) == ("5", None)
@@ -370,9 +318,7 @@ def test_a_prompt_that_does_not_fit_without_its_passage_is_an_error_of_that_call
 def test_markers_of_the_model_inside_a_passage_are_text(llama: str, t5: str) -> None:
     for folder in (llama, t5):
         back_end = TransformersBackEnd(folder)
-        tokens = back_end._prompting.prepare(
-            [rating("a </s> b <|assistant|> c <s>")], lambda call: 0
-        )[0].tokens
+        tokens = back_end._prompting.prepare([rating("a </s> b <|assistant|> c <s>")], lambda call: 0)[0].tokens
         inside = back_end._loaded.tokenizer.convert_ids_to_tokens(tokens)
         assert "<|assistant|>" not in inside
         assert inside.count("</s>") == (1 if folder == t5 else 0)
@@ -392,9 +338,7 @@ def with_template(folder: str, template: str, to: Path) -> str:
 
 def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -> None:
     folder = with_template(llama, CHAT_TEMPLATE, tmp_path)
-    call = replace(
-        rating(passage("gold", 20)), prompt=replace(RATE, system="You rate."), form="text"
-    )
+    call = replace(rating(passage("gold", 20)), prompt=replace(RATE, system="You rate."), form="text")
     back_end = TransformersBackEnd(folder)
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
     user = fill_prompt(call.prompt, call.values).user
@@ -406,8 +350,7 @@ def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -
     "template",
     [
         CHAT_TEMPLATE.replace(
-            "{% for",
-            "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}{% for",
+            "{% for", "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}{% for"
         ),
         CHAT_TEMPLATE.replace("<|{{", "{% if message['role'] == 'user' %}<|{{").replace(
             "{% endfor", "{% endif %}{% endfor"
@@ -421,9 +364,7 @@ def test_a_template_without_a_system_role_gets_both_texts_from_the_user(
     call = replace(rating("gold"), prompt=replace(RATE, system="You rate."))
     back_end = TransformersBackEnd(with_template(llama, template, tmp_path))
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
-    assert (
-        text == f"<s><|user|>{fill_prompt(call.prompt, call.values).joined()}<|end|><|assistant|>"
-    )
+    assert text == f"<s><|user|>{fill_prompt(call.prompt, call.values).joined()}<|end|><|assistant|>"
 
 
 def likelihood(marker: str, *options: str) -> Call:
@@ -432,9 +373,7 @@ def likelihood(marker: str, *options: str) -> Call:
 
 def test_likelihoods_of_a_seq2seq_model_are_those_of_its_decoder(t5: str) -> None:
     options = ("the red leaves of maple", "5", "the red of")
-    completion, other = ask(
-        TransformersBackEnd(t5), likelihood("maple", *options), likelihood("gold", "4", "5")
-    )
+    completion, other = ask(TransformersBackEnd(t5), likelihood("maple", *options), likelihood("gold", "4", "5"))
     loaded = load_model(t5)
     prompt = fill_prompt(RATE, likelihood("maple", "").values).joined()
     for option in options:
@@ -491,12 +430,9 @@ def test_where_no_answer_is_likelier_there_is_none(reader: str) -> None:
 
 def test_an_answer_anywhere_in_a_long_passage_is_found(reader: str) -> None:
     calls = [
-        span("the best of all " * before + "gold ring " + "and the most of it " * 40)
-        for before in (0, 12, 33, 61)
+        span("the best of all " * before + "gold ring " + "and the most of it " * 40) for before in (0, 12, 33, 61)
     ]
-    found = ask(
-        ExtractiveBackEnd(reader, batch_tokens=300), *calls, span("it is the best of all " * 60)
-    )
+    found = ask(ExtractiveBackEnd(reader, batch_tokens=300), *calls, span("it is the best of all " * 60))
     assert [c.text for c in found] == ["gold ring"] * 4 + [""]
 
 
@@ -528,28 +464,17 @@ def test_models_are_loaded_at_the_first_call_and_shared(t5: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["t5", "llama"])
-def test_ratings_in_half_precision_are_those_of_greedy_decoding(
-    model: str, request: pytest.FixtureRequest
-) -> None:
+def test_ratings_in_half_precision_are_those_of_greedy_decoding(model: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     questions = ["what is it made of?", "what is it?"]
-    calls = [
-        rating(passage(marker, words), q)
-        for marker in RATED
-        for words in (5, 20, 60)
-        for q in questions
-    ]
+    calls = [rating(passage(marker, words), q) for marker in RATED for words in (5, 20, 60) for q in questions]
     found = ask(TransformersBackEnd(folder, device="cpu", dtype="bfloat16"), *calls)
     texts = [fill_prompt(call.prompt, call.values).joined() for call in calls]
-    assert [c.text for c in found] == [
-        generated(folder, text, 12, dtype="bfloat16") for text in texts
-    ]
+    assert [c.text for c in found] == [generated(folder, text, 12, dtype="bfloat16") for text in texts]
     assert {c.text for c in found} >= {*map(str, RATED.values())}
 
 
-def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(
-    t5: str, tmp_path: Path
-) -> None:
+def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp_path: Path) -> None:
     with refusal("model-unusable", kind=GradingError):
         ask(TransformersBackEnd(str(tmp_path / "nowhere")), rating("gold"))
     with refusal("model-unusable", kind=GradingError):
@@ -567,17 +492,14 @@ def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(
 
 
 def test_errors_of_fetching_are_told_apart() -> None:
-    assert (
-        explain_loading_error("m", OSError(errno.ENOSPC, "No space left on device")).code
-        == "disk-full"
-    )
+    assert explain_loading_error("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
     offline = OSError("cannot load")
     offline.__cause__ = ConnectionError("no route")
     assert explain_loading_error("m", offline).code == "model-unusable"
     check_error(explain_loading_error("m", ValueError("odd\nmore")), "model-unusable", "odd")
 
 
-def test_a_folder_is_identified_by_its_content_and_a_hub_model_by_its_revision(
+def test_the_identity_of_a_folder_changes_with_its_content_and_that_of_a_hub_model_with_its_revision(
     t5: str, tmp_path: Path
 ) -> None:
     (tmp_path / "m").mkdir()
@@ -602,9 +524,7 @@ def steps(*calls: Call) -> Steps:
     return Grade(0, raw=" ".join(texts))
 
 
-def drive(
-    back_end: TransformersBackEnd, work: list[tuple[tuple[int, int], Steps]], control: Control
-) -> list[Outcome]:
+def drive(back_end: TransformersBackEnd, work: list[tuple[tuple[int, int], Steps]], control: Control) -> list[Outcome]:
     return [outcome for batch in back_end.drive(work, control) for outcome in batch]
 
 
@@ -617,11 +537,7 @@ def test_pairs_go_through_all_their_steps(t5: str) -> None:
         (i, " ".join([str(RATED[m])] * (i % 3))) for i, m in enumerate(markers)
     }
     assert control.usage.calls == sum(i % 3 for i in range(len(markers)))
-    assert (
-        control.usage.input_tokens > 0
-        and control.usage.output_tokens > 0
-        and control.usage.cost == 0
-    )
+    assert control.usage.input_tokens > 0 and control.usage.output_tokens > 0 and control.usage.cost == 0
 
 
 def test_a_cap_on_calls_stops_with_what_was_asked(t5: str) -> None:
@@ -649,9 +565,7 @@ def test_a_pause_holds_the_next_batch_until_resume(t5: str) -> None:
     control.pause()
     came: list[Outcome] = []
     work = [((i, 0), steps(rating(passage("tin", 20)))) for i in range(3)]
-    thread = threading.Thread(
-        target=lambda: came.extend(drive(TransformersBackEnd(t5), work, control))
-    )
+    thread = threading.Thread(target=lambda: came.extend(drive(TransformersBackEnd(t5), work, control)))
     thread.start()
     thread.join(0.2)
     assert thread.is_alive() and not came
@@ -689,10 +603,7 @@ def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
     [
         torch.OutOfMemoryError("CUDA out of memory"),
         MemoryError(),
-        RuntimeError(
-            "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried"
-            " to ..."
-        ),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried to ..."),
     ],
 )
 def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(
@@ -714,7 +625,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(
     assert max(sizes) == 6
 
 
-def test_a_prompt_too_large_for_the_memory_is_an_error_and_other_faults_stay_the_same() -> None:
+def test_where_not_even_one_prompt_fits_into_memory_a_sentence_says_so_and_a_fault_of_another_kind_stays_one() -> None:
     def full(batch: Batch) -> None:
         raise MemoryError
 

@@ -1,6 +1,4 @@
-"""A long text of whatever repeats is read: no answer of an endpoint holds up the program that reads
-it.
-"""
+"""A long text of whatever repeats is read: no answer of an endpoint holds up the program that reads it."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ from exam_workbench.graders._reading.parsing import (
 from exam_workbench.injection_signs import find_signs
 
 SIZE = 1 << 17
-LIMIT_S = (
-    4  # of processor time; what takes the square of the length takes from many seconds to hours
-)
+LIMIT_S = 4  # of processor time; what takes the square of the length takes from many seconds to hours
 KEY = "sk-proj-Ab3dEf6hIj9kLmN0pQrStUvWxYz12345678"
 
 
@@ -71,9 +67,7 @@ def test_a_long_answer_is_read(reader: str, answer: str) -> None:
     READERS[reader](beginning + piece * (SIZE // len(piece)))
 
 
-@pytest.mark.parametrize(
-    "piece", [KEY[:6] + "zz ", KEY[:11] + "_", "%25", "&amp;", "bearer ", "\u0301"]
-)
+@pytest.mark.parametrize("piece", [KEY[:6] + "zz ", KEY[:11] + "_", "%25", "&amp;", "bearer ", "\u0301"])
 def test_keys_are_looked_for_in_a_long_text(piece: str) -> None:
     shown = redact_keys(piece * (SIZE // len(piece)) + f" {KEY} and {KEY[::-1]}", [KEY])
     assert KEY not in shown and KEY[::-1] not in shown

@@ -1,6 +1,4 @@
-"""Each method asks a model step by step and turns what comes back into a grade, driven here by
-hand.
-"""
+"""Each method asks a model step by step and turns what comes back into a grade, driven here by hand."""
 
 from __future__ import annotations
 
@@ -59,32 +57,17 @@ def judge(completion: Completion, name: str) -> Grade:
 
 
 def test_a_self_rating_asks_once_with_the_question_the_passage_and_the_scale() -> None:
-    grade, calls = ask(
-        self_rating(RISE, PASSAGE, PROMPTS["self-rating"], fence=True), Completion("4")
-    )
+    grade, calls = ask(self_rating(RISE, PASSAGE, PROMPTS["self-rating"], fence=True), Completion("4"))
     assert grade == Grade(4, raw="4")
-    assert (
-        calls[0].form == "rating"
-        and calls[0].options == ("0", "1", "2", "3", "4", "5")
-        and calls[0].fence
-    )
+    assert calls[0].form == "rating" and calls[0].options == ("0", "1", "2", "3", "4", "5") and calls[0].fence
     asked = fill_prompt(calls[0].prompt, calls[0].values).user
-    assert (
-        RISE.text in asked
-        and PASSAGE in asked
-        and RISE.answer_key not in asked.replace(PASSAGE, "")
-    )
+    assert RISE.text in asked and PASSAGE in asked and RISE.answer_key not in asked.replace(PASSAGE, "")
 
 
 def test_what_the_model_wrote_beyond_the_rating_is_its_answer() -> None:
     assert rate(Completion("**4**.")).answer is None
-    assert (
-        rate(Completion("4: The answer is mostly complete.")).answer
-        == "4: The answer is mostly complete."
-    )
-    assert rate(Completion("It rises.")) == Grade(
-        1, "defaulted", answer="It rises.", raw="It rises."
-    )
+    assert rate(Completion("4: The answer is mostly complete.")).answer == "4: The answer is mostly complete."
+    assert rate(Completion("It rises.")) == Grade(1, "defaulted", answer="It rises.", raw="It rises.")
     assert rate(Completion("unanswerable")).rating == 0
 
 
@@ -105,9 +88,7 @@ def test_a_distribution_runs_over_the_scale_and_gives_the_confidence() -> None:
     given = {"5": 0.1, "4": 0.7, "3": 0.2}
     grade = rate(Completion("4", distribution=given))
     assert grade.distribution == (0, 0, 0, 0.2, 0.7, 0.1) and grade.confidence == 0.7
-    assert rate(Completion("It rises.", distribution=given)).confidence is None, (
-        "no rating was written"
-    )
+    assert rate(Completion("It rises.", distribution=given)).confidence is None, "no rating was written"
     assert rate(Completion("10", distribution=given)).distribution is None
 
 
@@ -121,9 +102,7 @@ def test_a_distribution_runs_over_the_scale_and_gives_the_confidence() -> None:
         (Completion('{"rating": 4} and so on', complete=False, structured=True), "cut off"),
     ],
 )
-def test_an_unusable_answer_is_a_failed_grade_that_keeps_what_was_written(
-    completion: Completion, reason: str
-) -> None:
+def test_an_unusable_answer_is_a_failed_grade_that_keeps_what_was_written(completion: Completion, reason: str) -> None:
     assert rate(completion) == Grade(None, "failed", raw=completion.text, reason=reason)
 
 
@@ -131,10 +110,7 @@ def test_a_structured_answer_is_read_as_json() -> None:
     written = '{"rating": 3}'
     assert rate(Completion(written, structured=True)) == Grade(3, raw=written)
     assert judge(Completion('{"answer": "No"}', structured=True), "FaggioliB").rating == 0
-    letter, _ = ask(
-        choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]),
-        Completion('{"answer":"B"}', structured=True),
-    )
+    letter, _ = ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion('{"answer":"B"}', structured=True))
     assert letter.rating == 1
 
 
@@ -157,9 +133,7 @@ def test_a_model_that_gave_nothing_makes_a_failed_grade_with_its_reason(name: st
 def test_a_shortened_passage_is_noted_whatever_the_grade() -> None:
     assert rate(Completion("4", shortened=12)).note == "the passage was shortened by 12 tokens"
     assert rate(Completion("6", shortened=1)).note == "the passage was shortened by 1 token"
-    steps = answer_and_check(
-        RISE, PASSAGE, PROMPTS["answer"], False, partial(verify_check, prompt=PROMPTS["verify"])
-    )
+    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, partial(verify_check, prompt=PROMPTS["verify"]))
     grade, _ = ask(steps, Completion("It goes up", shortened=3), Completion("yes"))
     assert grade.note == "the passage was shortened by 3 tokens"
     likelihoods = Completion(distribution={"fall": -2.0, "rise": -1.0, "freeze": -3.0}, shortened=2)
@@ -175,13 +149,10 @@ def test_half_a_surrogate_pair_from_an_endpoint_can_still_be_stored() -> None:
 # --- answers ---
 
 
-@pytest.mark.parametrize(
-    ("given", "rating"), [("rising", 1), ("It will rise.", 1), ("increase", 0), ("fall", 0)]
-)
+@pytest.mark.parametrize(("given", "rating"), [("rising", 1), ("It will rise.", 1), ("increase", 0), ("fall", 0)])
 def test_an_answer_is_compared_with_the_key_by_words(given: str, rating: int) -> None:
     grade, calls = ask(
-        answer_and_check(RISE, PASSAGE, PROMPTS["answer"], True, word_match_check),
-        Completion(f" {given}\n"),
+        answer_and_check(RISE, PASSAGE, PROMPTS["answer"], True, word_match_check), Completion(f" {given}\n")
     )
     assert grade == Grade(rating, answer=given, raw=f" {given}\n")
     assert calls[0].form == "text" and calls[0].fence
@@ -190,16 +161,13 @@ def test_an_answer_is_compared_with_the_key_by_words(given: str, rating: int) ->
 def test_an_answer_is_verified_by_a_second_call_and_both_texts_are_kept() -> None:
     check = partial(verify_check, prompt=PROMPTS["verify"])
     steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], True, check)
-    grade, calls = ask(
-        steps, Completion("be higher"), Completion("Yes", distribution={"Yes": 0.75, "No": 0.25})
-    )
+    grade, calls = ask(steps, Completion("be higher"), Completion("Yes", distribution={"Yes": 0.75, "No": 0.25}))
     assert (grade.rating, grade.answer, grade.confidence) == (1, "be higher", 0.75)
     assert grade.distribution == (0.25, 0.75), "of 0 and 1"
     assert grade.raw == "answer: be higher\nverification: Yes"
     assert calls[1].form == "yes-no" and calls[1].options == ("Yes", "No")
     assert fill_prompt(calls[1].prompt, calls[1].values).user == (
-        'For the question "During very wet times, the water table will..." the correct answer is'
-        ' "rise". '
+        'For the question "During very wet times, the water table will..." the correct answer is "rise". '
         'Is "be higher" an equally correct response to this question? Answer yes or no.'
     )
 
@@ -211,9 +179,7 @@ def test_the_answer_to_be_verified_is_fenced_off_as_the_passage_is_that_it_comes
         steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], fence, check)
         _, calls = ask(steps, Completion(given), Completion("No"))
         messages = fill_prompt(calls[1].prompt, calls[1].values, calls[1].fence)
-        assert f'the correct answer is "{RISE.answer_key}". Is "' in messages.user, (
-            "the papers' wording"
-        )
+        assert f'the correct answer is "{RISE.answer_key}". Is "' in messages.user, "the papers' wording"
         assert (fence_text(given, "answer")[0] in messages.user) == fence
         assert (fence_text(given, "answer")[1] in messages.user) == fence
 
@@ -226,60 +192,39 @@ def test_a_verification_that_fails_is_a_failed_grade_with_the_answer() -> None:
     assert (grade.answer, grade.raw) == ("be higher", "answer: be higher\nverification: Perhaps")
     steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check)
     grade, _ = ask(steps, Completion("be higher"), Completion(error="timed out"))
-    assert (grade.status, grade.reason, grade.answer, grade.raw) == (
-        "failed",
-        "timed out",
-        "be higher",
-        "be higher",
-    )
+    assert (grade.status, grade.reason, grade.answer, grade.raw) == ("failed", "timed out", "be higher", "be higher")
 
 
 def test_a_key_within_a_short_answer_matches_by_a_rule_that_the_grade_names() -> None:
     sentence = Completion("During very wet times, the water table will rise.", shortened=2)
-    by_both, _ = ask(
-        answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check), sentence
-    )
-    assert (by_both.rating, by_both.note) == (
-        1,
-        f"{CONTAINED}; the passage was shortened by 2 tokens",
-    )
+    by_both, _ = ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check), sentence)
+    assert (by_both.rating, by_both.note) == (1, f"{CONTAINED}; the passage was shortened by 2 tokens")
     alone = partial(word_match_check, contained=False)
     by_distance, _ = ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, alone), sentence)
     assert (by_distance.rating, by_distance.note) == (0, "the passage was shortened by 2 tokens")
     for check in (word_match_check, alone):
         assert (
-            ask(
-                answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check),
-                Completion("rises"),
-            )[0].note
-            is None
+            ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check), Completion("rises"))[0].note is None
         )
 
 
 @pytest.mark.parametrize("given", ["unanswerable", "No", "It does not say.", "a.", "(iii)", "..."])
 def test_an_answer_that_is_none_is_0_without_a_second_call(given: str) -> None:
-    steps = answer_and_check(
-        RISE, PASSAGE, PROMPTS["answer"], False, partial(verify_check, prompt=PROMPTS["verify"])
-    )
+    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, partial(verify_check, prompt=PROMPTS["verify"]))
     assert ask(steps, Completion(given))[0] == Grade(0, answer=given, raw=given)
 
 
 @pytest.mark.parametrize(
-    ("completion", "reason"),
-    [(Completion(" \n"), "empty"), (Completion("It ri", complete=False), "cut off")],
+    ("completion", "reason"), [(Completion(" \n"), "empty"), (Completion("It ri", complete=False), "cut off")]
 )
 def test_an_empty_or_cut_off_answer_is_a_failure(completion: Completion, reason: str) -> None:
-    grade, _ = ask(
-        answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check), completion
-    )
+    grade, _ = ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check), completion)
     assert grade == Grade(None, "failed", raw=completion.text, reason=reason)
 
 
 def test_an_extractive_model_may_say_that_there_is_no_answer() -> None:
     def extract(text: str) -> Grade:
-        return ask(
-            extract_and_check(RISE, PASSAGE, PROMPTS["answer"], word_match_check), Completion(text)
-        )[0]
+        return ask(extract_and_check(RISE, PASSAGE, PROMPTS["answer"], word_match_check), Completion(text))[0]
 
     assert extract("") == Grade(0, raw="")
     assert extract("rises") == Grade(1, answer="rises", raw="rises")
@@ -293,10 +238,7 @@ def test_a_question_without_a_key_is_failed_before_the_model_is_asked() -> None:
         extract_and_check(keyless, PASSAGE, PROMPTS["answer"], word_match_check),
     ):
         assert ask(steps)[0] == Grade(None, "failed", reason="the question has no answer key")
-    assert (
-        ask(rate_directly(keyless, PASSAGE, PROMPTS["QA-judge"]))[0].reason
-        == "the query has no answer"
-    )
+    assert ask(rate_directly(keyless, PASSAGE, PROMPTS["QA-judge"]))[0].reason == "the query has no answer"
 
 
 # --- multiple choice ---
@@ -338,21 +280,12 @@ def test_another_choice_than_the_key_is_0() -> None:
     ],
 )
 def test_choices_that_were_not_all_weighed_are_a_failure(given: dict[str, float] | None) -> None:
-    grade, _ = ask(
-        choice_by_likelihood(CHOICE, PASSAGE, PROMPTS["choice-likelihood"]),
-        Completion(distribution=given),
-    )
-    assert (grade.rating, grade.status, grade.reason) == (
-        None,
-        "failed",
-        "a choice has no likelihood",
-    )
+    grade, _ = ask(choice_by_likelihood(CHOICE, PASSAGE, PROMPTS["choice-likelihood"]), Completion(distribution=given))
+    assert (grade.rating, grade.status, grade.reason) == (None, "failed", "a choice has no likelihood")
 
 
 @pytest.mark.parametrize("key", ["rise", "Rise.", "b", "B", "(b)", "b.", "b. rise", " RISE "])
-@pytest.mark.parametrize(
-    "choices", [CHOICE.choices, ("a. fall", "b. rise", "c. freeze"), ("c) x", "b) rise", "a) y")]
-)
+@pytest.mark.parametrize("choices", [CHOICE.choices, ("a. fall", "b. rise", "c. freeze"), ("c) x", "b) rise", "a) y")])
 def test_the_key_is_the_text_or_the_letter_of_a_choice(key: str, choices: tuple[str, ...]) -> None:
     asked = Asked(CHOICE.text, key, choices)
     assert weigh(asked, [-2.0, -1.0, -3.0]).rating == 1
@@ -370,9 +303,7 @@ def test_the_key_is_the_text_or_the_letter_of_a_choice(key: str, choices: tuple[
         (Asked("?", "1", tuple(map(str, range(27)))), "26"),
     ],
 )
-def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(
-    asked: Asked, reason: str
-) -> None:
+def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(asked: Asked, reason: str) -> None:
     for method in (choice_by_likelihood, choice_by_letter):
         grade, calls = ask(method(asked, PASSAGE, PROMPTS["choice"]))
         assert mentions(str(grade.reason), reason) and calls == []
@@ -380,9 +311,7 @@ def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(
 
 
 @pytest.mark.parametrize("choices", [CHOICE.choices, ("a. fall", "b. rise", "c. freeze")])
-def test_a_letter_names_the_choice_that_the_prompt_shows_beside_it(
-    choices: tuple[str, ...],
-) -> None:
+def test_a_letter_names_the_choice_that_the_prompt_shows_beside_it(choices: tuple[str, ...]) -> None:
     asked = replace(CHOICE, choices=choices)
     completion = Completion("(B)", distribution={"A": 0.25, "B": 0.5, "C": 0.25})
     grade, calls = ask(choice_by_letter(asked, PASSAGE, PROMPTS["choice"], fence=True), completion)
@@ -410,9 +339,7 @@ def test_a_direct_judge_keeps_its_own_scale() -> None:
     assert judge(Completion("relevant"), "Thomas").status == "failed", "there is no default"
 
 
-@pytest.mark.parametrize(
-    "name", ["FaggioliB", "FaggioliB_few", "HELM", "Sun", "Sun_few", "Q-judge", "QA-judge"]
-)
+@pytest.mark.parametrize("name", ["FaggioliB", "FaggioliB_few", "HELM", "Sun", "Sun_few", "Q-judge", "QA-judge"])
 def test_yes_is_1_and_no_is_0(name: str) -> None:
     assert judge(Completion("Yes"), name) == Grade(1, raw="Yes")
     grade = judge(Completion("No", distribution={"Yes": 0.25, "No": 0.75}), name)
@@ -439,9 +366,7 @@ def test_what_a_passage_says_of_its_grade_never_reaches_the_parser(injection: In
         written = "No" if prompt.form == "yes-no" else "0"
         grade, calls = ask(method(RISE, injection.text, prompt, fence=True), Completion(written))
         assert (grade.rating, grade.raw, grade.answer) == (0, written, None)
-        assert calls[0].values["context"] == injection.text, (
-            "the passage is a value, not part of the template"
-        )
+        assert calls[0].values["context"] == injection.text, "the passage is a value, not part of the template"
         silent, _ = ask(method(RISE, injection.text, prompt, fence=True), Completion(""))
         assert silent.status == "failed"
 

@@ -1,6 +1,4 @@
-"""Grading plans elsewhere: the worker, the files, and taking grades in; bench/ray_drill.py drills a
-cluster.
-"""
+"""Grading plans elsewhere: the worker, the files, and taking grades in; bench/ray_drill.py drills a cluster."""
 
 from __future__ import annotations
 
@@ -75,8 +73,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 def grades(project: Project) -> list[tuple[Any, ...]]:
     return project.rows(
-        "SELECT question_text_key, passage_text_key, rating, defaulted, answer, raw FROM grades"
-        " ORDER BY ALL"
+        "SELECT question_text_key, passage_text_key, rating, defaulted, answer, raw FROM grades ORDER BY ALL"
     )
 
 
@@ -85,17 +82,15 @@ def planned(project: Project, grader: Grader, path: Path, **parameters: Any) -> 
     return pq.read_table(path)
 
 
-def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project: Project, tmp_path: Path) -> None:
     grader = make_grader("embedding", {})
     plan = tmp_path / "plan.parquet"
     table = planned(project, grader, plan, key_variable="SECRET")
     assert table.num_rows == 5 and b"SECRET" not in plan.read_bytes()
     passages = table["passage"].to_pylist()
-    assert [
-        text for text, before in zip(passages, [None, *passages], strict=False) if text != before
-    ] == sorted(set(passages), key=passages.index), "pairs with the same passage follow each other"
+    assert [text for text, before in zip(passages, [None, *passages], strict=False) if text != before] == sorted(
+        set(passages), key=passages.index
+    ), "pairs with the same passage follow each other"
     made = planned_grader(plan)
     assert made is not None and made.fingerprint == grader.spec.fingerprint
     worker = GraderOnWorker(made)
@@ -119,23 +114,13 @@ def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_
     class Echo:
         def grade(self, questions: Any, passages: Any, pairs: Any, control: Any) -> Iterator[Any]:
             control.add(Usage(len(pairs), 100, 10))
-            if any(
-                passages[passage].startswith("words of p2") or "p2" in passages[passage]
-                for _, passage in pairs
-            ):
+            if any(passages[passage].startswith("words of p2") or "p2" in passages[passage] for _, passage in pairs):
                 raise KeyError("p2")
             yield [
-                (
-                    q,
-                    p,
-                    Grade(1, answer=json.dumps([questions[q].answer_key, *questions[q].choices])),
-                )
-                for q, p in pairs
+                (q, p, Grade(1, answer=json.dumps([questions[q].answer_key, *questions[q].choices]))) for q, p in pairs
             ]
 
-    grader = make_grader(
-        "choice", {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"}
-    )
+    grader = make_grader("choice", {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"})
     local = make_grader("embedding", {})
     table = planned(project, local, tmp_path / "plan.parquet")
     assert grader.spec.reads and not local.spec.reads
@@ -152,21 +137,14 @@ def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_
 
 
 def test_a_worker_with_another_grader_refuses(project: Project, tmp_path: Path) -> None:
-    planned(
-        project,
-        make_grader("embedding", {}),
-        tmp_path / "plan.parquet",
-        cuts=[0.1, 0.2, 0.3, 0.4, 0.5],
-    )
+    planned(project, make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
     made = planned_grader(tmp_path / "plan.parquet")
     assert made is not None
     with pytest.raises(GradingError):
         GraderOnWorker(made)
 
 
-def test_rows_that_are_not_grades_of_this_plan_change_nothing(
-    project: Project, tmp_path: Path
-) -> None:
+def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, tmp_path: Path) -> None:
     grader = make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
     name = table["custom_id"][0].as_py()
@@ -183,9 +161,7 @@ def test_rows_that_are_not_grades_of_this_plan_change_nothing(
     ]
     for case in cases:
         pq.write_table(
-            pa.concat_tables([good, case], promote_options="default")
-            if case.num_columns == good.num_columns
-            else case,
+            pa.concat_tables([good, case], promote_options="default") if case.num_columns == good.num_columns else case,
             file,
         )
         with pytest.raises(FileError):
@@ -211,13 +187,9 @@ def test_rows_that_are_not_grades_of_this_plan_change_nothing(
         max_size=4,
     )
 )
-def test_grades_read_back_as_written(
-    tmp_path_factory: pytest.TempPathFactory, grades: list[Grade]
-) -> None:
+def test_grades_read_back_as_written(tmp_path_factory: pytest.TempPathFactory, grades: list[Grade]) -> None:
     file = tmp_path_factory.getbasetemp() / "grades.parquet"
-    pq.write_table(
-        grade_columns([f"a{n}" for n in range(len(grades))], grades, Usage(3, 200, 10)), file
-    )
+    pq.write_table(grade_columns([f"a{n}" for n in range(len(grades))], grades, Usage(3, 200, 10)), file)
     (rows,) = read_grades(file)
     assert [row.grade for row in rows] == grades
     assert [row.usage for row in rows] == [Usage(3, 200, 10), *[NOTHING_USED] * (len(grades) - 1)]
@@ -231,28 +203,17 @@ def test_a_hostile_plan_chooses_no_key_and_breaks_nothing(tmp_path: Path) -> Non
         pq.write_table(pa.table({"custom_id": ["a"]}, schema), plan)
 
     parameters = {"back_end": "openai", "base_url": "http://localhost:1/v1", "key_variable": "HOME"}
-    about = {
-        "format": 1,
-        "kind": "self-rating",
-        "parameters": parameters,
-        "prompts": {},
-        "fingerprint": "f",
-    }
+    about = {"format": 1, "kind": "self-rating", "parameters": parameters, "prompts": {}, "fingerprint": "f"}
     described(json.dumps(about).encode())
     made = planned_grader(plan)
-    assert made is not None and made.parameters == {
-        "back_end": "openai",
-        "base_url": "http://localhost:1/v1",
-    }
+    assert made is not None and made.parameters == {"back_end": "openai", "base_url": "http://localhost:1/v1"}
     for about in (b"[" * 100_000, b"{", b"3", b'{"format": 1, "prompts": 3}', b'{"format": 9}'):
         described(about)
         with refusal("not-a-plan"):
             planned_grader(plan)
 
 
-def test_files_that_are_not_plans_and_damaged_files(
-    project: Project, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: Path, monkeypatch: Any) -> None:
     grader = make_grader("embedding", {})
     for name in ("calls.jsonl", "calls"):
         with pytest.raises(InputError):
@@ -283,9 +244,7 @@ def test_files_that_are_not_plans_and_damaged_files(
         grade_plan(plan, folder)
 
 
-def test_calls_become_rows_of_vllm_and_its_rows_become_answers(
-    project: Project, tmp_path: Path
-) -> None:
+def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project, tmp_path: Path) -> None:
     grader = make_grader("self-rating", CALLS)
     plan = tmp_path / "calls.parquet"
     write_missing(project, grader, plan, 1, Scope())
@@ -294,31 +253,16 @@ def test_calls_become_rows_of_vllm_and_its_rows_become_answers(
     rows = pq.read_table(plan).to_pylist()
     asked = [vllm_request(row) for row in rows]
     assert [row["custom_id"] for row in asked] == [row["custom_id"] for row in rows]
-    assert [row["messages"] for row in asked] == [
-        json.loads(row["body"])["messages"] for row in rows
-    ]
+    assert [row["messages"] for row in asked] == [json.loads(row["body"])["messages"] for row in rows]
     assert all(row["sampling_params"]["max_tokens"] == row["limit"] > 0 for row in asked)
-    assert all(
-        "json" in row["sampling_params"].get("structured_outputs", {"json": 0}) for row in asked
-    )
+    assert all("json" in row["sampling_params"].get("structured_outputs", {"json": 0}) for row in asked)
     done = [
-        row
-        | {
-            "generated_text": "4",
-            "num_generated_tokens": 2,
-            "num_input_tokens": 9,
-            "__inference_error__": "",
-        }
+        row | {"generated_text": "4", "num_generated_tokens": 2, "num_input_tokens": 9, "__inference_error__": ""}
         for row in asked
     ]
     done[0] |= {"__inference_error__": "ValueError: too long"}
-    pq.write_table(
-        pa.Table.from_pylist([vllm_reply(row) for row in done[1:] + done[:1]]),
-        tmp_path / "replies.parquet",
-    )
-    taken = import_answer_files(
-        project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann"
-    )
+    pq.write_table(pa.Table.from_pylist([vllm_reply(row) for row in done[1:] + done[:1]]), tmp_path / "replies.parquet")
+    taken = import_answer_files(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
     assert (taken.graded + taken.failed, taken.unmatched, taken.usage.input_tokens) == (5, 0, 36)
     cut = vllm_reply(done[1] | {"num_generated_tokens": done[1]["limit"]})
     assert json.loads(cut["response"])["choices"][0]["finish_reason"] == "length"
@@ -326,13 +270,7 @@ def test_calls_become_rows_of_vllm_and_its_rows_become_answers(
     with pytest.raises(InputError):
         vllm_request({"custom_id": "a", "body": json.dumps(body)})
     pq.write_table(
-        pa.table(
-            {
-                "custom_id": ["a"],
-                "body": [json.dumps({"model": "m", "prompt": "a", "max_tokens": 5})],
-            }
-        ),
-        plan,
+        pa.table({"custom_id": ["a"], "body": [json.dumps({"model": "m", "prompt": "a", "max_tokens": 5})]}), plan
     )
     with pytest.raises(InputError):
         check_vllm_calls(plan)
@@ -358,25 +296,15 @@ def test_commands_plan_and_take_in(
     Path("out").mkdir()
     pq.write_table(GraderOnWorker(made)(pq.read_table("plan.parquet")), "out/a.parquet")
     # Nothing is missing, so that no cluster is needed.
-    assert printed(exam("grade-plan", "plan.parquet", "-o", "out", "--json")) == {
-        "rows": 5,
-        "before": 5,
-        "done": 5,
-    }
+    assert printed(exam("grade-plan", "plan.parquet", "-o", "out", "--json")) == {"rows": 5, "before": 5, "done": 5}
     assert printed(exam("ingest", "out", "--json"))["graded"] == 5
     Path("answers.jsonl").write_text("{}")
     Path("empty").mkdir()
-    for words in (
-        ("ingest", "out/a.parquet", "answers.jsonl"),
-        ("ingest", "empty"),
-        ("grade-plan", "x", "-o", "out"),
-    ):
+    for words in (("ingest", "out/a.parquet", "answers.jsonl"), ("ingest", "empty"), ("grade-plan", "x", "-o", "out")):
         assert exam(*words)[0] == 2
 
 
-def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(project: Project, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     grader = make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
@@ -396,10 +324,7 @@ def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
 ) -> None:
     model, parameters = "some/model@main", {"model": "some/model", "back_end": "vllm"}
     spec = GraderSpec(
-        "Old (model, by vLLM)",
-        "self-rating",
-        model,
-        parameters={"back_end": "vllm", "dtype": "bfloat16"},
+        "Old (model, by vLLM)", "self-rating", model, parameters={"back_end": "vllm", "dtype": "bfloat16"}
     )
 
     def before(project: Project) -> None:
@@ -410,8 +335,7 @@ def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
         taking.end()
         with project.transaction() as cursor:
             cursor.execute(
-                "INSERT INTO named_graders (name, kind, parameters, made_at, author)"
-                " VALUES (?, ?, ?, now(), ?)",
+                "INSERT INTO named_graders (name, kind, parameters, made_at, author) VALUES (?, ?, ?, now(), ?)",
                 ["old", spec.method, json.dumps(parameters), "ann"],
             )
 

@@ -1,6 +1,4 @@
-"""A rating is read only where the model wrote one; everything else is failed or, on the papers'
-scale, defaulted.
-"""
+"""A rating is read only where the model wrote one; everything else is failed or, on the papers' scale, defaulted."""
 
 from __future__ import annotations
 
@@ -49,109 +47,37 @@ LETTERS = ("A", "B", "C", "D")
     ("text", "rating"),
     [
         # the whole answer, in quotes and markup too
-        ("4", 4),
-        ("0", 0),
-        (" 5\n", 5),
-        ("**4**", 4),
-        ("_4_", 4),
-        ("[2]", 2),
-        ("`3`", 3),
-        ("'4'", 4),
-        ('1"', 1),
-        ("<b>4</b>", 4),
-        ("\x004\x00", 4),
-        ("$\\boxed{3}$", 3),
-        ("4\ufe0f\u20e3", 4),
-        ("+4", 4),
-        ("Answer: 4", 4),
+        ("4", 4), ("0", 0), (" 5\n", 5), ("**4**", 4), ("_4_", 4), ("[2]", 2), ("`3`", 3), ("'4'", 4), ('1"', 1),
+        ("<b>4</b>", 4), ("\x004\x00", 4), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("+4", 4), ("Answer: 4", 4),
         # followed by : . ) - /5, or the end of its line
-        ("4: The answer is mostly relevant.", 4),
-        ("4:The answer", 4),
-        ("- 4: mostly", 4),
-        ("4.", 4),
+        ("4: The answer is mostly relevant.", 4), ("4:The answer", 4), ("- 4: mostly", 4), ("4.", 4),
         ("4.The answer", 4),
-        ("4. Mostly", 4),
-        ("(4)", 4),
-        ("4) mostly", 4),
-        ("(4) mostly", 4),
-        ("4 - mostly", 4),
-        ("4 – mostly", 4),
-        ("4—mostly", 4),
-        ("**4** - mostly", 4),
-        ("4/5", 4),
-        ("0/5", 0),
-        ("4/5, for it says so", 4),
-        ("4 \nIt says so.", 4),
-        ("4;", 4),
+        ("4. Mostly", 4), ("(4)", 4), ("4) mostly", 4), ("(4) mostly", 4), ("4 - mostly", 4), ("4 – mostly", 4),
+        ("4—mostly", 4), ("**4** - mostly", 4), ("4/5", 4), ("0/5", 0), ("4/5, for it says so", 4), 
+        ("4 \nIt says so.", 4), ("4;", 4),
         # after rating, grade or score
-        ("Rating: 4", 4),
-        ("Rating=4", 4),
-        ("Rating: 4/5.", 4),
-        ("Rating -- 4", 4),
-        ("Rating--4", 4),
-        ("Rating — 4", 4),
-        ("Rating – 4", 4),
-        ("rating 4 because it says so", 4),
-        ("**Rating:** 4", 4),
-        ("Rating:\n\n4", 4),
-        ("I give it a score of 2, as it says so.", 2),
-        ("The final score is 0.", 0),
-        ("##final score: 3", 3),
-        ("My rating would be 3", 3),
-        ("Rating (0-5): 4", 4),
-        ("The rating for this passage is 4 stars", 4),
-        ("Score: 4 out of 5", 4),
-        ('"rating": 4', 4),
-        ("final_score: 2", 2),
-        ("GRADE: 5", 5),
-        ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1),
-        ("##M: 2  \n##T: 3  \n##O: 1", 1),
-        ("Article 5 is quoted. Score: 3", 3),
-        ("8 months, so I rate it low. Rating: 1", 1),
+        ("Rating: 4", 4), ("Rating=4", 4), ("Rating: 4/5.", 4), ("Rating -- 4", 4), ("Rating--4", 4), ("Rating — 4", 4),
+        ("Rating – 4", 4), ("rating 4 because it says so", 4), ("**Rating:** 4", 4), ("Rating:\n\n4", 4),
+        ("I give it a score of 2, as it says so.", 2), ("The final score is 0.", 0), ("##final score: 3", 3),
+        ("My rating would be 3", 3), ("Rating (0-5): 4", 4), ("The rating for this passage is 4 stars", 4),
+        ("Score: 4 out of 5", 4), ('"rating": 4', 4), ("final_score: 2", 2), ("GRADE: 5", 5),
+        ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1), ("##M: 2  \n##T: 3  \n##O: 1", 1),
+        ("Article 5 is quoted. Score: 3", 3), ("8 months, so I rate it low. Rating: 1", 1),
     ],
-)
+)  # fmt: skip
 def test_a_number_rates_that_is_the_answer_or_is_called_the_rating(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
 
 
 NO_RATINGS = [
-    "8 months",
-    "349",
-    "4-6 weeks",
-    "4 - 6 weeks",
-    "4 – 6",
-    "Article 5",
-    "Article 5 of the treaty",
-    "3 to 5",
-    "3-4",
-    "3 or 4 months",
-    "1 8 inch",
-    "2 months",
-    "I would say 2",
-    "Yes, at 5.",
-    "4 of 5 patients",
-    "4, 5 and 6",
-    "5% of it",
-    "5°",
-    "It is (4), as in the table",
-    "http://example.org/3. and 4.",
-    "COVID-19: 4",
-    "Q1: 2",
-    "so 3",
+    "8 months", "349", "4-6 weeks", "4 - 6 weeks", "4 – 6", "Article 5", "Article 5 of the treaty", "3 to 5", "3-4",
+    "3 or 4 months", "1 8 inch", "2 months", "I would say 2", "Yes, at 5.", "4 of 5 patients", "4, 5 and 6",
+    "5% of it", "5°", "It is (4), as in the table", "http://example.org/3. and 4.", "COVID-19: 4", "Q1: 2", "so 3",
     '4" pipes',
-    "Rating: 3-4",
-    "Score: 3 to 5",
-    "Score: 3 or 4",
-    "Score: 8/10",
-    "Score: 4 out of 10",
-    "Score: 4 / 10",
+    "Rating: 3-4", "Score: 3 to 5", "Score: 3 or 4", "Score: 8/10", "Score: 4 out of 10", "Score: 4 / 10",
     "Rating: 4.5",
-    "upgrade 4",
-    "scored 4",
-    "O 4",
-    "4\n\n5",
-    "Rating: B12",
-]
+    "upgrade 4", "scored 4", "O 4", "4\n\n5", "Rating: B12",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NO_RATINGS)
@@ -163,42 +89,11 @@ def test_an_answer_that_holds_another_number_fails(text: str) -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        "7",
-        "6",
-        "10",
-        "42",
-        "-1",
-        "-4",
-        "−3",
-        "–2",
-        "-0",
-        "4.5",
-        "4,5",
-        "1e3",
-        "4e-1",
-        ".5",
-        "-.5",
-        "05",
-        "007",
-        "1/4",
-        "3/10",
-        "4/50",
-        "4/5/2020",
-        "4:30",
-        "0%",
-        "4%",
-        "2½",
-        "4²",
-        "1990",
-        "9" * 5000,
-        "3.05",
-        "1\u0662",
-        "0.4",
+        "7", "6", "10", "42", "-1", "-4", "−3", "–2", "-0", "4.5", "4,5", "1e3", "4e-1", ".5", "-.5", "05", "007",
+        "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.05", "1\u0662", "0.4",
     ],
-)
-@pytest.mark.parametrize(
-    "pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so 4 weeks.", "{}: 4"]
-)
+)  # fmt: skip
+@pytest.mark.parametrize("pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so 4 weeks.", "{}: 4"])
 def test_a_number_off_the_scale_is_no_rating(number: str, pattern: str) -> None:
     assert parse_rating(pattern.format(number)) == Parsed(None, "failed", NO_RATING)
 
@@ -206,21 +101,9 @@ def test_a_number_off_the_scale_is_no_rating(number: str, pattern: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "B12",
-        "5th",
-        "covid-19",
-        "4x",
-        "x4",
-        "CO2",
-        "3rd-rate",
-        "2-day",
-        "mp3",
-        "N/4",
-        "é4",
-        "e\u03014",
-        "v_4",
+        "B12", "5th", "covid-19", "4x", "x4", "CO2", "3rd-rate", "2-day", "mp3", "N/4", "é4", "e\u03014", "v_4",
     ],
-)
+)  # fmt: skip
 def test_digits_within_words_are_no_numbers(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "defaulted")
     assert parse_rating(f"Rating: {text}") == Parsed(None, "failed", NO_RATING)
@@ -230,21 +113,13 @@ def test_digits_within_words_are_no_numbers(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I cannot rate this 5",
-        "I'm sorry, but I can't give a score of 4.",
-        "I’m sorry, I cannot assist with that. 5",
-        "As an AI language model, I have no rating: 3",
-        "Sorry, I am not able to rate it. Rating: 0",
-        "I won't grade 4",
-        "**I must respectfully decline** Rating: 2",
-        "I am unable to provide a rating from 0 to 5.",
-        "I apologize for the confusion, but I cannot find out. 1",
-        "This request violates rule 4: no answer",
-        "I'm just an AI. 5",
-        "We cannot evaluate this: 4",
-        "I refuse to answer 5",
+        "I cannot rate this 5", "I'm sorry, but I can't give a score of 4.", "I’m sorry, I cannot assist with that. 5",
+        "As an AI language model, I have no rating: 3", "Sorry, I am not able to rate it. Rating: 0", "I won't grade 4",
+        "**I must respectfully decline** Rating: 2", "I am unable to provide a rating from 0 to 5.",
+        "I apologize for the confusion, but I cannot find out. 1", "This request violates rule 4: no answer",
+        "I'm just an AI. 5", "We cannot evaluate this: 4", "I refuse to answer 5",
     ],
-)
+)  # fmt: skip
 def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text)):
         assert parsed == Parsed(None, "failed", REFUSED)
@@ -253,26 +128,17 @@ def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I won't be able to rate this passage. 5",
-        "I'm afraid I can't help with that.",
-        "Your request was rejected as a result of our safety system.",
-        "Blocked by content filter.",
+        "I won't be able to rate this passage. 5", "I'm afraid I can't help with that.",
+        "Your request was rejected as a result of our safety system.", "Blocked by content filter.",
         "The response was filtered due to the prompt triggering the content management policy. 4",
-        "I don't think I can rate this passage. 3",
-        "My guidelines prevent me from rating this: 2",
-        "I don't feel comfortable rating this. 1",
-        "I refuse.",
-        "As an AI, my rating: 3",
+        "I don't think I can rate this passage. 3", "My guidelines prevent me from rating this: 2",
+        "I don't feel comfortable rating this. 1", "I refuse.", "As an AI, my rating: 3",
         "** \u200b**I cannot rate it. 5",
-        "Es tut mir leid, aber ich kann dabei nicht helfen.",
-        "Leider kann ich das nicht bewerten. 3",
-        "Je suis désolé, mais je ne peux pas répondre.",
-        "Lo siento, pero no puedo ayudar con eso. 4",
-        "抱歉，我无法协助。",
-        "申し訳ありませんが、お手伝いできません。",
-        "I cannot rate this passage. Rating: 5",
+        "Es tut mir leid, aber ich kann dabei nicht helfen.", "Leider kann ich das nicht bewerten. 3",
+        "Je suis désolé, mais je ne peux pas répondre.", "Lo siento, pero no puedo ayudar con eso. 4",
+        "抱歉，我无法协助。", "申し訳ありませんが、お手伝いできません。", "I cannot rate this passage. Rating: 5",
     ],
-)
+)  # fmt: skip
 def test_refusals_in_other_words_and_languages_fail(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", REFUSED)
 
@@ -296,102 +162,53 @@ def test_a_statement_about_the_passage_that_names_a_rating_has_it(text: str, rat
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Failure rates per year",
-        "Leider kann ich es im Text nicht finden",
-        "As an AI researcher, he writes",
-    ],
+    "text", ["Failure rates per year", "Leider kann ich es im Text nicht finden", "As an AI researcher, he writes"]
 )
 def test_words_of_refusals_and_messages_in_an_answer_get_the_default(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "defaulted")
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["We cannot answer the question from this passage.", "The service is unavailable in winter. 3"],
+    "text", ["We cannot answer the question from this passage.", "The service is unavailable in winter. 3"]
 )
 def test_what_only_may_be_about_the_passage_fails_where_it_names_no_rating(text: str) -> None:
     assert parse_rating(text).status == "failed"
 
 
 SERVICE_MESSAGES = [
-    "5: too many requests",
-    "insufficient_quota",
-    "rate_limit_exceeded",
-    "context_length_exceeded: 4",
-    "Your credit balance is too low to access the API. 3",
-    "Maximum context length is 4 tokens",
-    "This model's maximum context length is 4097 tokens. Score: 5",
-    "3. Please retry.",
-    "Rate limit exceeded. Please retry in 5 seconds.",
-    "You have 0 credits left",
+    "5: too many requests", "insufficient_quota", "rate_limit_exceeded", "context_length_exceeded: 4",
+    "Your credit balance is too low to access the API. 3", "Maximum context length is 4 tokens",
+    "This model's maximum context length is 4097 tokens. Score: 5", "3. Please retry.",
+    "Rate limit exceeded. Please retry in 5 seconds.", "You have 0 credits left",
     "You have 3 requests remaining today.",
-    "Error: rate limit reached for gpt-4o. Limit: 3 per minute.",
-    "RateLimitError: 429 score: 5",
+    "Error: rate limit reached for gpt-4o. Limit: 3 per minute.", "RateLimitError: 429 score: 5",
     "429 Too Many Requests",
-    "Too many requests, please slow down. 5",
-    "You exceeded your current quota, please check your plan: 4",
-    "You've reached your limit of 5 messages.",
-    "You are out of credits: 4",
-    "Insufficient credits. Rating: 4",
-    "5 credits left",
-    "No credits left.",
-    "Please try again in 4 seconds",
-    "Please wait 3",
-    "Your account has been suspended. 5",
+    "Too many requests, please slow down. 5", "You exceeded your current quota, please check your plan: 4",
+    "You've reached your limit of 5 messages.", 
+    "You are out of credits: 4", "Insufficient credits. Rating: 4", "5 credits left", "No credits left.",
+    "Please try again in 4 seconds", "Please wait 3", "Your account has been suspended. 5",
     "Your API key is invalid: 2",
-    "Your trial has expired. Grade: 5",
-    "The server is currently overloaded. Rating: 3",
-    "The model is loading: 4",
-    "Model gpt-5 is not available",
-    "Sorry, the service is temporarily unavailable. 3",
-    "503 Service Unavailable",
+    "Your trial has expired. Grade: 5", "The server is currently overloaded. Rating: 3", "The model is loading: 4",
+    "Model gpt-5 is not available", "Sorry, the service is temporarily unavailable. 3", "503 Service Unavailable",
     "HTTP 502 Bad Gateway",
-    "HTTP/1.1 500 Internal Server Error",
-    "Internal server error",
-    "Bad gateway",
-    "Service unavailable",
+    "HTTP/1.1 500 Internal Server Error", "Internal server error", "Bad gateway", "Service unavailable",
     "Gateway timeout",
-    "no healthy upstream",
-    "upstream connect error or disconnect/reset before headers. score: 3",
-    "Request timed out.",
-    "Connection refused",
-    "Unauthorized",
-    "Access denied",
-    "Payment required: 5",
-    "Invalid API key: 4",
+    "no healthy upstream", "upstream connect error or disconnect/reset before headers. score: 3", "Request timed out.",
+    "Connection refused", "Unauthorized", "Access denied", "Payment required: 5", "Invalid API key: 4",
     "CUDA out of memory. 3",
-    "Error 503: 4",
-    "Error code: 429 - {'error': 5}",
-    "Exception: rating 4",
-    "Traceback (most recent call last): 3",
-    "An error occurred while processing. 4",
-    "Something went wrong. 5",
-    "Oops! Grade: 3",
-    "Failed to generate: score 5",
-    "We're experiencing high demand. Score: 4",
-    "Scheduled maintenance until 5",
-    "<!DOCTYPE html><p>4",
+    "Error 503: 4", "Error code: 429 - {'error': 5}", "Exception: rating 4", "Traceback (most recent call last): 3",
+    "An error occurred while processing. 4", "Something went wrong. 5", "Oops! Grade: 3", "Failed to generate: score 5",
+    "We're experiencing high demand. Score: 4", "Scheduled maintenance until 5", "<!DOCTYPE html><p>4",
     "<html>Rating: 4</html>",
-    '{"error": {"message": "overloaded", "rating": 4}}',
-    '{"detail": "score: 5"}',
-    "Please log in to continue: 3",
-    "Upgrade to Pro for 5 more",
-    "Contact support. 4",
-    "**Error:** quota exceeded. 5",
+    '{"error": {"message": "overloaded", "rating": 4}}', '{"detail": "score: 5"}', "Please log in to continue: 3",
+    "Upgrade to Pro for 5 more", "Contact support. 4", "**Error:** quota exceeded. 5",
     "The daily limit was reached. Rating: 2",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SERVICE_MESSAGES)
 def test_a_message_of_the_service_fails_whatever_digits_it_holds(text: str) -> None:
-    for parsed in (
-        parse_rating(text),
-        parse_rating(text, top=3),
-        parse_yes_no(text),
-        parse_json_rating(text),
-    ):
+    for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text), parse_json_rating(text)):
         assert (parsed.rating, parsed.status) == (None, "failed"), parsed
     assert parse_rating(text).reason == SERVICE
 
@@ -399,21 +216,16 @@ def test_a_message_of_the_service_fails_whatever_digits_it_holds(text: str) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "The passage says that the rate limit is 5. Rating: 1",
-        "4: the error is explained",
-        "1",
+        "The passage says that the rate limit is 5. Rating: 1", "4: the error is explained", "1",
         "0. No quota is named",
-        "Rating: 1, as the server was down in it",
-        "Models are described well, so my grade is 1",
+        "Rating: 1, as the server was down in it", "Models are described well, so my grade is 1",
         "Yes, error 404. Score: 1",
-        "Errors in the text make me give a rating of 1",
-        "You can find 4 of them in it. Score: 1",
+        "Errors in the text make me give a rating of 1", "You can find 4 of them in it. Score: 1",
         "Waiting times: rating 1",
-        "Service members are named. Score: 1",
-        "Your plan of action is in it. Score: 1",
+        "Service members are named. Score: 1", "Your plan of action is in it. Score: 1",
         "Forbidden fruit is named. Score: 1",
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_speaks_of_errors_is_no_message_of_a_service(text: str) -> None:
     assert parse_rating(text).status == "graded"
 
@@ -421,28 +233,16 @@ def test_an_answer_that_speaks_of_errors_is_no_message_of_a_service(text: str) -
 @pytest.mark.parametrize(
     "text",
     [
-        "an import quota",
-        "Rate limiting of imports",
-        "Maintenance costs",
-        "Wait times of 3 hours",
+        "an import quota", "Rate limiting of imports", "Maintenance costs", "Wait times of 3 hours",
         "The service is available",
-        "400 service members",
-        "insufficient funds",
-        "Unable to generate heat",
-        "The engine was found in 1990",
+        "400 service members", "insufficient funds", "Unable to generate heat", "The engine was found in 1990",
         "low pressure",
-        "We are having dinner",
-        "you have reached the coast",
-        "Log in to the site",
-        "This plan was not adopted",
+        "We are having dinner", "you have reached the coast", "Log in to the site", "This plan was not adopted",
         "errors",
-        "No tokens of love",
-        "Your plan of the house",
-        "Server rooms are cold",
-        "5 credits for a course",
+        "No tokens of love", "Your plan of the house", "Server rooms are cold", "5 credits for a course",
         "timed outings",
     ],
-)
+)  # fmt: skip
 def test_words_that_services_use_too_are_answers(text: str) -> None:
     assert no_answer(text) is None
 
@@ -450,14 +250,11 @@ def test_words_that_services_use_too_are_answers(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I'm sorry, I have 3 concerns",
-        "I'm sorry.",
-        "Sorry, you are number 4 in the queue",
+        "I'm sorry, I have 3 concerns", "I'm sorry.", "Sorry, you are number 4 in the queue",
         "I apologize, I got 5 of them",
-        "We are sorry, but your request has 4 problems",
-        "My apologies! I was distracted by 3 things",
+        "We are sorry, but your request has 4 problems", "My apologies! I was distracted by 3 things",
     ],
-)
+)  # fmt: skip
 def test_an_excuse_that_names_no_rating_fails(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_json_rating(text)):
         assert (parsed.rating, parsed.status) == (None, "failed")
@@ -466,13 +263,11 @@ def test_an_excuse_that_names_no_rating_fails(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I'm sorry, the passage does not say",
-        "Sorry, this passage has no answer",
+        "I'm sorry, the passage does not say", "Sorry, this passage has no answer",
         "I am sorry, but I could not find it",
-        "Unfortunately, it is not in the passage",
-        "Sorry seems to be the hardest word",
+        "Unfortunately, it is not in the passage", "Sorry seems to be the hardest word",
     ],
-)
+)  # fmt: skip
 def test_an_excuse_about_the_passage_gets_the_default_as_before(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "defaulted")
 
@@ -480,14 +275,10 @@ def test_an_excuse_about_the_passage_gets_the_default_as_before(text: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "I cannot find it in the passage. Rating: 1",
-        "Sorry to say, it is wrong. Rating: 1",
-        "As an example: rating 1",
-        "I am a teacher. Score: 1",
-        "The model declines to answer. Score: 1",
-        "Unfortunately it is old. Grade: 1",
+        "I cannot find it in the passage. Rating: 1", "Sorry to say, it is wrong. Rating: 1", "As an example: rating 1",
+        "I am a teacher. Score: 1", "The model declines to answer. Score: 1", "Unfortunately it is old. Grade: 1",
     ],
-)
+)  # fmt: skip
 def test_an_answer_about_the_passage_is_no_refusal(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "graded")
 
@@ -500,16 +291,10 @@ def test_an_ill_formed_answer_is_rated_0(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ("４", 4),
-        ("٤", 4),
-        ("५", 5),
-        ("Rating: ５/５", 5),
-        ("four", 4),
-        ("**Four**.", 4),
-        ("Rating: zero", 0),
+        ("４", 4), ("٤", 4), ("५", 5), ("Rating: ５/５", 5), ("four", 4), ("**Four**.", 4), ("Rating: zero", 0),
         ("Score: three out of five", 3),
     ],
-)
+)  # fmt: skip
 def test_digits_of_other_scripts_and_number_words_rate(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
 
@@ -522,12 +307,7 @@ def test_other_signs_for_numbers_are_not_guessed(text: str) -> None:
 @pytest.mark.parametrize("expression", UNANSWERABLE)
 @pytest.mark.parametrize("pattern", ["{}", "{}.", '"{}"', "  **{}**\n", "({})!", "- {}"])
 def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: str) -> None:
-    for written in (
-        expression,
-        expression.upper(),
-        expression.title(),
-        expression.replace(" ", "\n "),
-    ):
+    for written in (expression, expression.upper(), expression.title(), expression.replace(" ", "\n ")):
         assert parse_rating(pattern.format(written)) == Parsed(0, "defaulted")
 
 
@@ -569,16 +349,9 @@ def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_saying_that
     assert parse_rating(text) == Parsed(rating, "defaulted")
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 100_000]
-)
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 100_000])
 def test_nothing_to_see_is_a_failure(text: str) -> None:
-    for parsed in (
-        parse_rating(text),
-        parse_yes_no(text),
-        parse_letter(text, LETTERS),
-        parse_json_rating(text),
-    ):
+    for parsed in (parse_rating(text), parse_yes_no(text), parse_letter(text, LETTERS), parse_json_rating(text)):
         assert parsed == Parsed(None, "failed", EMPTY)
     assert parse_list(text, "questions") == ([], EMPTY)
 
@@ -594,190 +367,33 @@ def test_a_direct_judge_has_no_default_and_its_own_scale() -> None:
 # Pieces that sit badly side by side, among any other text.
 PIECES = st.lists(
     st.sampled_from(
-        [
-            "4",
-            "5",
-            "0",
-            "12",
-            "-",
-            "–",
-            ".",
-            ",",
-            ":",
-            "/",
-            "/5",
-            "e",
-            "E",
-            "e+",
-            "%",
-            "_",
-            "x",
-            " ",
-            "\n",
-            "the",
-            "½",
-            "４",
-            "\u0301",
-            "\u200b",
-            "yes",
-            "No",
-            "or",
-            "and",
-            "A",
-            "B",
-            "XXX",
-            "answer",
-            "Answer:",
-            "'",
-            '"',
-            "(",
-            "{",
-            "}",
-            '{"rating": 4}',
-            '{"answer": "yes"}',
-            '"rating": 5',
-            "[",
-            "no answer",
-            "\ud800",
-            "\x00",
-            "²",
-            "I",
-            "|",
-            "-one",
-        ]
+        ["4", "5", "0", "12", "-", "–", ".", ",", ":", "/", "/5", "e", "E", "e+", "%", "_", "x", " ", "\n", "the", "½",
+         "４", "\u0301", "\u200b", "yes", "No", "or", "and", "A", "B", "XXX", "answer", "Answer:", "'", '"', "(", "{",
+         "}", '{"rating": 4}', '{"answer": "yes"}', '"rating": 5', "[", "no answer", "\ud800", "\x00", "²", "I", "|",
+         "-one"]
     )
     | st.text(max_size=4),
     max_size=12,
-).map("".join)
+).map("".join)  # fmt: skip
 
 # Pieces that once failed a property, and texts that are hostile anywhere.
 HOSTILE = (
-    "0",
-    "1",
-    "2",
-    "3",
-    "4",
-    "5",
-    "6",
-    "9",
-    "10",
-    "45",
-    "4.5",
-    "4,5",
-    "1/4",
-    "5/5",
-    "3/5",
-    "4-6",
-    "12:30",
-    "1e3",
-    "-1",
-    "+4",
-    ".5",
-    "½",
-    "٣",
-    "５",
-    "⁴",
-    "Rating",
-    "rating:",
-    "score",
-    "Grade",
-    "O:",
-    "M:",
-    "Answer:",
-    "Final answer:",
-    "is",
-    "of",
-    "out of 5",
-    "a",
-    "{",
-    "}",
-    '{"rating": 4}',
-    '{"rating": "4"}',
-    '{"rating": 4.0}',
-    '{"rating": true}',
-    '{"rating": 9}',
-    '"rating":',
-    "```json",
-    "```",
-    '{"answer": "yes"}',
-    '{"answer": "B"}',
-    "[",
-    "]",
-    '["Why?", "Who?"]',
-    '{"questions": ["Why?"]}',
-    ",",
-    ":",
-    ".",
-    ")",
-    "(",
-    "-",
-    "–",
-    "*",
-    "**",
-    "#",
-    '"',
-    "'",
-    "<think>",
-    "</think>",
-    "<b>",
-    "\\boxed{",
-    "$",
-    "yes",
-    "Yes",
-    "no",
-    "No",
-    "not",
-    "true",
-    "False",
-    "XXX",
-    "maybe",
-    "A",
-    "B",
-    "C.",
-    "(D)",
-    "B)",
-    "or",
-    "and",
-    "either",
-    "unanswerable",
-    "no answer",
-    "unknown",
-    "(iii)",
-    "a.",
-    "I'm sorry, but I can't assist with that.",
-    "I cannot rate this",
-    "Rate limit exceeded. Retry in 5 seconds.",
-    "You have 0 credits left",
-    "I have 3 concerns",
-    "The passage says nothing of it",
-    "does not answer",
-    "answers it in full",
-    "not a rating of 5",
-    "between 3 and 4",
-    "1. first\n2. second",
-    "question 2",
-    "B12",
-    "\n",
-    "\t",
-    "\r",
-    " ",
-    "  ",
-    "\x00",
-    "\u200b",
-    "\ufeff",
-    "\u2028",
-    LONE,
-    "İ",
-    "tides",
-)
+    "0", "1", "2", "3", "4", "5", "6", "9", "10", "45", "4.5", "4,5", "1/4", "5/5", "3/5", "4-6", "12:30", "1e3",
+    "-1", "+4", ".5", "½", "٣", "５", "⁴", "Rating", "rating:", "score", "Grade", "O:", "M:", "Answer:",
+    "Final answer:", "is", "of", "out of 5", "a", "{", "}", '{"rating": 4}', '{"rating": "4"}', '{"rating": 4.0}',
+    '{"rating": true}', '{"rating": 9}', '"rating":', "```json", "```", '{"answer": "yes"}', '{"answer": "B"}', "[",
+    "]", '["Why?", "Who?"]', '{"questions": ["Why?"]}', ",", ":", ".", ")", "(", "-", "–", "*", "**", "#", '"', "'",
+    "<think>", "</think>", "<b>", "\\boxed{", "$", "yes", "Yes", "no", "No", "not", "true", "False", "XXX", "maybe",
+    "A", "B", "C.", "(D)", "B)", "or", "and", "either", "unanswerable", "no answer", "unknown", "(iii)", "a.",
+    "I'm sorry, but I can't assist with that.", "I cannot rate this", "Rate limit exceeded. Retry in 5 seconds.",
+    "You have 0 credits left", "I have 3 concerns", "The passage says nothing of it", "does not answer",
+    "answers it in full", "not a rating of 5", "between 3 and 4", "1. first\n2. second", "question 2", "B12", "\n",
+    "\t", "\r", " ", "  ", "\x00", "\u200b", "\ufeff", "\u2028", LONE, "İ", "tides",
+)  # fmt: skip
 ANSWERS = st.builds(
     str.join,
     st.sampled_from(("", "", " ")),
-    st.lists(
-        st.sampled_from(HOSTILE) | st.sampled_from(TEXTS) | st.text(max_size=8),
-        min_size=1,
-        max_size=8,
-    ),
+    st.lists(st.sampled_from(HOSTILE) | st.sampled_from(TEXTS) | st.text(max_size=8), min_size=1, max_size=8),
 )
 
 
@@ -785,9 +401,7 @@ ANSWERS = st.builds(
 def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
     parsed = parse_rating(text)
     if parsed.status == "graded" and "one" not in text:
-        digits = "".join(
-            str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text
-        )
+        digits = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
         assert re.search(rf"(?<![^\W_]){parsed.rating}(?![^\W_])", digits)
 
 
@@ -807,14 +421,7 @@ NOT_NUMBERS = [
     "(é4)",
 ]
 OTHERS = ["6", "-1", "4.5", "1/4", "10", "1e3", "0%", ".4", "12:30", "2½", "04", "(-3)"]
-NAMES = [
-    "Rating: {}",
-    "score of {}",
-    "grade={}",
-    "**Score:** {}",
-    "O: {}",
-    "the final rating is {}/5",
-]
+NAMES = ["Rating: {}", "score of {}", "grade={}", "**Score:** {}", "O: {}", "the final rating is {}/5"]
 
 
 @given(
@@ -828,19 +435,13 @@ def test_a_named_rating_decides_whatever_stands_around_it_and_numbers_without_a_
     before: list[str], rating: int, name: str, after: list[str], glue: str
 ) -> None:
     assert parse_rating(glue.join(before)).status != "graded"
-    assert parse_rating(glue.join([*before, name.format(rating), *after])) == Parsed(
-        rating, "graded"
-    )
+    assert parse_rating(glue.join([*before, name.format(rating), *after])) == Parsed(rating, "graded")
 
 
 NUMBER_WORD = re.compile("zero|one|two|three|four|five", re.IGNORECASE)
 
 
-@given(
-    st.text(st.characters(exclude_characters="0123456789")).filter(
-        lambda text: not NUMBER_WORD.search(text)
-    )
-)
+@given(st.text(st.characters(exclude_characters="0123456789")).filter(lambda text: not NUMBER_WORD.search(text)))
 def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_rating(text).status != "graded"
     assert parse_rating(text, top=2).status == "failed"
@@ -865,9 +466,7 @@ def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
 @example("3\nRating: 3", 5)
 @example("5 " * 1_000, 5)
 @example("٣", 5)
-def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(
-    text: str, top: int
-) -> None:
+def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(text: str, top: int) -> None:
     for parsed, highest in (
         (parse_rating(text, top=top), top),
         (parse_json_rating(text, top), top),
@@ -881,9 +480,7 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
         assert parsed.status != "defaulted" or (top == 5 and parsed.rating in (0, 1))
     digits = "".join(str(unicodedata.decimal(sign, sign)) for sign in text)
     for parsed in (parse_rating(text, top=top), parse_json_rating(text, top)):
-        assert parsed.status != "graded" or re.search(
-            rf"(?<![0-9]){parsed.rating}(?![0-9])", digits
-        )
+        assert parsed.status != "graded" or re.search(rf"(?<![0-9]){parsed.rating}(?![0-9])", digits)
     letter = parse_letter(text, LETTERS).rating
     assert letter is None or LETTERS[letter].lower() in text.lower()
     items, reason = parse_list(text, "questions")
@@ -919,12 +516,7 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
 @pytest.mark.parametrize("beginning", ["", "answer"])
 def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
     text = beginning + piece * (100_000 // len(piece)) + "!"
-    for parsed in (
-        parse_rating(text),
-        parse_json_rating(text),
-        parse_yes_no(text),
-        parse_letter(text, LETTERS),
-    ):
+    for parsed in (parse_rating(text), parse_json_rating(text), parse_yes_no(text), parse_letter(text, LETTERS)):
         assert (parsed.rating is None) == (parsed.status == "failed")
     assert parse_list(text, "questions")[0] == []
     assert not ill_formed("word" + text) and not says_unanswerable("word" + text)
@@ -938,9 +530,7 @@ def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, mo
     for top in (2, 5):
         if settled_rating(text, top):
             # Only another rating that is marked could still change it.
-            assert parse_rating(text + re.sub("[0-9]", "x", more), top=top) == parse_rating(
-                text, top=top
-            )
+            assert parse_rating(text + re.sub("[0-9]", "x", more), top=top) == parse_rating(text, top=top)
             before = parse_rating(text, top=top).rating
             assert before is None or parse_rating(text + more, top=top).rating in (before, None)
     if settled_yes_no(text):
@@ -952,75 +542,32 @@ def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, mo
 @pytest.mark.parametrize(
     ("text", "settled"),
     [
-        ("4", False),
-        ("4.", False),
-        ("4:", False),
-        ("4/", False),
-        ("4/5", False),
-        ("4-", False),
-        ("B12", False),
-        ("", False),
-        ("4 ", False),
-        ("**4**", False),
-        ("4 -", False),
-        ("4 - ", False),
-        ("10 ", False),
+        ("4", False), ("4.", False), ("4:", False), ("4/", False), ("4/5", False), ("4-", False), ("B12", False),
+        ("", False), ("4 ", False), ("**4**", False), ("4 -", False), ("4 - ", False), ("10 ", False),
         ("8 months", False),
-        ("4\n", True),
-        ("4: ", True),
-        ("4. ", True),
-        ("4)", True),
-        ("4/5 ", False),
-        ("4/5\n", True),
-        ("4 - m", True),
-        ("**4**\n", True),
-        ("Rating: 4", False),
-        ("Rating: 4 ", False),
-        ("Rating: 4 t", False),
-        ("Rating: 4 out of 5", False),
-        ("Rating: 4\n", True),
-        ("Rating: 4 b", False),
-        ("Rating: 4. B", True),
-        ("Rating: 4/5, as", True),
+        ("4\n", True), ("4: ", True), ("4. ", True), ("4)", True),
+        ("4/5 ", False), ("4/5\n", True), ("4 - m", True), ("**4**\n", True),
+        ("Rating: 4", False), ("Rating: 4 ", False), ("Rating: 4 t", False), ("Rating: 4 out of 5", False),
+        ("Rating: 4\n", True), ("Rating: 4 b", False), ("Rating: 4. B", True), ("Rating: 4/5, as", True),
         ("Rating: 5?", False),
-        ("**Rating: 4**\n\nThe", True),
-        ("The passage. Rating: 4\n", False),
+        ("**Rating: 4**\n\nThe", True), ("The passage. Rating: 4\n", False),
     ],
-)
-def test_a_rating_is_settled_as_soon_as_what_follows_cannot_change_it(
-    text: str, settled: bool
-) -> None:
+)  # fmt: skip
+def test_a_rating_is_settled_as_soon_as_what_follows_cannot_change_it(text: str, settled: bool) -> None:
     assert settled_rating(text) is settled
 
 
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ("Yes", 1),
-        ("no", 0),
-        ("YES.", 1),
-        ("“YES”", 1),
-        ("**No**, it is not.", 0),
-        ("'yes'", 1),
-        ("\n Yes\nit is", 1),
-        ("Answer: Yes", 1),
-        ("**Answer:** no", 0),
-        ("Final answer: yes", 1),
-        ("Yes, the passage says so.", 1),
-        ("No. Yes would be wrong.", 0),
-        ("Yes yes", 1),
-        ("_No_", 0),
-        ("- No", 0),
-        ("True", 1),
-        ("false.", 0),
-        ("TRUE, it says so", 1),
-        ("The answer is: Yes", 1),
-        ("The answer is no.", 0),
+        ("Yes", 1), ("no", 0), ("YES.", 1), ("“YES”", 1), ("**No**, it is not.", 0), ("'yes'", 1), ("\n Yes\nit is", 1),
+        ("Answer: Yes", 1), ("**Answer:** no", 0), ("Final answer: yes", 1), ("Yes, the passage says so.", 1),
+        ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0), ("True", 1), ("false.", 0),
+        ("TRUE, it says so", 1), ("The answer is: Yes", 1), ("The answer is no.", 0),
         ("The correct answer is “YES”", 1),
-        ("My verdict: No", 0),
-        ("Answer: True", 1),
+        ("My verdict: No", 0), ("Answer: True", 1),
     ],
-)
+)  # fmt: skip
 def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: int) -> None:
     assert parse_yes_no(text) == Parsed(rating, "graded")
 
@@ -1046,25 +593,15 @@ def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("I would say yes", 1),
-        ("So the answer to the query is: “YES”.", 1),
-        ("The passage is relevant.", 1),
-        ("relevant", 1),
-        ("The candidate is correct, as the film was made in England.", 1),
-        ("Correct!", 1),
-        ("The passage answers the question.", 1),
-        ("The answer can be derived from the passage.", 1),
-        ("It is about dogs. Hence, no.", 0),
-        ("not relevant", 0),
-        ("Incorrect.", 0),
-        ("The answer is wrong", 0),
-        ("The passage isn’t relevant to it.", 0),
-        ("It is not a correct answer.", 0),
+        ("I would say yes", 1), ("So the answer to the query is: “YES”.", 1), ("The passage is relevant.", 1),
+        ("relevant", 1), ("The candidate is correct, as the film was made in England.", 1), ("Correct!", 1),
+        ("The passage answers the question.", 1), ("The answer can be derived from the passage.", 1),
+        ("It is about dogs. Hence, no.", 0), ("not relevant", 0), ("Incorrect.", 0), ("The answer is wrong", 0),
+        ("The passage isn’t relevant to it.", 0), ("It is not a correct answer.", 0),
         ("It does not include an answer.", 0),
-        ("The answer cannot be found in the passage", 0),
-        ("The passage does not directly answer the query.", 0),
+        ("The answer cannot be found in the passage", 0), ("The passage does not directly answer the query.", 0),
     ],
-)
+)  # fmt: skip
 def test_prose_is_read_where_it_names_exactly_one_verdict(text: str, verdict: int) -> None:
     assert parse_yes_no(text) == Parsed(verdict, "graded")
 
@@ -1072,28 +609,13 @@ def test_prose_is_read_where_it_names_exactly_one_verdict(text: str, verdict: in
 @pytest.mark.parametrize(
     "text",
     [
-        "Maybe yes",
-        "Nobody",
-        "no-one",
-        "yesterday",
-        "1",
-        "yeſ",
-        "не",
-        "n\u00f3",
-        "no\u0301",
-        "not",
-        "True North",
+        "Maybe yes", "Nobody", "no-one", "yesterday", "1", "yeſ", "не", "n\u00f3", "no\u0301", "not", "True North",
         "True or false",
-        "It is partially correct.",
-        "It is correct, but not complete",
-        "There is no evidence",
+        "It is partially correct.", "It is correct, but not complete", "There is no evidence",
         "I cannot tell: yes is one",
-        "I cannot determine if the candidate is correct.",
-        "unknown",
-        "It lists relevant facts",
-        "Is it correct?",
+        "I cannot determine if the candidate is correct.", "unknown", "It lists relevant facts", "Is it correct?",
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_names_no_verdict_or_doubts_is_a_failure(text: str) -> None:
     assert parse_yes_no(text) == Parsed(None, "failed", "neither yes nor no")
 
@@ -1105,14 +627,7 @@ def test_the_judge_may_say_that_it_cannot_tell(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "settled"),
-    [
-        ("Yes", False),
-        ("Yes ", False),
-        ("Yes o", False),
-        ("Yes,", False),
-        ("Yes.", True),
-        ("No, it ", True),
-    ],
+    [("Yes", False), ("Yes ", False), ("Yes o", False), ("Yes,", False), ("Yes.", True), ("No, it ", True)],
 )
 def test_yes_and_no_are_settled_once_the_other_cannot_follow(text: str, settled: bool) -> None:
     assert settled_yes_no(text) is settled
@@ -1121,45 +636,18 @@ def test_yes_and_no_are_settled_once_the_other_cannot_follow(text: str, settled:
 @pytest.mark.parametrize(
     ("text", "position"),
     [
-        ("B", 1),
-        ("b", 1),
-        ("B.", 1),
-        ("(C)", 2),
-        ("D) rise", 3),
-        ("**A**", 0),
-        ("A. rise", 0),
-        ("A", 0),
-        ("a)", 0),
-        ("Answer: B", 1),
-        ("The answer is C.", 2),
-        ("The correct answer is: (D)", 3),
-        ("Option B", 1),
-        ("B rise", 1),
-        ("B: because A is wrong", 1),
-        ("A - rise", 0),
-        ("C, a rise", 2),
-        ("A\nIt rises.", 0),
+        ("B", 1), ("b", 1), ("B.", 1), ("(C)", 2), ("D) rise", 3), ("**A**", 0), ("A. rise", 0), ("A", 0), ("a)", 0),
+        ("Answer: B", 1), ("The answer is C.", 2), ("The correct answer is: (D)", 3), ("Option B", 1), ("B rise", 1),
+        ("B: because A is wrong", 1), ("A - rise", 0), ("C, a rise", 2), ("A\nIt rises.", 0),
     ],
-)
+)  # fmt: skip
 def test_a_choice_is_read_by_its_letter(text: str, position: int) -> None:
     assert parse_letter(text, LETTERS) == Parsed(position, "graded")
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "A rise in water",
-        "A or B",
-        "B/C",
-        "B, C",
-        "both A and B",
-        "E",
-        "rise",
-        "I think B",
-        "B's",
-        "A-frame",
-        "4",
-    ],
+    ["A rise in water", "A or B", "B/C", "B, C", "both A and B", "E", "rise", "I think B", "B's", "A-frame", "4"],
 )
 def test_a_word_or_several_letters_are_no_choice(text: str) -> None:
     assert parse_letter(text, LETTERS).status == "failed"
@@ -1182,22 +670,14 @@ def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("4", NO_JSON),
-        ("Rating: 4", NO_JSON),
-        ('Here it is: {"rating": 4}', NO_JSON),
-        ('{"rating": 4} Bye', NO_JSON),
-        ('[{"rating": 4}]', NO_JSON),
-        ('"4"', NO_JSON),
-        ('{"why": "so", "rating": 4}', f"{MORE_FIELDS} rating"),
+        ("4", NO_JSON), ("Rating: 4", NO_JSON), ('Here it is: {"rating": 4}', NO_JSON), ('{"rating": 4} Bye', NO_JSON),
+        ('[{"rating": 4}]', NO_JSON), ('"4"', NO_JSON), ('{"why": "so", "rating": 4}', f"{MORE_FIELDS} rating"),
         ('{"error": "rate limit", "rating": 0}', f"{MORE_FIELDS} rating"),
-        ("I'm sorry, but I can't assist with {\"rating\": 4}", REFUSED),
-        (" ", EMPTY),
+        ("I'm sorry, but I can't assist with {\"rating\": 4}", REFUSED), (" ", EMPTY),
         ("Rate limit exceeded. Please retry in 5 seconds.", SERVICE),
     ],
-)
-def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(
-    text: str, reason: str
-) -> None:
+)  # fmt: skip
+def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(text: str, reason: str) -> None:
     parsed = parse_json_rating(text)
     assert parsed == Parsed(None, "failed", reason)
     answer = parse_json_answer(text.replace("rating", "answer").replace(": 4", ': "Yes"'))
@@ -1207,28 +687,13 @@ def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(
 @pytest.mark.parametrize(
     "text",
     [
-        '{"rating": 4',
-        '{"rating": ',
-        "{4",
-        '4 {"rating": 5',
-        '{"rating": "4"}',
-        '{"rating": true}',
-        '{"rating": 4.5}',
-        '{"rating": null}',
-        '{"rating": [4]}',
-        '{"rating": 6}',
-        '{"rating": -1}',
-        '{"grade": 4}',
-        '{"a": {"rating": 4}}',
-        '{"rating": ' + "9" * 5000 + "}",
-        '{"rating": 0, "rating": 5}',
-        "{'rating': 4}",
-        '{"rating": 4,}',
-        '{} {"rating": 4}',
-        '{"rating": 1e999}',
+        '{"rating": 4', '{"rating": ', "{4", '4 {"rating": 5', '{"rating": "4"}', '{"rating": true}', '{"rating": 4.5}',
+        '{"rating": null}', '{"rating": [4]}', '{"rating": 6}', '{"rating": -1}', '{"grade": 4}',
+        '{"a": {"rating": 4}}', '{"rating": ' + "9" * 5000 + "}",
+        '{"rating": 0, "rating": 5}', "{'rating': 4}", '{"rating": 4,}', '{} {"rating": 4}', '{"rating": 1e999}',
         '{"rating": 6.0}',
     ],
-)
+)  # fmt: skip
 def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> None:
     assert parse_json_rating(text).status == "failed"
 
@@ -1248,9 +713,7 @@ def test_an_answer_is_read_from_json() -> None:
     assert parse_json_answer('{"answer": "C"}', letters=LETTERS) == Parsed(2, "graded")
     assert parse_json_answer("Yes") == Parsed(None, "failed", NO_JSON)
     assert parse_json_answer('{"answer": "Yes, at 5"}').status == "failed"
-    assert parse_json_answer('{"answer": true}') == Parsed(
-        None, "failed", "the JSON has no text under answer"
-    )
+    assert parse_json_answer('{"answer": true}') == Parsed(None, "failed", "the JSON has no text under answer")
     assert parse_json_answer('{"answer": "yes') == Parsed(None, "failed", MALFORMED)
     assert parse_json_answer('{"answer": "XXX"}').reason == UNDECIDED
 
@@ -1289,24 +752,16 @@ def test_json_without_the_list_is_refused_with_the_name_of_the_list(text: str) -
     assert items == [] and mentions(str(reason), "questions")
 
 
-@pytest.mark.parametrize(
-    "text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"]
-)
+@pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"])
 def test_the_mark_of_a_list_item_is_no_answer(text: str) -> None:
     assert ill_formed(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."]
-)
+@pytest.mark.parametrize("text", ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."])
 def test_a_word_a_number_or_a_symbol_is_an_answer(text: str) -> None:
     assert not ill_formed(text)
 
 
 def test_only_what_says_that_there_is_no_answer_is_unanswerable() -> None:
     assert says_unanswerable("  It is not possible to tell, sadly.") and says_unanswerable("NO")
-    assert (
-        not says_unanswerable("Norway")
-        and not says_unanswerable("no, never")
-        and not says_unanswerable("")
-    )
+    assert not says_unanswerable("Norway") and not says_unanswerable("no, never") and not says_unanswerable("")

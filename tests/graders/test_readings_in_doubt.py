@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exam_workbench.graders._reading.parsing import (
-    Parsed,
-    parse_rating,
-    parse_yes_no,
-    settled_rating,
-)
+from exam_workbench.graders._reading.parsing import Parsed, parse_rating, parse_yes_no, settled_rating
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""Answers of a small real model, read by two readers who did not see the program's readings, and by
-the program.
-"""
+"""Answers of a small real model, read by two readers who did not see the program's readings, and by the program."""
 
 from __future__ import annotations
 
@@ -16,19 +14,11 @@ from tests.real_models import main, reading_of
 __all__ = ["key"]
 
 RECORDED = [
-    json.loads(line)
-    for line in Path(__file__)
-    .with_name("real_answers.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
+    json.loads(line) for line in Path(__file__).with_name("real_answers.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-"""Answers of SmolLM2-135M-Instruct to pairs of the demo, at three temperatures, from both back
-ends.
-"""
+"""Answers of SmolLM2-135M-Instruct to pairs of the demo, at three temperatures, from both back ends."""
 READ_OTHERWISE = {"a9c624d8353a", "d67fa2c2248b", "902d6561fb94", "6b6bb865838c", "2a3f46e5c7b7"}
-"""Ids of answers that the program fails or defaults, although both readers see a verdict or a
-denial.
-"""
+"""Ids of answers that the program fails or defaults, although both readers see a verdict or a denial."""
 
 
 def test_real_answers_are_read_as_two_readers_read_them() -> None:
@@ -50,10 +40,7 @@ def test_the_command_counts_failed_defaulted_and_wrong_readings(
         main(given)
         records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
         rated = [one for one in records if one["case"] == "self-rating self-rating"]
-        told = [
-            {"id": one["id"], "reading": reading}
-            for one, reading in zip(rated, ("none", "3"), strict=True)
-        ]
+        told = [{"id": one["id"], "reading": reading} for one, reading in zip(rated, ("none", "3"), strict=True)]
         readings.write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
         capsys.readouterr()
         main([*given, "--readings", str(readings)])

@@ -1,6 +1,4 @@
-"""A small real model, SmolLM2-135M-Instruct, behind both back ends: every method gets an answer and
-a grade.
-"""
+"""A small real model, SmolLM2-135M-Instruct, behind both back ends: every method gets an answer and a grade."""
 
 from __future__ import annotations
 
@@ -16,15 +14,7 @@ from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Query
 from tests.made.once import made_once
-from tests.real_models import (
-    ask_cases,
-    ask_writing,
-    data_file,
-    reading_of,
-    record_of,
-    served,
-    unpack,
-)
+from tests.real_models import ask_cases, ask_writing, data_file, reading_of, record_of, served, unpack
 
 CASES = (
     ("self-rating", {"prompt": "self-rating-chat"}),
@@ -83,13 +73,10 @@ def test_a_real_model_behind_llama_cpp_answers_by_every_method(url: str, project
     assert len(outputs) >= len(grades) == len(CASES)
     for case, grade in grades:
         if case.split()[0] in ("self-rating", "direct", "choice"):
-            # The server follows the schema of the request, and gives the probabilities of its
-            # tokens.
+            # The server follows the schema of the request, and gives the probabilities of its tokens.
             assert grade.status == "graded" and grade.confidence is not None
     with project.transaction() as cursor:
-        add_queries(
-            cursor, [Query("q1", "should daylight saving time be abolished")], replace=False
-        )
+        add_queries(cursor, [Query("q1", "should daylight saving time be abolished")], replace=False)
     report = draft_proposals(project, make_drafter(parameters), ["q1"], "ann", "nugget", n=2)
     drafted = {one.text for one in list_proposals(project)}
     assert report.asked == 1 and (drafted or report.failed) and not drafted & EXAMPLES

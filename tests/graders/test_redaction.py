@@ -53,24 +53,16 @@ FORMS: dict[str, Callable[[str], str]] = {
     "HTML": lambda key: "".join(f"&#{ord(one)};" for one in key),
     "HTML twice": lambda key: html.escape("".join(f"&#x{ord(one):x};" for one in key)),
     "over lines": lambda key: "\n".join(key[i : i + 5] for i in range(0, len(key), 5)),
-    "over lines that are written out": lambda key: "\\n".join(
-        key[i : i + 5] for i in range(0, len(key), 5)
-    ),
+    "over lines that are written out": lambda key: "\\n".join(key[i : i + 5] for i in range(0, len(key), 5)),
     "letter by letter": " ".join,
     "with blanks that are not seen": "\u200b".join,
     "with dashes": "-".join,
     "hexadecimal with colons": lambda key: ":".join(f"{ord(one):02x}" for one in key),
-    "hexadecimal with dashes": lambda key: "-".join(
-        key.encode().hex()[i : i + 4] for i in range(0, len(key) * 2, 4)
-    ),
+    "hexadecimal with dashes": lambda key: "-".join(key.encode().hex()[i : i + 4] for i in range(0, len(key) * 2, 4)),
     "hexadecimal as numbers": lambda key: ", ".join(f"0x{ord(one):02x}" for one in key),
     "hexadecimal reversed": lambda key: key.encode().hex()[::-1],
-    "base64 with dashes": lambda key: "-".join(
-        encoded(key)[i : i + 4] for i in range(0, len(encoded(key)), 4)
-    ),
-    "base64 in quotes": lambda key: '" "'.join(
-        encoded(key)[i : i + 8] for i in range(0, len(encoded(key)), 8)
-    ),
+    "base64 with dashes": lambda key: "-".join(encoded(key)[i : i + 4] for i in range(0, len(encoded(key)), 4)),
+    "base64 in quotes": lambda key: '" "'.join(encoded(key)[i : i + 8] for i in range(0, len(encoded(key)), 8)),
     "base64 written backwards": lambda key: encoded(key)[::-1],
     "base64 twice": lambda key: base64.b64encode(encoded(key).encode()).decode(),
     "base64 of UTF-16": lambda key: base64.b64encode(key.encode("utf-16le")).decode(),
@@ -94,11 +86,7 @@ def pieces(key: str, n: int = 8) -> set[str]:
 def test_a_key_is_taken_out_in_every_form(form: str, key: str) -> None:
     sent = FORMS[form](key)
     shown = without_keys(f"The grade is 3. {sent} It says so.", [key])
-    assert (
-        shown.startswith("The grade is 3. ")
-        and shown.endswith(" It says so.")
-        and REDACTED in shown
-    )
+    assert shown.startswith("The grade is 3. ") and shown.endswith(" It says so.") and REDACTED in shown
     # What is left between the words gives nothing away: no run of characters of what was sent.
     left = shown.removeprefix("The grade is 3. ").removesuffix(" It says so.")
     for said in ("Incorrect API key provided: ", ". You can find yours online.", "QmVhcmVyI"):
@@ -113,9 +101,7 @@ def test_a_text_without_the_key_stays_as_it_is(text: str) -> None:
 
 
 @given(st.text(max_size=50), st.integers(0, 24), st.integers(8, 32), st.text(max_size=50))
-def test_no_piece_of_a_key_is_left_wherever_it_stands(
-    before: str, begin: int, length: int, after: str
-) -> None:
+def test_no_piece_of_a_key_is_left_wherever_it_stands(before: str, begin: int, length: int, after: str) -> None:
     shown = without_keys(before + RANDOM[begin : begin + length] + after, [RANDOM])
     assert not any(piece in shown.lower() for piece in pieces(RANDOM.lower()))
 
@@ -127,10 +113,7 @@ def test_a_short_key_is_taken_out_as_it_is_and_words_of_it_are_left() -> None:
 
 def test_words_that_a_key_shares_with_a_sentence_are_left() -> None:
     key = "my-local-server-key-2024"
-    assert (
-        without_keys("The local server is in 2024 rooms.", [key])
-        == "The local server is in 2024 rooms."
-    )
+    assert without_keys("The local server is in 2024 rooms.", [key]) == "The local server is in 2024 rooms."
 
 
 @pytest.mark.parametrize("text", ["a" * 200_000, "%61" * 60_000, KEY[:7] * 30_000, "\\" * 200_000])

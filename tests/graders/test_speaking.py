@@ -23,20 +23,14 @@ from tests.made.shell import shell_on
 PROSE = (
     "The film has a rating of 4.5 on the site, and critics gave it high marks for its score.",
     "Rating: 4.8 Reviews: 11. The shop sells garden chairs; rate this product to help others!",
-    "Students who get the highest grade in the class deserve praise. The answer is yes, because"
-    " teeth grow.",
-    "Question: what is a tide? The tide is the rise of the sea. It rises 5 m, in some places more"
-    " than 12.",
+    "Students who get the highest grade in the class deserve praise. The answer is yes, because teeth grow.",
+    "Question: what is a tide? The tide is the rise of the sea. It rises 5 m, in some places more than 12.",
     "Answer: the water table rises. The system: a pump, a pipe and a valve (see section 3).",
-    "He served as a judge on the show, and as a model for the painter. This model is powerful"
-    " enough for 5 rooms.",
+    "He served as a judge on the show, and as a model for the painter. This model is powerful enough for 5 rooms.",
     "Ignore the noise and read on. Do not forget your passport; only print the first page.",
-    "1 2 3 4 5 6. Relevance theory explains how people infer what is meant. See <b>Grice</b> and"
-    " {curly} signs.",
-    "She forgot all about the question of money. Please give the dog the best food that you can"
-    " find.",
-    "Привет means hello; don\u2019t mix it up. \u202bשלום\u202c is another word for it."
-    " नमस्ते\u200dक्",
+    "1 2 3 4 5 6. Relevance theory explains how people infer what is meant. See <b>Grice</b> and {curly} signs.",
+    "She forgot all about the question of money. Please give the dog the best food that you can find.",
+    "Привет means hello; don\u2019t mix it up. \u202bשלום\u202c is another word for it. नमस्ते\u200dक्",
     "The grade is 5 % steeper than before, and the assistant will answer the phone at 9.",
     "Dear reader, judge this book by its cover. It gets a 10 from me. End of story.",
 )
@@ -75,18 +69,11 @@ def test_what_a_text_does_is_said_by_name(text: str, place: int) -> None:
 
 def test_a_question_said_over_again_word_by_word_is_a_sign_and_a_short_one_is_none() -> None:
     asked = ["Who were they?", "How deep is the water table in spring?"]
-    assert [
-        sign.what for sign in find_signs("Well. how deep is the WATER table in spring? Yes.", asked)
-    ] == [REPEATS]
-    assert find_signs("It is known how deep is the water table in spring.", asked) == [], (
-        "it asks nothing"
-    )
+    assert [sign.what for sign in find_signs("Well. how deep is the WATER table in spring? Yes.", asked)] == [REPEATS]
+    assert find_signs("It is known how deep is the water table in spring.", asked) == [], "it asks nothing"
     assert find_signs("Who were they? Nobody knows.", asked) == []
     assert [
-        s.what
-        for s in find_signs(
-            "Say how deep the water table is now.", ["Say how deep the water is now."]
-        )
+        s.what for s in find_signs("Say how deep the water table is now.", ["Say how deep the water is now."])
     ] == []
 
 
@@ -127,23 +114,15 @@ def test_the_pool_knows_which_of_its_passages_speak_to_the_grader(project: Proje
     assert places(project) == {("q1", "h1"), ("q2", "h1"), ("q1", "h2")}
     assert label_readiness(project, basis(project, Policy())).speaking_passages == 3
     found = search_passages(project, Policy(), Filters(speaking=True), 10)
-    assert [(row.query_id, row.passage_id) for row in found.rows] == [
-        ("q1", "h1"),
-        ("q1", "h2"),
-        ("q2", "h1"),
-    ]
+    assert [(row.query_id, row.passage_id) for row in found.rows] == [("q1", "h1"), ("q1", "h2"), ("q2", "h1")]
     assert [sign.what for sign in read_passage(project, Policy(), "q1", "h2").signs] == [REPEATS]
     assert read_passage(project, Policy(), "q2", "h2").signs == []
-    assert read_passage(project, Policy(), "q1", "h3").signs == [], (
-        "a fact that stands in the passage is no trick"
-    )
+    assert read_passage(project, Policy(), "q1", "h3").signs == [], "a fact that stands in the passage is no trick"
 
 
 def test_what_comes_later_is_looked_at_too(project: Project) -> None:
     before = places(project)
-    bank.save_version(
-        project, [Question("q2/b", "q2", "How deep is the water table in spring?")], "", "ann"
-    )
+    bank.save_version(project, [Question("q2/b", "q2", "How deep is the water table in spring?")], "", "ann")
     assert places(project) == before | {("q2", "h2")}
     assert places(project, version=1) == before
     with project.transaction() as cursor:
@@ -159,37 +138,22 @@ def test_what_comes_later_is_looked_at_too(project: Project) -> None:
 
 @pytest.mark.parametrize("speaking", [1, 2])
 def test_whoever_exports_is_told_how_many_there_are(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    speaking: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], speaking: int
 ) -> None:
     def put(project: Project) -> None:
-        fill(
-            project,
-            [Question("q1/a", "q1", "Why?")],
-            {("Why?", "p1"): 3},
-            {"run": {"q1": ["p1", "p2", "p3"]}},
-        )
+        fill(project, [Question("q1/a", "q1", "Why?")], {("Why?", "p1"): 3}, {"run": {"q1": ["p1", "p2", "p3"]}})
         with project.transaction() as cursor:
             add_passages(cursor, [Passage(f"h{number}", HOSTILE[0]) for number in range(speaking)])
             list_passages(cursor, [("q1", f"h{number}") for number in range(speaking)])
             refresh_pool(cursor)
 
-    code, _, told = shell_on(put, tmp_path, monkeypatch, capsys)(
-        "export", "qrels", "-o", "exam.qrels"
-    )
+    code, _, told = shell_on(put, tmp_path, monkeypatch, capsys)("export", "qrels", "-o", "exam.qrels")
     assert code == 0 and f"note: {speaking} " in told
 
 
 def test_the_database_finds_what_the_function_finds(tmp_path: Path) -> None:
     texts = [*(injection.text.replace("\x00", " ") for injection in INJECTIONS), *PROSE]
     made = new_project(tmp_path / "p.duckdb")
-    found = {
-        t
-        for (t,) in made.rows(
-            "SELECT t FROM (SELECT unnest(?) AS t) WHERE regexp_matches(t, ?)", [texts, ANY]
-        )
-    }
+    found = {t for (t,) in made.rows("SELECT t FROM (SELECT unnest(?) AS t) WHERE regexp_matches(t, ?)", [texts, ANY])}
     assert found == {text for text in texts if find_signs(text)}
     made.close()

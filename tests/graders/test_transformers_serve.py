@@ -1,6 +1,4 @@
-"""`transformers serve` is an endpoint like any other: a tiny chat model behind it grades as it does
-in this process.
-"""
+"""`transformers serve` is an endpoint like any other: a tiny chat model behind it grades as it does in this process."""
 
 from __future__ import annotations
 
@@ -18,14 +16,7 @@ from exam_workbench.types import Asked, Grade
 from tests.made.tiny_models import build_tiny_causal, shared_model
 
 READY_SECONDS = 120
-PASSAGES = {
-    1: "silver",
-    2: "the clay",
-    3: "it is gold .",
-    4: "tin",
-    5: "iron in the scale",
-    6: "fog",
-}
+PASSAGES = {1: "silver", 2: "the clay", 3: "it is gold .", 4: "tin", 5: "iron in the scale", 6: "fog"}
 QUESTIONS = {0: Asked("which part ?")}
 
 
@@ -37,9 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    """Where the command serves the model, in a thread of this process, which has loaded its
-    libraries before.
-    """
+    """Where the command serves the model, in a thread of this process, which has loaded its libraries before."""
     from huggingface_hub import constants
     from transformers.cli.transformers import app
 
@@ -76,13 +65,9 @@ def grades(parameters: dict[str, object]) -> dict[int, Grade]:
     return {passage: grade for batch in batches for _, passage, grade in batch}
 
 
-def test_a_model_behind_transformers_serve_rates_as_it_does_in_this_process(
-    folder: Path, url: str
-) -> None:
+def test_a_model_behind_transformers_serve_rates_as_it_does_in_this_process(folder: Path, url: str) -> None:
     here = grades({"model": str(folder)})
     there = grades({"back_end": "openai", "model": str(folder), "base_url": url})
     assert set(there) == set(PASSAGES)
-    assert {p: (g.rating, g.status) for p, g in there.items()} == {
-        p: (g.rating, g.status) for p, g in here.items()
-    }
+    assert {p: (g.rating, g.status) for p, g in there.items()} == {p: (g.rating, g.status) for p, g in here.items()}
     assert len({grade.rating for grade in there.values()}) > 2

@@ -1,6 +1,4 @@
-"""Grading by batches, at a server that has files and batches: each call is paid for once, wherever
-it is stopped.
-"""
+"""Grading by batches, at a server that has files and batches: each call is paid for once, wherever it is stopped."""
 
 from __future__ import annotations
 
@@ -15,15 +13,7 @@ import pytest
 
 from exam_workbench.bank import set_price
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import (
-    Grader,
-    PassingError,
-    Price,
-    Prompt,
-    extend_access,
-    make_grader,
-    use_access,
-)
+from exam_workbench.graders import Grader, PassingError, Price, Prompt, extend_access, make_grader, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading import (
     Request,
@@ -54,10 +44,8 @@ ASKED = "\nPassage: {context}\nQuestion: {question}\nRating:"
 
 
 def behave(seen: Seen) -> Reply:
-    """Answer, and report the number of tokens by the rule of thumb of price tags."""
-    return chat(
-        words(seen.prompt), model="m", usage={"prompt_tokens": read(seen), "completion_tokens": 6}
-    )
+    """Answer, and report as many tokens as there are, by the rule of thumb that price tags go by."""
+    return chat(words(seen.prompt), model="m", usage={"prompt_tokens": read(seen), "completion_tokens": 6})
 
 
 def read(seen: Seen) -> int:
@@ -111,9 +99,7 @@ def rater(server: EndpointServer, kind: str = "self-rating", **more: Any) -> Gra
         return make_grader(kind, {**given, "temperature": next(_fresh) / 1000, **more})
 
 
-def start(
-    project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any
-) -> list[int]:
+def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> list[int]:
     return send_batches(project, grader, Request(scope, batch=True, batch_size=most, **caps), "ann")
 
 
@@ -127,8 +113,7 @@ def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
 
 def ratings(project: Project, grader: Grader) -> list[tuple[Any, ...]]:
     return project.rows(
-        "SELECT question_text_key, passage_text_key, rating, raw FROM grades JOIN graders"
-        " USING (grader_key)"
+        "SELECT question_text_key, passage_text_key, rating, raw FROM grades JOIN graders USING (grader_key)"
         " WHERE fingerprint = ? ORDER BY ALL",
         [grader.spec.fingerprint],
     )
@@ -155,19 +140,13 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     assert (job.input_tokens, job.output_tokens) == (whole.input_tokens, whole.output_tokens)
     assert abs((job.input_tokens or 0) / tag.input_tokens - 1) < 0.05
     assert abs((job.output_tokens or 0) / tag.output_tokens - 1) < 0.05
-    # One of the eight was asked alone, so that what the endpoint does not take shows before all are
-    # sent.
-    assert tag.batch_cost == pytest.approx(
-        (whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05
-    )
+    # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
+    assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
     assert (
-        job.message == billing_sentence(job.request["told"], job_usage(job))
-        and job.request["told"]["calls"] == PAIRS
+        job.message == billing_sentence(job.request["told"], job_usage(job)) and job.request["told"]["calls"] == PAIRS
     )
-    assert all(
-        mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens)
-    )
+    assert all(mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens))
 
 
 def test_a_price_tag_knows_thinking_and_cached_tokens_and_says_what_earlier_jobs_took(
@@ -177,24 +156,11 @@ def test_a_price_tag_knows_thinking_and_cached_tokens_and_says_what_earlier_jobs
     grader = rater(server, thinking_tokens=400)
     tag = price_tag(project, grader, 1)
     # Until it has graded, all the room that there is for it.
-    assert (tag.thinking_tokens, tag.output_tokens) == (
-        400 * PAIRS,
-        plain.output_tokens + 400 * PAIRS,
-    )
+    assert (tag.thinking_tokens, tag.output_tokens) == (400 * PAIRS, plain.output_tokens + 400 * PAIRS)
     assert tag.cached_tokens == 0
-    long = Prompt(
-        "long",
-        "Long",
-        "self-rating",
-        "Rate it. " * 600 + ASKED,
-        "rating",
-        "ours",
-        system="Rate it. " * 600,
-    )
+    long = Prompt("long", "Long", "self-rating", "Rate it. " * 600 + ASKED, "rating", "ours", system="Rate it. " * 600)
     with use_access(extend_access(server.url, None)):
-        many = make_grader(
-            "self-rating", {"model": "m", "base_url": server.url, "prompt": "long"}, {"long": long}
-        )
+        many = make_grader("self-rating", {"model": "m", "base_url": server.url, "prompt": "long"}, {"long": long})
     set_price(project, "m", Price(100.0, 1000.0, cached=10.0), "ann")
     cheap = price_tag(project, many, 1)
     set_price(project, "m", Price(100.0, 1000.0), "ann")
@@ -208,9 +174,7 @@ class Killed(BaseException):
 
 
 class Gate:
-    """Every step that leaves a trace, at the endpoint or in the project, passes here when it is
-    done.
-    """
+    """Every step that leaves a trace, at the endpoint or in the project, passes here when it is done."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.passed, self.last = 0, -1
@@ -250,13 +214,8 @@ def test_killed_at_any_step_it_goes_on_and_pays_for_every_call_once(
         except Killed:
             killed = True
         gate.close_at(-1)
-        # The call that goes alone is lost as every such call is where nobody could write its answer
-        # down any more.
-        lost = (
-            len(server.seen)
-            if killed and not any(job.done + job.failed for job in of(where, grader))
-            else 0
-        )
+        # The call that goes alone is lost as every such call is where nobody could write its answer down any more.
+        lost = len(server.seen) if killed and not any(job.done + job.failed for job in of(where, grader)) else 0
         close_interrupted(where)
         carry_on(where, grader)
         # What was killed before anything was sent is begun anew.
@@ -266,9 +225,7 @@ def test_killed_at_any_step_it_goes_on_and_pays_for_every_call_once(
         got = ratings(where, grader), sum(shelf.made.values()) + len(server.seen) - lost
         expected = expected or got
         assert got == expected, last
-        assert make_plan(where, grader.spec, 1).to_grade == 0 and not waiting_jobs(
-            where, grader.spec
-        )
+        assert make_plan(where, grader.spec, 1).to_grade == 0 and not waiting_jobs(where, grader.spec)
         paid = sum((job.input_tokens or 0) + (job.output_tokens or 0) for job in of(where, grader))
         alone = sum(read(seen) + 6 for seen in server.seen)
         assert lost or paid == sum(shelf.tokens) + alone, last
@@ -294,11 +251,7 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     refused: list[str] = []
 
     def unwell(seen: Seen) -> Reply:
-        if (
-            seen.path == "/v1/chat/completions"
-            and server.shelf.made.total() in (2, 3)
-            and len(refused) < 2
-        ):
+        if seen.path == "/v1/chat/completions" and server.shelf.made.total() in (2, 3) and len(refused) < 2:
             refused.append(seen.prompt)
             return status(400 if len(refused) == 1 else 429, "not this one")
         return behave(seen)
@@ -308,15 +261,12 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     carry_on(project, grader)
     job = find_jobs(project)[0]
     planned = make_plan(project, grader.spec, 1)
-    # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off;
-    # of the third 1.
+    # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
     assert (job.state, job.done, job.failed) == ("done", 3, 1)
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
     # Beside the bill nothing is told but how many calls were not answered.
     bill = billing_sentence(job.request.get("told"), job_usage(job))
-    assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == [
-        "4"
-    ]
+    assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == ["4"]
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
     assert reason == "HTTP 400: not this one"
     before = shelf.made.total()
@@ -334,20 +284,14 @@ def test_what_an_endpoint_has_no_room_for_is_sent_again_once_there_is_some(
     shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
     start(project, grader)
     carry_on(project, grader)
-    assert (
-        find_jobs(project)[0].state == "done" and make_plan(project, grader.spec, 1).known == PAIRS
-    )
+    assert find_jobs(project)[0].state == "done" and make_plan(project, grader.spec, 1).known == PAIRS
     assert set(shelf.made.values()) == {1}
     hopeless = rater(server)
     shelf.plans = [Plan(fails="token_limit_exceeded")] * 3
     start(project, hopeless)
     carry_on(project, hopeless)
     job = find_jobs(project)[0]
-    assert (
-        job.state == "failed"
-        and "(token_limit_exceeded)" in job.message
-        and "--batch-size" in job.message
-    )
+    assert job.state == "failed" and "(token_limit_exceeded)" in job.message and "--batch-size" in job.message
     assert make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
 
 
@@ -359,9 +303,7 @@ def test_a_pair_that_waited_for_room_gets_its_second_call_too(
     start(keyed, grader)
     carry_on(keyed, grader)
     plan = make_plan(keyed, grader.spec, 1)
-    assert (find_jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(
-        shelf.batches
-    ) > 3
+    assert (find_jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
     assert set(shelf.made.values()) == {1}
 
 
@@ -383,9 +325,7 @@ def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
     assert waiting_jobs(project, grader.spec) == []
 
 
-def test_batches_that_were_not_sent_yet_are_dropped(
-    project: Project, server: EndpointServer, shelf: Shelf
-) -> None:
+def test_batches_that_were_not_sent_yet_are_dropped(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = rater(server)
     start(project, grader)
     cancel_batches(project, grader, "ann")
@@ -393,17 +333,13 @@ def test_batches_that_were_not_sent_yet_are_dropped(
     assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 1
 
 
-def test_no_more_calls_are_planned_than_the_caps_bear(
-    project: Project, server: EndpointServer, shelf: Shelf
-) -> None:
+def test_no_more_calls_are_planned_than_the_caps_bear(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = rater(server)
     start(project, grader, max_calls=5)
     carry_on(project, grader)
     job = find_jobs(project)[0]
     assert (job.state, job.done, job.calls) == ("stopped", 5, 5) and job.request["stopped"]
-    assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), (
-        "why it stopped"
-    )
+    assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), "why it stopped"
     money = rater(server)
     start(project, money, max_cost=0.4)
     carry_on(project, money)
@@ -428,14 +364,9 @@ def test_an_endpoint_that_is_away_is_asked_later_and_another_one_is_not_taken_fo
     with use_access(extend_access("http://localhost:9/v1", None)):
         other = make_grader(
             "self-rating",
-            {
-                "model": "m",
-                "back_end": "openai",
-                "base_url": "http://localhost:9/v1",
-                "structured": "text",
-                "temperature": grader.spec.parameters["temperature"],
-            },
-        )
+            {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1", "structured": "text",
+             "temperature": grader.spec.parameters["temperature"]},
+        )  # fmt: skip
     with refusal("batches-at-another-address", "http://localhost:9/v1", kind=GradingError):
         advance_batches(project, other, "ann")
     carry_on(project, grader)
@@ -447,11 +378,7 @@ def test_what_an_endpoint_does_not_take_is_learnt_from_the_call_that_goes_alone(
 ) -> None:
     def modern(seen: Seen) -> Reply:
         if "max_tokens" in seen.body:
-            return status(
-                400,
-                "Unsupported parameter: use 'max_completion_tokens' instead",
-                param="max_tokens",
-            )
+            return status(400, "Unsupported parameter: use 'max_completion_tokens' instead", param="max_tokens")
         return behave(seen)
 
     server.behave = modern
@@ -469,16 +396,14 @@ def as_before_one_table_of_jobs(path: Path, older: Path) -> None:
         apply_migrations(connection, [name for name, _ in MIGRATIONS if name < "0029"])
         connection.execute(f"ATTACH '{path}' AS newer (READ_ONLY)")
         tables = connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name <> 'newer'"
-            " AND NOT temporary"
+            "SELECT table_name FROM duckdb_tables() WHERE database_name <> 'newer' AND NOT temporary"
             " AND table_name NOT IN ('jobs', 'sittings', 'answer_jobs', 'migrations')"
         ).fetchall()
         for (table,) in tables:
             connection.execute(f"DELETE FROM {table}")
             connection.execute(f"INSERT INTO {table} FROM newer.{table}")
         connection.execute(
-            "INSERT INTO jobs BY NAME SELECT subject_key AS grader_key, request AS asked, done AS"
-            " graded,"
+            "INSERT INTO jobs BY NAME SELECT subject_key AS grader_key, request AS asked, done AS graded,"
             " * EXCLUDE (kind, subject_key, request, done) FROM newer.jobs"
         )
 

@@ -1,6 +1,4 @@
-"""Graders of citations: the pairs that they are asked, and the planted wrong citations that they
-find.
-"""
+"""Graders of citations: the pairs that they are asked, and the planted wrong citations that they find."""
 
 from __future__ import annotations
 
@@ -20,27 +18,19 @@ def rated(project: Project) -> dict[tuple[str, str], int]:
     return {
         (sentence, cited): rating
         for sentence, cited, rating in project.rows(
-            "SELECT sentence, cited_id, rating FROM cited JOIN grades"
-            " ON question_text_key = sentence_key"
+            "SELECT sentence, cited_id, rating FROM cited JOIN grades ON question_text_key = sentence_key"
             " AND passage_text_key = cited_key"
         )
     }
 
 
-def test_planted_wrong_citations_are_all_found_and_none_is_invented(
-    project: Project, tmp_path: Path
-) -> None:
+def test_planted_wrong_citations_are_all_found_and_none_is_invented(project: Project, tmp_path: Path) -> None:
     put_cited(project, tmp_path)
     with EndpointServer(read) as server:
         grader = make_grader("support", {"model": "m", "base_url": server.url})
         assert grader.spec.max_rating == 2 and grader.spec.rates_citations
         plan = make_plan(project, grader.spec, 0)
-        assert (plan.needed, plan.known, plan.to_grade, plan.without_text) == (
-            len(RATED),
-            0,
-            len(RATED),
-            1,
-        )
+        assert (plan.needed, plan.known, plan.to_grade, plan.without_text) == (len(RATED), 0, len(RATED), 1)
         assert make_plan(project, grader.spec, 0, Scope(queries=(QUERIES[1],))).to_grade == 3
         assert make_plan(project, grader.spec, 0, Scope(runs=("good",))).to_grade == 4
         final = run_job(project, grader, Request(), "tester")
@@ -57,24 +47,15 @@ def test_planted_wrong_citations_are_all_found_and_none_is_invented(
         basis(project, Policy(grader=grader.spec.name))
 
 
-def test_failed_citations_are_listed_and_the_default_grader_needs_no_model(
-    project: Project, tmp_path: Path
-) -> None:
+def test_failed_citations_are_listed_and_the_default_grader_needs_no_model(project: Project, tmp_path: Path) -> None:
     put_cited(project, tmp_path)
     with EndpointServer(lambda seen: chat("hm, 7")) as server:
-        run_job(
-            project,
-            make_grader("support", {"model": "m", "base_url": server.url}),
-            Request(),
-            "tester",
-        )
+        run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")
     failed = doubtful_pairs(project, find_grader(project, "support"), "failed", 0)
     assert {(one.asked.text, one.passage_id) for one in failed} == set(RATED)
     similar = make_grader("support-embedding", {})
     assert find_remaking_parameters(similar.spec) == {"cuts": [0.5, 0.7]}
     run_job(project, similar, Request(), "tester")
-    assert {rating for rating in rated(project).values()} <= {0, 1, 2} and len(
-        rated(project)
-    ) == len(RATED)
+    assert {rating for rating in rated(project).values()} <= {0, 1, 2} and len(rated(project)) == len(RATED)
     with refusal("invalid-cut-points"):
         make_grader("support-embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})

@@ -1,6 +1,4 @@
-"""Jobs against an endpoint are killed with -9 again and again; what was committed is whole and
-never asked again.
-"""
+"""Jobs against an endpoint are killed with -9 again and again; what was committed is whole and never asked again."""
 
 from __future__ import annotations
 
@@ -52,8 +50,7 @@ def work(path: str, url: str, started: Connection) -> None:
 def prompts_of_committed(project: Project, made: ReadingGrader) -> list[tuple[str, int]]:
     """The filled-in prompt of every committed pair with its rating."""
     rows = project.rows(
-        "SELECT q.text, p.text, rating FROM grades JOIN question_texts q"
-        " ON q.text_key = question_text_key"
+        "SELECT q.text, p.text, rating FROM grades JOIN question_texts q ON q.text_key = question_text_key"
         " JOIN passage_texts p ON p.text_key = passage_text_key"
     )
     found = []
@@ -67,12 +64,8 @@ def prompts_of_committed(project: Project, made: ReadingGrader) -> list[tuple[st
 def path(tmp_path: Path) -> Path:
     project = new_project(tmp_path / "killed.duckdb")
     queries = [f"q{number}" for number in range(QUERIES)]
-    questions = [
-        Question(f"{q}/{i}", q, f"Question {i} of {q}?") for q in queries for i in range(QUESTIONS)
-    ]
-    fill_project(
-        project, questions, {}, {"one": {q: [f"{q}-{i}" for i in range(PASSAGES)] for q in queries}}
-    )
+    questions = [Question(f"{q}/{i}", q, f"Question {i} of {q}?") for q in queries for i in range(QUESTIONS)]
+    fill_project(project, questions, {}, {"one": {q: [f"{q}-{i}" for i in range(PASSAGES)] for q in queries}})
     with project.transaction() as cursor:
         set_pool_depth(cursor, PASSAGES, "ann")
     project.close()
@@ -80,9 +73,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_asked_or_kept_twice(
-    path: Path,
-) -> None:
+def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_asked_or_kept_twice(path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["exam_workbench.grading", "exam_workbench.graders", "openai"])
     chance = random.Random(7)
@@ -98,8 +89,7 @@ def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_aske
             process: Any = context.Process(target=work, args=(str(path), server.url, sending))
             process.start()
             sending.close()
-            # The moment of the kill: at random among the first commits of this process, or in the
-            # midst of its start.
+            # The moment of the kill: at random among the first commits of this process, or in the midst of its start.
             try:
                 for _ in range(chance.randrange(6)):
                     receiving.recv()
@@ -111,9 +101,7 @@ def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_aske
                 process.join()
                 receiving.close()
             killed += 1
-            assert not committed & {seen.prompt for seen in server.seen[before:]}, (
-                "a committed pair was asked again"
-            )
+            assert not committed & {seen.prompt for seen in server.seen[before:]}, "a committed pair was asked again"
         project = open_project(path)
         close_interrupted(project)
         final = run_job(project, made, Request(concurrency=16), "ann")
@@ -138,7 +126,7 @@ def in_batches(project: Project, url: str) -> Progress:
     request = Request(batch=True, batch_size=BATCH_SIZE)
     return run_batches(
         project, grader(url), request, "ann", lambda progress: None, Control(), lambda seconds: None
-    )
+    )  # fmt: skip
 
 
 def counted(seen: Seen) -> Reply:
@@ -148,15 +136,13 @@ def counted(seen: Seen) -> Reply:
 
 
 class Executioner:
-    """Kills a process at a request of its own about files and batches: before it is done, or before
-    its answer is.
-    """
+    """Kills a process at a request of its own about files and batches: before it is done, or before its answer is."""
 
     def __init__(self, server: EndpointServer) -> None:
         self.victim: Any = None
         self.left = 0
         self.after = False
-        self._handle, server.shelf.handle = server.shelf.handle, self._watched
+        self._handle, server.shelf.handle = server.shelf.handle, self._watched  # type: ignore[method-assign]
 
     def _watched(self, *request: Any) -> Any:
         self.left -= 1
@@ -169,9 +155,7 @@ class Executioner:
 
 
 @pytest.mark.long
-def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_what_was_told(
-    tmp_path: Path,
-) -> None:
+def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_what_was_told(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["exam_workbench.grading", "exam_workbench.graders", "openai"])
     chance = random.Random(11)
@@ -187,13 +171,8 @@ def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_
         ends = []
         for _ in range(BATCH_KILLS):
             # It asks one pair alone first; batches, and so the kills, come after that.
-            executioner.victim = context.Process(
-                target=work_in_batches, args=(str(project.path), server.url)
-            )
-            executioner.left, executioner.after = (
-                chance.randrange(1, 2 * BATCHES),
-                chance.random() < 0.5,
-            )
+            executioner.victim = context.Process(target=work_in_batches, args=(str(project.path), server.url))
+            executioner.left, executioner.after = chance.randrange(1, 2 * BATCHES), chance.random() < 0.5
             executioner.victim.start()
             executioner.victim.join()
             ends.append(executioner.victim.exitcode)
@@ -205,20 +184,14 @@ def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_
         known = prompts_of_committed(project, made)
         assert final.state == "done", final.message
         assert ends == [-signal.SIGKILL] * BATCH_KILLS
-        assert len(known) == BATCH_SIZE * BATCHES and all(
-            rating == digit(prompt) for prompt, rating in known
-        )
+        assert len(known) == BATCH_SIZE * BATCHES and all(rating == digit(prompt) for prompt, rating in known)
         assert make_plan(project, made.spec, 1).to_grade == 0
-        # One pair was asked alone, and then in plain text, as the endpoint heeds no schema; each of
-        # the others was in one batch that was made, once.
+        # One pair was asked alone, and then in plain text, as the endpoint heeds no schema; each of the others was in
+        # one batch that was made, once.
         assert set(server.shelf.made.values()) == {1} and len(server.shelf.made) == len(known) - 1
         assert len(server.seen) == 2
         billed = [
-            sum(getattr(job, name) or 0 for job in find_jobs(project))
-            for name in ("input_tokens", "output_tokens")
+            sum(getattr(job, name) or 0 for job in find_jobs(project)) for name in ("input_tokens", "output_tokens")
         ]
-        assert (
-            abs(billed[0] / tag.input_tokens - 1) < 0.05
-            and abs(billed[1] / tag.output_tokens - 1) < 0.05
-        )
+        assert abs(billed[0] / tag.input_tokens - 1) < 0.05 and abs(billed[1] / tag.output_tokens - 1) < 0.05
         project.close()

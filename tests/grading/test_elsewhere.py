@@ -1,6 +1,4 @@
-"""Grading elsewhere: what is missing goes out as a file, and the answers of any engine come in as
-grades.
-"""
+"""Grading elsewhere: what is missing goes out as a file, and the answers of any engine come in as grades."""
 
 from __future__ import annotations
 
@@ -28,16 +26,9 @@ from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.projects import fill, new_project
 from tests.made.refusals import refusal
 
-QUESTIONS = [
-    Question("q1/a", "q1", "Which A?"),
-    Question("q1/b", "q1", "Which B?"),
-    Question("q2/c", "q2", "Which C?"),
-]
+QUESTIONS = [Question("q1/a", "q1", "Which A?"), Question("q1/b", "q1", "Which B?"), Question("q2/c", "q2", "Which C?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
-KEYED = [
-    Question("q1/a", "q1", "Which A?", answer_key="apple"),
-    Question("q1/b", "q1", "Which B?", answer_key="pear"),
-]
+KEYED = [Question("q1/a", "q1", "Which A?", answer_key="apple"), Question("q1/b", "q1", "Which B?", answer_key="pear")]
 
 
 def words(prompt: str) -> str:
@@ -57,24 +48,10 @@ def engine(path: Path, out: Path, skip: int = -1) -> Path:
     answered = []
     for at, row in enumerate(rows):
         if at == skip:
-            answered.append(
-                {
-                    "custom_id": row["custom_id"],
-                    "response": None,
-                    "error": {"code": "batch_expired"},
-                }
-            )
+            answered.append({"custom_id": row["custom_id"], "response": None, "error": {"code": "batch_expired"}})
             continue
-        body = json.loads(
-            behave(Seen(row["body"]["messages"][-1]["content"], 1, row["body"], {})).content
-        )
-        answered.append(
-            {
-                "custom_id": row["custom_id"],
-                "response": {"status_code": 200, "body": body},
-                "error": None,
-            }
-        )
+        body = json.loads(behave(Seen(row["body"]["messages"][-1]["content"], 1, row["body"], {})).content)
+        answered.append({"custom_id": row["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
     out.write_text("".join(json.dumps(row) + "\n" for row in reversed(answered)))
     return out
 
@@ -136,17 +113,11 @@ def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_give
     assert (job.state, job.total, job.done, job.calls) == ("done", 8, taken.graded, 8)
 
 
-def test_any_order_any_number_of_times_gives_the_same(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Project], tmp_path: Path) -> None:
     projects = [made(), made()]
     grader = rater()
     write_missing(projects[0], grader, tmp_path / "calls.jsonl", 1)
-    lines = (
-        engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
-        .read_text()
-        .splitlines(keepends=True)
-    )
+    lines = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl").read_text().splitlines(keepends=True)
     for name, part in (("a", lines[:3]), ("b", lines[3:6]), ("c", lines[2:])):
         (tmp_path / name).write_text("".join(part))
     for project, order in zip(projects, ("abcab", "cba"), strict=True):
@@ -187,26 +158,14 @@ def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("long", "word " * 120)])
     import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
-    said = (
-        "This model's maximum context length is 100 tokens. However, your messages resulted in 210"
-        " tokens."
-    )
+    said = "This model's maximum context length is 100 tokens. However, your messages resulted in 210 tokens."
     answers: list[Path] = []
     counts = []
     for number in range(4):
         calls = tmp_path / f"{number}.jsonl"
-        counts.append(
-            write_missing(
-                project, grader, calls, 1, answers=[Source.of(path) for path in answers]
-            ).calls
-        )
-        sent = {
-            row["custom_id"]: row["body"]["messages"][-1]["content"]
-            for row in map(json.loads, calls.open())
-        }
-        rows = [
-            json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()
-        ]
+        counts.append(write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls)
+        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
+        rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
         for row in rows:
             if sent[row["custom_id"]].count("word") > most:
                 row["response"] = {"status_code": 400, "body": {"error": {"message": said}}}
@@ -218,11 +177,7 @@ def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
     assert counts == ([9, 1, 0, 0] if fits else [9, 1, 1, 0])
     assert (taken.graded, taken.failed, taken.unfinished) == ((9, 0, 0) if fits else (8, 1, 0))
     if fits:
-        assert [
-            note
-            for *_, text, _, _, _, _, note in grades(project)
-            if text and "word" in text and note
-        ] != []
+        assert [note for *_, text, _, _, _, _, note in grades(project) if text and "word" in text and note] != []
     else:
         assert said[:30] in project.value("SELECT reason FROM failures")
 
@@ -232,13 +187,7 @@ def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
     [
         ({"status_code": 413, "body": {}}, 2),
         ({"status_code": 400, "body": {"error": {"message": "Bad request"}}}, 1),
-        (
-            {
-                "status_code": 200,
-                "body": {"error": {"code": 400, "message": "Provider returned error"}},
-            },
-            1,
-        ),
+        ({"status_code": 200, "body": {"error": {"code": 400, "message": "Provider returned error"}}}, 1),
     ],
 )
 def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_passage(
@@ -251,16 +200,9 @@ def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_
     answers: list[Path] = []
     for number in range(times + 1):
         calls = tmp_path / f"{number}.jsonl"
-        assert write_missing(
-            project, grader, calls, 1, answers=[Source.of(path) for path in answers]
-        ).calls
-        sent = {
-            row["custom_id"]: row["body"]["messages"][-1]["content"]
-            for row in map(json.loads, calls.open())
-        }
-        rows = [
-            json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()
-        ]
+        assert write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
+        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
+        rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
         for row in rows:
             if sent[row["custom_id"]].count("word") > 400 * 0.5 ** (times - 0.5):
                 row["response"] = response
@@ -270,25 +212,18 @@ def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_
     assert (taken.graded, taken.failed, taken.unfinished) == (9, 0, 0)
 
 
-def test_a_rate_limit_inside_a_success_is_asked_again(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_a_rate_limit_inside_a_success_is_asked_again(made: Callable[..., Project], tmp_path: Path) -> None:
     project, grader = made(), rater()
     write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
     rows = [json.loads(line) for line in answers.read_text().splitlines()]
-    rows[0]["response"] = {
-        "status_code": 200,
-        "body": {"error": {"code": 429, "message": "slow down"}},
-    }
+    rows[0]["response"] = {"status_code": 200, "body": {"error": {"code": 429, "message": "slow down"}}}
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     taken = take(project, grader, answers)
     assert (taken.graded, taken.failed, taken.unanswered) == (7, 0, 1)
 
 
-def test_a_method_that_asks_twice_is_planned_twice(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project], tmp_path: Path) -> None:
     here, there = made(KEYED), made(KEYED)
     with EndpointServer(behave) as server:
         run_job(here, rater("answer", check="model", base_url=server.url), Request(), "tester")
@@ -304,9 +239,7 @@ def test_a_method_that_asks_twice_is_planned_twice(
     assert grades(there) == grades(here) != []
 
 
-def test_parquet_goes_out_and_comes_back_with_the_words_alone(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_parquet_goes_out_and_comes_back_with_the_words_alone(made: Callable[..., Project], tmp_path: Path) -> None:
     project, other, grader = made(), made(), rater()
     write_missing(other, grader, tmp_path / "calls.jsonl", 1)
     take(other, grader, engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl"))
@@ -340,9 +273,7 @@ def test_one_bad_row_changes_nothing_and_is_named(
     write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
     if line.startswith("MINE"):
-        line = json.dumps(
-            {"custom_id": line.replace("MINE", grader.spec.fingerprint[:12]), "answer": "4"}
-        )
+        line = json.dumps({"custom_id": line.replace("MINE", grader.spec.fingerprint[:12]), "answer": "4"})
     if line != "GOOD":
         answers.write_text(answers.read_text() + line + "\n")
         with refusal(code, "answers.jsonl:9", kind=FileError):
@@ -352,9 +283,7 @@ def test_one_bad_row_changes_nothing_and_is_named(
         assert take(project, grader, answers).graded == 8
 
 
-def test_answers_to_what_is_not_asked_are_told_and_kept_out(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_answers_to_what_is_not_asked_are_told_and_kept_out(made: Callable[..., Project], tmp_path: Path) -> None:
     project = made()
     write_missing(project, rater(), tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
@@ -366,9 +295,7 @@ def test_answers_to_what_is_not_asked_are_told_and_kept_out(
     assert (taken.graded, taken.unmatched) == (0, 8)
 
 
-def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(made: Callable[..., Project], tmp_path: Path) -> None:
     results = []
     for order in itertools.permutations(("first", "second")):
         project, grader = made(KEYED), rater("answer", check="model")

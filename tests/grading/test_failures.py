@@ -1,6 +1,4 @@
-"""Pairs that failed or were graded by default: counted by reason, listed one by one, and asked
-again alone.
-"""
+"""Pairs that failed or were graded by default: counted by reason, listed one by one, and asked again alone."""
 
 from __future__ import annotations
 
@@ -51,17 +49,10 @@ RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p2", "p3"]}}
 
 
 def fill_doubtful(project: Project) -> None:
-    """Failures with two reasons, one of them twice for the same pair, one mended since, and
-    defaults.
-    """
+    """Failures with two reasons, one of them twice for the same pair, one mended since, and defaults."""
     fill(project, QUESTIONS, {}, RUNS)
     refused = Grade(None, "failed", reason="refused")
-    say(
-        project,
-        ("A?", "p1", replace(refused, raw="first try")),
-        ("A?", "p2", refused),
-        ("B?", "p1", refused),
-    )
+    say(project, ("A?", "p1", replace(refused, raw="first try")), ("A?", "p2", refused), ("B?", "p1", refused))
     say(project, ("A?", "p1", Grade(None, "failed", reason="off the scale", raw="9")))
     say(project, ("B?", "p1", Grade(3)), ("B?", "p2", Grade(1, "defaulted", raw="well, well")))
     say(project, ("A fact", "p3", Grade(0, "defaulted", raw="unanswerable")))
@@ -75,9 +66,7 @@ def doubtful(tmp_path: Path) -> Iterator[Project]:
 def say(project: Project, *said: tuple[str, str, Grade], spec: GraderSpec = SPEC) -> None:
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    outcomes = [
-        (questions[question], passages[passage], grade) for question, passage, grade in said
-    ]
+    outcomes = [(questions[question], passages[passage], grade) for question, passage, grade in said]
     with project.transaction() as cursor:
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
 
@@ -90,10 +79,7 @@ class TestCounting:
     def test_a_pair_counts_once_with_its_last_reason_and_not_at_all_once_it_has_a_grade(
         self, doubtful: Project
     ) -> None:
-        assert count_reasons(doubtful, grader(doubtful), "failed", 1) == [
-            ("off the scale", 1),
-            ("refused", 1),
-        ]
+        assert count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
         assert make_plan(doubtful, SPEC, 1).failed == 2
 
     def test_defaults_are_counted_by_what_the_answer_was(self, doubtful: Project) -> None:
@@ -113,12 +99,7 @@ class TestListing:
         self, doubtful: Project
     ) -> None:
         first, second = doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
-        assert (first.query_id, first.query, first.asked, first.passage_id) == (
-            "q1",
-            "query q1",
-            Asked("A?"),
-            "p1",
-        )
+        assert (first.query_id, first.query, first.asked, first.passage_id) == ("q1", "query q1", Asked("A?"), "p1")
         assert (first.passage, first.rating, first.reason) == ("text of p1", None, "off the scale")
         assert (first.raw, first.attempts) == ("9", 2)
         assert (second.passage_id, second.raw, second.attempts) == ("p2", None, 1)
@@ -132,10 +113,7 @@ class TestListing:
 
     def test_pages_and_reasons_split_the_list(self, doubtful: Project) -> None:
         def pages(**options: int | str) -> list[str]:
-            return [
-                p.passage_id
-                for p in doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)
-            ]  # type: ignore[arg-type]
+            return [p.passage_id for p in doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)]  # type: ignore[arg-type]
 
         assert pages(limit=1) + pages(limit=1, offset=1) == pages() == ["p1", "p2"]
         assert pages(reason="refused") == ["p2"]
@@ -144,12 +122,7 @@ class TestListing:
 
 class TestAskingAgain:
     def test_only_the_failed_pairs_are_asked(self, project: Project) -> None:
-        fill(
-            project,
-            [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")],
-            {},
-            {"one": {"q1": ["p1", "p2"]}},
-        )
+        fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
         first = HashGrader(failing=[("A?", "text of p2")])
         run_job(project, first, Request(Scope(limit=3)), "ann")
         again = HashGrader()
@@ -166,9 +139,7 @@ class TestAskingAgain:
 
     def test_a_job_remembers_that_it_was_asked_for_them_alone(self, doubtful: Project) -> None:
         run_job(doubtful, HashGrader(), Request(Scope(only_failed=True)), "ann")
-        assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))[
-            "only_failed"
-        ]
+        assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
 
     def test_the_shell_has_it_too(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "A?")], {}, {"one": {"q1": ["p1", "p2"]}})
@@ -187,14 +158,8 @@ class TestLeftOut:
             (SPEC, LeftOut(0, 0, 0, 0)),
             # One that takes questions is asked the multiple-choice ones, too.
             (replace(SPEC, kinds=("question",)), LeftOut(1, 0, 0, 0)),
-            (
-                replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}),
-                LeftOut(1, 0, 2, 0),
-            ),
-            (
-                replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}),
-                LeftOut(4, 0, 0, 0),
-            ),
+            (replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}), LeftOut(1, 0, 2, 0)),
+            (replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}), LeftOut(4, 0, 0, 0)),
         ],
     )
     def test_questions_that_a_grader_passes_over_are_counted_by_reason(
@@ -202,9 +167,7 @@ class TestLeftOut:
     ) -> None:
         assert left_out(doubtful, spec, 1) == expected
 
-    def test_a_choice_without_choices_is_told_from_one_without_a_key(
-        self, project: Project
-    ) -> None:
+    def test_a_choice_without_choices_is_told_from_one_without_a_key(self, project: Project) -> None:
         asked = [
             Question("q1/a", "q1", "A?", kind="choice", answer_key="x"),
             Question("q1/b", "q1", "B?", kind="choice", choices=("x", "y")),
@@ -215,17 +178,13 @@ class TestLeftOut:
         assert left_out(project, spec, 1) == LeftOut(0, 0, 2, 1)
         assert left_out(project, spec, 1, ["q1"]) == LeftOut(0, 0, 1, 1)
 
-    def test_a_direct_judge_leaves_out_queries_that_are_known_by_id_only(
-        self, project: Project
-    ) -> None:
+    def test_a_direct_judge_leaves_out_queries_that_are_known_by_id_only(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q3", "q3")], replace=True)
         judge = GraderSpec("judge", "direct", "m", kinds=())
         assert left_out(project, judge, 1) == LeftOut(0, 1, 0, 0)
-        assert left_out(
-            project, replace(judge, parameters={"reads": ["answer_key"]}), 1
-        ) == LeftOut(0, 1, 2, 0)
+        assert left_out(project, replace(judge, parameters={"reads": ["answer_key"]}), 1) == LeftOut(0, 1, 2, 0)
 
 
 class TestFilledInPrompts:
@@ -239,17 +198,9 @@ class TestFilledInPrompts:
             question = questions_for(project, prompt, query_id)[0]
             shown = fill_for_question(project, prompt, question, "a passage of words").joined()
             places = ("{context}", "{passage}", "{documentation}")
-            assert ("a passage of words" in shown) == any(
-                place in prompt.template for place in places
-            )
-            assert (question.text or "") in shown or use == "generate items", (
-                "that one is about a passage alone"
-            )
-            written = [
-                word
-                for word in re.findall(r"\{(?!\")([^}]*)", shown)
-                if word not in USES[use].literal
-            ]
+            assert ("a passage of words" in shown) == any(place in prompt.template for place in places)
+            assert (question.text or "") in shown or use == "generate items", "that one is about a passage alone"
+            written = [word for word in re.findall(r"\{(?!\")([^}]*)", shown) if word not in USES[use].literal]
             assert written == [], shown
 
     def test_a_question_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
@@ -271,7 +222,4 @@ class TestFilledInPrompts:
         prompt = built_in_prompts()["self-rating"]
         (question, *_) = questions_for(project, prompt, "q1")
         assert "<passage-" not in fill_for_question(project, prompt, question, "words").joined()
-        assert (
-            "<passage-"
-            in fill_for_question(project, prompt, question, "words", fence=True).joined()
-        )
+        assert "<passage-" in fill_for_question(project, prompt, question, "words", fence=True).joined()

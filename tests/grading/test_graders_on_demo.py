@@ -1,6 +1,4 @@
-"""Every method of grading runs on the demo collection with tiny local models, and their boards can
-be compared.
-"""
+"""Every method of grading runs on the demo collection with tiny local models, and their boards can be compared."""
 
 from __future__ import annotations
 
@@ -18,16 +16,7 @@ from exam_workbench.labels import Policy, basis, compare, leaderboard, list_labe
 from exam_workbench.store import Project, open_project
 from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_model
 
-RATES = {
-    "salt": "5",
-    "water": "4",
-    "river": "3",
-    "rivers": "3",
-    "bridge": "5",
-    "wind": "4",
-    "deck": "3",
-    "Sea": "2",
-}
+RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}
 JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
 ANSWERS = {"salt": "the red leaves", "wind": "a given passage", "bridge": "unanswerable"}
 QUERIES = ("tacoma-bridge",)
@@ -62,9 +51,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     project = open_project(path)
     # Some questions show what a method does as well as all do, in half the time.
     asked = bank.list_questions(project, query_id=QUERIES[0])
-    bank.save_version(
-        project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann"
-    )
+    bank.save_version(project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
     yield project
     project.close()
 
@@ -75,16 +62,11 @@ METHODS = (
     ("answer", "answers", {"check": "words"}),
     ("answer", "answers", {"check": "model"}),
     ("extractive", "extracts", {"check": "words"}),
-    *(
-        ("direct", "rates" if prompt == "Thomas" else "judges", {"prompt": prompt})
-        for prompt in DIRECT
-    ),
+    *(("direct", "rates" if prompt == "Thomas" else "judges", {"prompt": prompt}) for prompt in DIRECT),
 )
 
 
-def grade_with(
-    project: Project, models: Models, kind: str, model: str, more: dict[str, str]
-) -> Grader:
+def grade_with(project: Project, models: Models, kind: str, model: str, more: dict[str, str]) -> Grader:
     """Let a grader work on a query of the demo; what it has done is not done again."""
     grader = make_grader(kind, {"model": getattr(models, model), **more})
     planned = make_plan(project, grader.spec, bank.latest_version(project), Scope(QUERIES))
@@ -94,9 +76,7 @@ def grade_with(
     return grader
 
 
-@pytest.mark.parametrize(
-    ("kind", "model", "more"), METHODS, ids=[f"{k} {' '.join(m.values())}" for k, _, m in METHODS]
-)
+@pytest.mark.parametrize(("kind", "model", "more"), METHODS, ids=[f"{k} {' '.join(m.values())}" for k, _, m in METHODS])
 def test_every_method_grades_the_demo_and_ranks_its_systems(
     demo: Project, models: Models, kind: str, model: str, more: dict[str, str]
 ) -> None:

@@ -1,6 +1,4 @@
-"""Grading jobs: what they ask, what they keep, how they stop and go on, in the background and after
-a kill.
-"""
+"""Grading jobs: what they ask, what they keep, how they stop and go on, in the background and after a kill."""
 
 from __future__ import annotations
 
@@ -23,16 +21,7 @@ from exam_workbench import bank, cli
 from exam_workbench.bank import drafted_edits, put_draft, save_drafts
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import (
-    Plan,
-    Request,
-    Scope,
-    judged_sample,
-    make_plan,
-    price_tag,
-    run_job,
-    start_job,
-)
+from exam_workbench.grading import Plan, Request, Scope, judged_sample, make_plan, price_tag, run_job, start_job
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.jobs import Progress, _job_run as job_run, current_job, find_jobs
 from exam_workbench.labels import Policy, basis, label_readiness
@@ -43,11 +32,7 @@ from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions, refusal
 
-QUESTIONS = [
-    Question("q1/a", "q1", "A?"),
-    Question("q1/b", "q1", "B?"),
-    Question("q2/c", "q2", "C?"),
-]
+QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
 PAIRS = 2 * 3 + 2
 
@@ -75,11 +60,7 @@ class HashGrader:
         self.asked: list[tuple[str, str]] = []
 
     def grade(
-        self,
-        questions: Mapping[int, Asked],
-        passages: Mapping[int, str],
-        pairs: Sequence[Pair],
-        control: Control,
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         for question, passage in pairs:
             if control.stopping:
@@ -90,13 +71,7 @@ class HashGrader:
                 raise self.error
             self.asked.append(texts)
             if texts in self.failing:
-                yield [
-                    (
-                        question,
-                        passage,
-                        Grade(None, "failed", raw="no idea", reason="no number in the answer"),
-                    )
-                ]
+                yield [(question, passage, Grade(None, "failed", raw="no idea", reason="no number in the answer"))]
             else:
                 yield [(question, passage, Grade(rating_of(*texts)))]
 
@@ -111,8 +86,7 @@ def filled(project: Project) -> Project:
 def known(project: Project) -> dict[tuple[str, str], int]:
     """Rating by question and passage text; each pair once, or the test fails."""
     rows = project.rows(
-        "SELECT q.text, p.text, rating FROM grades JOIN question_texts q"
-        " ON q.text_key = question_text_key"
+        "SELECT q.text, p.text, rating FROM grades JOIN question_texts q ON q.text_key = question_text_key"
         " JOIN passage_texts p ON p.text_key = passage_text_key"
     )
     found = {(question, passage): rating for question, passage, rating in rows}
@@ -171,14 +145,9 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
 @pytest.mark.parametrize(
     ("error", "told", "fault"),
     [
-        (
-            GradingError("package-missing", "No model.", "Install it."),
-            "No model. Install it.",
-            False,
-        ),
+        (GradingError("package-missing", "No model.", "Install it."), "No model. Install it.", False),
         (RuntimeError("odd"), "RuntimeError: odd", True),
-        # That the memory is used up is no fault of the grader: it is told with what to do, and not
-        # as a type of error.
+        # That the memory is used up is no fault of the grader: it is told with what to do, and not as a type of error.
         (MemoryError("7 GB"), "", False),
     ],
 )
@@ -190,9 +159,7 @@ def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(
     assert (final.state, final.graded) == ("failed", 5) and final.message and told in final.message
     assert (type(error).__name__ in final.message) == fault and "7 GB" not in final.message
     assert set(known(filled)) == set(broken.asked)
-    assert [(job.state, job.message, job.done) for job in find_jobs(filled)] == [
-        ("failed", final.message, 5)
-    ]
+    assert [(job.state, job.message, job.done) for job in find_jobs(filled)] == [("failed", final.message, 5)]
     rest = HashGrader()
     run_job(filled, rest, Request(), "ann")
     assert len(rest.asked) == PAIRS - 5
@@ -203,9 +170,7 @@ def test_failed_pairs_are_neither_grades_nor_asked_again_unless_that_is_wanted(f
     final = run_job(filled, HashGrader(failing), Request(), "ann")
     assert (final.state, final.graded, final.failed, final.done) == ("done", PAIRS - 2, 2, PAIRS)
     assert set(known(filled)) == needed() - set(failing)
-    assert filled.rows("SELECT DISTINCT reason, raw FROM failures") == [
-        ("no number in the answer", "no idea")
-    ]
+    assert filled.rows("SELECT DISTINCT reason, raw FROM failures") == [("no number in the answer", "no idea")]
     assert plan(filled) == Plan(needed=PAIRS, known=PAIRS - 2, failed=2, to_grade=0, without_text=0)
     assert plan(filled, retry_failed=True).to_grade == 2
 
@@ -231,10 +196,7 @@ def test_a_limit_stops_after_so_many_pairs(filled: Project):
 
 def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
     bank.save_version(
-        filled,
-        [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)],
-        "out of it",
-        "ann",
+        filled, [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)], "out of it", "ann"
     )
     assert plan(filled) == Plan(PAIRS, 0, 0, PAIRS, 0, weightless=3 + 2)
     policy = Policy(grader=HashGrader().spec.name)
@@ -255,13 +217,8 @@ def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project
     assert price_tag(project, grader, 1, Scope(top=1)).pairs == 6
     run_job(project, grader, Request(Scope(top=1)), "ann")
     assert {(question, passage[-2:]) for question, passage in grader.asked} == {
-        ("A?", "p1"),
-        ("B?", "p1"),
-        ("A?", "p3"),
-        ("B?", "p3"),
-        ("C?", "p3"),
-        ("C?", "p4"),
-    }
+        ("A?", "p1"), ("B?", "p1"), ("A?", "p3"), ("B?", "p3"), ("C?", "p3"), ("C?", "p4")
+    }  # fmt: skip
     assert json.loads(project.value("SELECT request FROM jobs"))["top"] == 1
     run_job(project, grader, Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS
@@ -270,10 +227,7 @@ def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project
 def test_a_top_that_no_run_has_in_the_pool_is_refused(filled: Project):
     depth = filled.read(pool_depth)
     for top in (0, -1, depth + 1):
-        for ask in (
-            plan,
-            lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, Scope(top=top)),
-        ):
+        for ask in (plan, lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, Scope(top=top))):
             with refusal("invalid-top"):
                 ask(filled, top=top)  # type: ignore[operator]
     assert plan(filled, top=depth).to_grade == PAIRS
@@ -297,9 +251,7 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
         refresh_pool(cursor)
     bank.save_version(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
-    assert plan(filled) == Plan(
-        needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1
-    )
+    assert plan(filled) == Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
     assert plan(filled, queries=["q1"]).without_text == 0
     run_job(filled, HashGrader(), Request(), "ann")
     assert len(known(filled)) == PAIRS - 1
@@ -310,9 +262,7 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
     assert plan(filled).to_grade == 1 + 3
 
 
-def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(
-    filled: Project,
-):
+def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(filled: Project):
     run_job(filled, HashGrader(), Request(), "ann")
     reworded = replace(QUESTIONS[0], text="A, that is?")
     bank.save_version(filled, [reworded], "reword", "ann")
@@ -333,17 +283,11 @@ def trial(project: Project, *questions: Question) -> list[tuple[str, str]]:
     """What a trial of questions asks; it has to get a grade for all of it."""
     grader = HashGrader()
     final = run_job(project, grader, Request(trial=questions), "ann")
-    assert (final.state, final.total, final.graded) == (
-        "done",
-        len(grader.asked),
-        len(grader.asked),
-    )
+    assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
     return grader.asked
 
 
-def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it_is_saved(
-    filled: Project,
-):
+def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it_is_saved(filled: Project):
     run_job(filled, HashGrader(), Request(), "ann")
     drafted = replace(QUESTIONS[0], text="  A, that is? ")
     put_draft(filled, "ann", drafted)
@@ -377,9 +321,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
     final = run_job(filled, HashGrader(before=ask_in_vain), Request(), "ann", control=control)
     (job,) = find_jobs(filled)
     assert (final.state, job.state, job.done) == ("failed", "failed", 1)
-    assert (
-        (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
-    )
+    assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
 
 
 def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_has(filled: Project):
@@ -396,19 +338,13 @@ def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_h
 
 
 def test_a_trial_asks_a_text_that_two_queries_share_once(filled: Project):
-    same = [
-        Question("q1/same", "q1", "Same?"),
-        Question("q1/twin", "q1", "Same?"),
-        Question("q2/same", "q2", "Same?"),
-    ]
+    same = [Question("q1/same", "q1", "Same?"), Question("q1/twin", "q1", "Same?"), Question("q2/same", "q2", "Same?")]
     asked = trial(filled, *same)
     assert len(asked) == len(set(asked)) == 4
     assert set(asked) == needed(same)
 
 
-def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_whole_bank(
-    filled: Project,
-):
+def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_whole_bank(filled: Project):
     unfit = [
         Question("q1/off", "q1", "Off?", active=False),
         Question("q1/empty", "q1", "  "),
@@ -419,16 +355,12 @@ def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_w
     assert plan(filled).known == 0
     grader = HashGrader()
     grader.spec = replace(grader.spec, kinds=("question",))
-    run_job(
-        filled, grader, Request(trial=(Question("q1/n", "q1", "A key fact", kind="nugget"),)), "ann"
-    )
+    run_job(filled, grader, Request(trial=(Question("q1/n", "q1", "A key fact", kind="nugget"),)), "ann")
     assert grader.asked == []
 
 
 def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
-    bank.save_version(
-        filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann"
-    )
+    bank.save_version(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
     grader = HashGrader()
     run_job(filled, grader, Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
@@ -458,9 +390,7 @@ def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
     assert len(known(filled)) == 3
     with refusal("job-running", kind=GradingError):
         start_job(filled, HashGrader(), Request(), "bob")
-    bank.save_version(
-        filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob"
-    )
+    bank.save_version(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
     go_on.set()
     assert job.wait(30)
     assert (job.progress.state, job.progress.graded) == ("done", PAIRS)
@@ -513,9 +443,7 @@ KILLED = """
 """
 
 
-def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_the_rest(
-    tmp_path: Path,
-):
+def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_the_rest(tmp_path: Path):
     path = tmp_path / "p.duckdb"
     made = new_project(path)
     fill(made, QUESTIONS, {}, RUNS)
@@ -557,21 +485,15 @@ class TestJudgedSample:
         runs = {"one": {f"q{q}": [f"q{q}p{n}" for n in range(8)] for q in (0, 1, 2, 3)}}
         fill(project, asked, {}, runs)
         # Most passages are not relevant, and a query without questions is judged, too.
-        values = {
-            (f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)
-        }
+        values = {(f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)}
         judge(project, values)
 
-    def test_it_is_spread_over_values_and_queries_that_have_questions(
-        self, project: Project
-    ) -> None:
+    def test_it_is_spread_over_values_and_queries_that_have_questions(self, project: Project) -> None:
         self.put(project)
         found = judged_sample(project, HashGrader().spec, "assessors", 6)
         assert Counter(value for _, _, value in found) == {0: 2, 1: 2, 2: 2}
         assert {query for query, _, _ in found} <= {"q0", "q1", "q2"}
-        assert all(
-            len({query for query, _, value in found if value == level}) == 2 for level in range(3)
-        )
+        assert all(len({query for query, _, value in found if value == level}) == 2 for level in range(3))
         assert judged_sample(project, HashGrader().spec, "assessors", 6) == found
         assert len(judged_sample(project, HashGrader().spec, "assessors", 100)) == 24
 
@@ -581,10 +503,7 @@ class TestJudgedSample:
         grader = HashGrader()
         scope = Scope(passages=tuple((query, passage) for query, passage, _ in found))
         assert run_job(project, grader, Request(scope), "ann").graded == 5
-        asked = {
-            (question.split()[-1].rstrip("?"), passage.split()[-1])
-            for question, passage in grader.asked
-        }
+        asked = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in grader.asked}
         assert asked == {(query, passage) for query, passage, _ in found}
         assert make_plan(project, grader.spec, 1, scope).to_grade == 0
 

@@ -1,6 +1,4 @@
-"""The vectors that a project keeps: what is encoded once is not encoded again, and no grade is
-another for it.
-"""
+"""The vectors that a project keeps: what is encoded once is not encoded again, and no grade is another for it."""
 
 from __future__ import annotations
 
@@ -37,14 +35,8 @@ from tests.made.engine_failure import break_database
 from tests.made.projects import copy_of, fill
 
 PASSAGES = {
-    "p1": (
-        "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to"
-        " melt lead."
-    ),
-    "p2": (
-        "The market opens at eight. Bring your own bags, and pay in cash. It closes when all is"
-        " sold."
-    ),
+    "p1": "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to melt lead.",
+    "p2": "The market opens at eight. Bring your own bags, and pay in cash. It closes when all is sold.",
     "p3": "Clouds of sulfuric acid hide the surface.",
 }
 HOT = Question("q1/a", "q1", "How hot does the surface of Venus get?")
@@ -55,9 +47,7 @@ def fill_texts(project: Project) -> None:
     fill(project, [HOT, HIDDEN], {}, {"one": {"q1": list(PASSAGES)}})
     with project.transaction() as cursor:
         for name, text in PASSAGES.items():
-            cursor.execute(
-                "UPDATE passage_texts SET text = ? WHERE text = ?", [text, f"text of {name}"]
-            )
+            cursor.execute("UPDATE passage_texts SET text = ? WHERE text = ?", [text, f"text of {name}"])
 
 
 @pytest.fixture
@@ -86,24 +76,20 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grade(project: Project, **more: object) -> Progress:
-    final = run_job(project, make_grader("embedding", {}), Request(**more), "ann")
+    final = run_job(project, make_grader("embedding", {}), Request(**more), "ann")  # type: ignore[arg-type]
     assert final.state == "done", final.message
     return final
 
 
 def reword(project: Project, text: str) -> None:
-    changed = [
-        replace(q, text=text) if q.question_id == "q1/a" else q
-        for q in bank.list_questions(project)
-    ]
+    changed = [replace(q, text=text) if q.question_id == "q1/a" else q for q in bank.list_questions(project)]
     bank.save_version(project, changed, "reworded", "ann")
 
 
 def stored(project: Project) -> list[tuple[object, ...]]:
     return project.rows(
         "SELECT q.text, p.text, rating, raw, answer, confidence FROM grades"
-        " JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p"
-        " ON p.text_key = passage_text_key"
+        " JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p ON p.text_key = passage_text_key"
         " ORDER BY ALL"
     )
 
@@ -148,13 +134,8 @@ def test_where_everything_is_kept_the_model_is_not_even_loaded(
     assert run_job(filled, other, Request(), "ann").graded == 2 * len(PASSAGES)
 
 
-def test_grades_from_kept_vectors_are_those_of_fresh_ones(
-    filled: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    others = [
-        replace(HOT, text=text)
-        for text in ("How warm is it?", "When does the market open?", "What hides it?")
-    ]
+def test_grades_from_kept_vectors_are_those_of_fresh_ones(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [replace(HOT, text=text) for text in ("How warm is it?", "When does the market open?", "What hides it?")]
     with_kept, without = [], []
     for found in (with_kept, without):
         with filled.transaction() as cursor:
@@ -188,19 +169,14 @@ def test_vectors_are_those_of_the_encoder_and_of_nothing_else(
     assert {one.encoder for one in count_vectors(filled)} == {"another model", embedding.ENCODER}
 
 
-def test_what_another_project_left_in_memory_is_kept_here_too(
-    filled: Project, encoded: list[str]
-) -> None:
+def test_what_another_project_left_in_memory_is_kept_here_too(filled: Project, encoded: list[str]) -> None:
     grade(filled)
     drop_vectors(filled)
     encoded.clear()
     reword(filled, "What temperature has Venus?")
     grade(filled)
     assert encoded == ["What temperature has Venus?"]
-    assert {(one.role, one.texts) for one in count_vectors(filled)} == {
-        ("passage", 3),
-        ("question", 1),
-    }
+    assert {(one.role, one.texts) for one in count_vectors(filled)} == {("passage", 3), ("question", 1)}
 
 
 def test_each_text_is_kept_once(filled: Project) -> None:

@@ -18,21 +18,15 @@ def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_o
     assert read_before([long]) == read_before([]) == 0
 
 
-@pytest.mark.parametrize(
-    ("prompt", "fence", "first"),
-    [
-        ("self-rating", False, "question"),
-        ("self-rating", True, "question"),
-        ("self-rating-chat", False, "passage"),
-    ],
-)
-def test_pairs_are_asked_in_the_order_in_which_prompts_share_most(
-    prompt: str, fence: bool, first: str
-) -> None:
+@pytest.mark.parametrize(("prompt", "fence", "first"), [
+    ("self-rating", False, "question"),
+    ("self-rating", True, "question"),
+    ("self-rating-chat", False, "passage"),
+])  # fmt: skip
+def test_pairs_are_asked_in_the_order_in_which_prompts_share_most(prompt: str, fence: bool, first: str) -> None:
     assert prompt in built_in_prompts()
     grader = make_grader(
-        "self-rating",
-        {"model": "m", "base_url": "http://localhost:9/v1", "prompt": prompt, "fence": fence},
+        "self-rating", {"model": "m", "base_url": "http://localhost:9/v1", "prompt": prompt, "fence": fence}
     )
     ordered = grader.ordered([(2, 1), (1, 2), (2, 2), (1, 1)])  # type: ignore[attr-defined]
     by_question = [(1, 1), (1, 2), (2, 1), (2, 2)]

@@ -1,6 +1,4 @@
-"""The robustness probe: flips of a grader that can be fooled are counted, and its answers never
-become grades.
-"""
+"""The robustness probe: flips of a grader that can be fooled are counted, and its answers never become grades."""
 
 from __future__ import annotations
 
@@ -67,9 +65,7 @@ def test_a_probe_at_a_shell_is_noted_with_the_leaderboard(
         found = printed(exam("graders", "probe", "Self-rating (m)", "--pairs", "3", "--json"))
         assert printed(exam("graders", "card", "Self-rating (m)", "--json"))["card"]["stale"] == []
     assert {one["change"]: one["share"] for one in found["changes"]}[FOOLED[0]] == 1
-    assert mentions(
-        exam("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")[2], "100%"
-    )
+    assert mentions(exam("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")[2], "100%")
 
 
 def test_a_grader_without_answers_is_not_probed(project: Project) -> None:

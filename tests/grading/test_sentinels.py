@@ -1,6 +1,4 @@
-"""The drift watch: pairs that are asked again show a changed model, and their answers never become
-grades.
-"""
+"""The drift watch: pairs that are asked again show a changed model, and their answers never become grades."""
 
 from __future__ import annotations
 
@@ -89,10 +87,7 @@ def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
 
 
 def test_the_watch_is_begun_at_a_shell_and_its_alarm_is_noted_with_the_leaderboard(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    server: EndpointServer,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
 ) -> None:
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
     settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
@@ -106,14 +101,10 @@ def test_the_watch_is_begun_at_a_shell_and_its_alarm_is_noted_with_the_leaderboa
     server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
     state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
     assert state["alarm"] and state["checks"][0]["changed"] == 10
-    assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(
-        exam(*board)[2], "Self-rating (m) changed"
-    )
+    assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(exam(*board)[2], "Self-rating (m) changed")
 
 
-def test_only_a_grader_that_can_change_and_has_grades_is_watched(
-    filled: Project, server: EndpointServer
-) -> None:
+def test_only_a_grader_that_can_change_and_has_grades_is_watched(filled: Project, server: EndpointServer) -> None:
     grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
     with refusal("too-few-grades", grader.spec.name, "20"):
         watch_grader(filled, grader, "ann", Control())
@@ -132,9 +123,7 @@ def test_evidence_stays_low_for_noise_and_grows_with_changes() -> None:
     quiet = drift_evidence([(10, 0)] * 50, bound)
     assert np.all(np.diff(quiet) < 0)
     # As many checks at once are the same evidence as one after another.
-    assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(
-        drift_evidence([(10, 4)] * 3, bound)[-1]
-    )
+    assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(drift_evidence([(10, 4)] * 3, bound)[-1])
     assert drift_evidence([(10, 4)] * 3, bound)[-1] > DRIFT_ALARM
 
 

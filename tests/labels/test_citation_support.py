@@ -1,6 +1,4 @@
-"""Citation support: recall, precision, supported coverage, people's values and agreement, worked by
-hand.
-"""
+"""Citation support: recall, precision, supported coverage, people's values and agreement, worked by hand."""
 
 from __future__ import annotations
 
@@ -43,18 +41,11 @@ def cited(project: Project, tmp_path: Path) -> Project:
     """The made responses, every citation graded by the careful reader."""
     put_cited(project, tmp_path)
     with EndpointServer(read) as server:
-        run_job(
-            project,
-            make_grader("support", {"model": "m", "base_url": server.url}),
-            Request(),
-            "tester",
-        )
+        run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")
     return project
 
 
-def board(
-    project: Project, policy: Policy | None = None, partial: bool = False
-) -> dict[str, SimpleNamespace]:
+def board(project: Project, policy: Policy | None = None, partial: bool = False) -> dict[str, SimpleNamespace]:
     """The rows of exam support show, by run."""
     runs = show(project, partial=partial, policy=policy or Policy()).value["runs"]
     return {row["run"]: SimpleNamespace(**row) for row in runs}
@@ -63,10 +54,7 @@ def board(
 def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
     by = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited))}
     # 1 and 1, and a sentence that cites nothing counts 0; of three citations two support.
-    assert (by["good", "salts"].recall, by["good", "salts"].precision) == (
-        pytest.approx(2 / 3),
-        pytest.approx(2 / 3),
-    )
+    assert (by["good", "salts"].recall, by["good", "salts"].precision) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
     # .5 and 0; the sentence whose only citation is unresolved counts neither way.
     poor = by["poor", "salts"]
     assert (poor.recall, poor.precision, poor.sentences, poor.citations) == (0.25, 0.25, 3, 3)
@@ -74,10 +62,7 @@ def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
     assert (by["poor", "ores"].recall, by["poor", "ores"].precision) == (0.5, pytest.approx(1 / 3))
     rows = board(cited)
     assert list(rows) == ["good", "poor"]
-    assert (rows["good"].recall, rows["good"].precision) == (
-        pytest.approx(5 / 6),
-        pytest.approx(5 / 6),
-    )
+    assert (rows["good"].recall, rows["good"].precision) == (pytest.approx(5 / 6), pytest.approx(5 / 6))
     assert rows["poor"].recall == 0.375 and rows["poor"].recall_error == pytest.approx(0.125)
     assert rows["poor"].coverage is None
     for measure, name in (("Support-Recall", "recall"), ("support-precision", "precision")):
@@ -87,17 +72,10 @@ def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
             row = vars(rows[system.run])
             assert (system.score, system.std_error) == (row[name], row[f"{name}_error"])
     assert leaderboard(cited, "Support-Precision@1").scores == {"good": 1, "poor": 0.125}
-    # Only the first citation: that of the fourth salt supports nothing, and the second one of
-    # "good" is not asked for.
-    first = {
-        (one.run, one.query_id): one
-        for one in response_support(cited, citation_grader(cited), most=1)
-    }
+    # Only the first citation: that of the fourth salt supports nothing, and the second one of "good" is not asked for.
+    first = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited), most=1)}
     assert (first["poor", "ores"].recall, first["poor", "ores"].precision) == (0, 0)
-    assert (first["good", "salts"].recall, first["good", "salts"].precision) == (
-        pytest.approx(2 / 3),
-        1,
-    )
+    assert (first["good", "salts"].recall, first["good", "salts"].precision) == (pytest.approx(2 / 3), 1)
 
 
 def test_missing_support_is_not_zero(project: Project, tmp_path: Path) -> None:
@@ -118,9 +96,7 @@ def answers(seen: Seen) -> bool:
     return ("pink" if number == "3" else SALTS[int(number)]) in body
 
 
-def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(
-    cited: Project,
-) -> None:
+def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cited: Project) -> None:
     questions = [
         Question(f"salts/{i}", "salts", f"When does salt {i} melt?", weight=weight)
         for i, weight in ((0, 1), (1, 1), (2, 2), (3, -0.5))
@@ -142,8 +118,8 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(
         assert make_plan(cited, base.grader.spec, base.version, of_sentences).to_grade == 0
     with refusal("not-a-grader-of-citations", base.grader.spec.name):
         citation_grader(cited, base.grader.spec.name)
-    # Of "poor", the sentence about salt 0 has partial support, that about salt 1 none; that about
-    # salt 2 is unresolved, so this question of weight 2 is left out.
+    # Of "poor", the sentence about salt 0 has partial support, that about salt 1 none; that about salt 2 is unresolved,
+    # so this question of weight 2 is left out.
     assert board(cited)["good"].coverage == 0.5
     assert board(cited)["poor"].coverage == 0
     assert board(cited, partial=True)["poor"].coverage == (1 - 0.5) / 2
@@ -154,9 +130,7 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(
 
 
 def test_an_extracted_answer_tells_which_sentence_answers(cited: Project) -> None:
-    bank.save_version(
-        cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester"
-    )
+    bank.save_version(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
     grade(cited, {("When does salt 0 melt?", f"{run}/salts/1"): 5 for run in ("good", "poor")})
     with cited.transaction() as cursor:
         cursor.execute(f"UPDATE grades SET answer = '{melts(0)} degrees' WHERE rating = 5")
@@ -168,9 +142,7 @@ def test_peoples_values_replace_ratings_and_are_compared_with_them(cited: Projec
     grader = citation_grader(cited)
     assert grader is not None
     for position, value in ((1, 2), (2, 0)):
-        set_support(
-            cited, "poor/salts/1", position, ("d0", "d3")[position - 1], value, "asta", "checked"
-        )
+        set_support(cited, "poor/salts/1", position, ("d0", "d3")[position - 1], value, "asta", "checked")
     set_support(cited, "poor/salts/1", 1, "d0", 1, "bo")
     set_support(cited, "poor/salts/1", 1, "d0", 2, "bo")
     (seen, *_) = list_citations(cited, grader, "poor", "salts", "asta")
@@ -209,15 +181,11 @@ def test_commands_show_list_set_and_remove(
 
     listed = json_of("list", "--run", "poor", "--limit", "2")["citations"]
     assert [(one["passage_id"], one["position"], one["cited_id"]) for one in listed] == [
-        ("poor/salts/1", 1, "d0"),
-        ("poor/salts/1", 2, "d3"),
-    ]
+        ("poor/salts/1", 1, "d0"), ("poor/salts/1", 2, "d3"),
+    ]  # fmt: skip
     assert run("support", "set", "poor/salts/1", "2", "d3", "1", "--reason", "half of it")[0] == 0
     shown = json_of("show")
-    assert [(one["run"], one["recall"]) for one in shown["runs"]] == [
-        ("good", pytest.approx(5 / 6)),
-        ("poor", 0.5),
-    ]
+    assert [(one["run"], one["recall"]) for one in shown["runs"]] == [("good", pytest.approx(5 / 6)), ("poor", 0.5)]
     assert [(one["assessor"], one["pairs"]) for one in shown["agreement"]] == [("asta", 1)]
     assert run("support", "show", "--first", "--partial")[0] == 0
     assert run("support", "remove", "poor/salts/1", "2", "d3")[0] == 0

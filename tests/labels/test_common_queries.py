@@ -1,6 +1,4 @@
-"""Two leaderboards are compared over the queries that both have, and it is said over which they
-are.
-"""
+"""Two leaderboards are compared over the queries that both have, and it is said over which they are."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ SYSTEMS = [f"s{i}" for i in range(6)]
 
 
 def board(queries: list[str], seed: int, source: str = "exam") -> Leaderboard:
-    """A leaderboard of random scores; they depend on seed, system and query only."""
+    """A board of random scores on these queries; the same seed scores a query alike on every board."""
     per_query = {
         run: {q: float(np.random.default_rng([seed, i, int(q[1:])]).random()) for q in queries}
         for i, run in enumerate(SYSTEMS)
@@ -110,9 +108,7 @@ def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
     assert found.queries == Queries("common", 6, 28, 4)
     among = names(2, 6)
     drawn = [
-        bootstrap_samples(mine.per_query, theirs.per_query, ("spearman",), 60, among=among)[
-            "spearman"
-        ]
+        bootstrap_samples(mine.per_query, theirs.per_query, ("spearman",), 60, among=among)["spearman"]
         for mine, theirs, _ in (old, new)
     ]
     low, high = np.nanquantile(drawn[1] - drawn[0], (0.025, 0.975))
@@ -129,16 +125,11 @@ def fill_part(project: Project) -> None:
     """Two of six queries have questions, five are judged, one of them with a question."""
     queries, passages = names(0, 6), ["a", "b", "c", "d"]
     dice = np.random.default_rng(5)
-    runs = {
-        run: {q: [str(p) for p in dice.permutation(passages)] for q in queries}
-        for run in SYSTEMS[:5]
-    }
+    runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in queries} for run in SYSTEMS[:5]}
     asked = [Question(f"{q}/1", q, f"{q}?") for q in names(0, 2)]
     ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in names(0, 2) for p in passages}
     fill(project, asked, ratings, runs)
-    judge(
-        project, {(q, p): int(dice.integers(0, 3)) for q in names(1, 6) for p in passages}, "NIST"
-    )
+    judge(project, {(q, p): int(dice.integers(0, 3)) for q in names(1, 6) for p in passages}, "NIST")
 
 
 @pytest.fixture(scope="module")
@@ -169,13 +160,7 @@ def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Proj
     table = meta_table(part, rows, ["NIST"], ["nDCG@10"])
     cell = table.rows[0].cells[0]
     assert (cell.correlation.spearman, cell.queries) == (common, compared.queries)
-    assert (
-        meta_table(part, rows, ["NIST"], ["nDCG@10"], queries="own")
-        .rows[0]
-        .cells[0]
-        .correlation.spearman
-        == own
-    )
+    assert meta_table(part, rows, ["NIST"], ["nDCG@10"], queries="own").rows[0].cells[0].correlation.spearman == own
     column = Column("nDCG@10", "NIST", "nDCG@10", "nDCG@10")
     assert cell_comparison(part, rows[0], column).board.scores == compared.board.scores
     _, points = system_points(leaderboard(part, "nDCG@10", "NIST"), leaderboard(part, "nDCG@10"))
@@ -201,9 +186,7 @@ def test_the_impact_of_an_edit_shifts_the_correlation_as_its_save_does(own: Proj
 
 def run(project: Project, *arguments: str) -> str:
     project.close()
-    result = CliRunner().invoke(
-        cli, [*arguments, "--project", str(project.path)], catch_exceptions=False
-    )
+    result = CliRunner().invoke(cli, [*arguments, "--project", str(project.path)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -215,16 +198,9 @@ def test_the_shell_says_over_which_queries(own: Project) -> None:
     assert said["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
     said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "own", "--json"))
     assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(whole), "own")
-    assert compare(own, "nDCG@10", "NIST").queries.says in run(
-        own, "correlate", "--against", "NIST"
-    )
+    assert compare(own, "nDCG@10", "NIST").queries.says in run(own, "correlate", "--against", "NIST")
     said = json.loads(run(own, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
-    assert said["rows"][0]["cells"][0]["queries"] == {
-        "over": "common",
-        "board": 2,
-        "official": 5,
-        "common": 1,
-    }
+    assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
 
 
 def test_a_table_for_a_paper_carries_the_numbers_of_queries(part: Project) -> None:

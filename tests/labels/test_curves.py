@@ -21,12 +21,8 @@ from tests.made.refusals import refusal
 WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
 
 
-def _filled(
-    project: Project, seed: int
-) -> tuple[dict[tuple[str, str], int | None], dict[str, dict[str, list[str]]]]:
-    """Two queries with weighted and avoided questions; failed and ungraded pairs; a run that skips
-    a query.
-    """
+def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | None], dict[str, dict[str, list[str]]]]:
+    """Two queries with weighted and avoided questions; failed and ungraded pairs; a run that skips a query."""
     dice = random.Random(seed)
     bank = [
         Question(f"{query}/{text}", query, f"{query} {text}", weight=weight)
@@ -49,9 +45,7 @@ def _filled(
 
 
 @pytest.fixture(scope="module", params=range(3))
-def drawn(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Project]:
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A project that is only read."""
     made = new_project(tmp_path_factory.mktemp("curves") / "drawn.duckdb")
     _filled(made, request.param)
@@ -59,18 +53,12 @@ def drawn(
     made.close()
 
 
-@pytest.mark.parametrize(
-    "policy", [Policy(), Policy(weighted=False, min_rating=2), Policy(skipped="ignore")]
-)
-def test_every_point_is_the_leaderboards_score_at_that_cutoff(
-    drawn: Project, policy: Policy
-) -> None:
+@pytest.mark.parametrize("policy", [Policy(), Policy(weighted=False, min_rating=2), Policy(skipped="ignore")])
+def test_every_point_is_the_leaderboards_score_at_that_cutoff(drawn: Project, policy: Policy) -> None:
     found = cover_curves(drawn, policy, max_k=9)
     queries = leaderboard(drawn, "EXAM-Cover@9", policy=policy).query_ids
     for k in range(1, 10):
-        board = board_over(
-            leaderboard(drawn, f"EXAM-Cover@{k}", policy=policy, with_ungraded=True), queries
-        )
+        board = board_over(leaderboard(drawn, f"EXAM-Cover@{k}", policy=policy, with_ungraded=True), queries)
         assert {c.run: c.scores[k - 1] for c in found.curves} == pytest.approx(board.scores)
         for curve in found.curves:
             assert curve.std_errors[k - 1] == pytest.approx(board.std_errors[curve.run])
@@ -86,9 +74,7 @@ def test_curves_are_of_the_runs_asked_for_and_name_the_pool_depth(project: Proje
     assert found.as_dict()["curves"][0]["run"] == "other"
 
 
-def test_curves_end_where_fewer_than_three_queries_are_complete_and_none_is_drawn_over_fewer(
-    project: Project,
-) -> None:
+def test_curves_end_where_fewer_than_three_queries_are_complete_and_none_is_drawn_over_fewer(project: Project) -> None:
     passages = [f"p{i}" for i in range(15)]
     queries = [f"q{i}" for i in range(5)]
     fill(
@@ -98,16 +84,11 @@ def test_curves_end_where_fewer_than_three_queries_are_complete_and_none_is_draw
         {"run": dict.fromkeys(queries, passages)},
     )
     found = complete_curves(project, Policy(), 15)
-    assert found.board.few_complete and (found.max_k, len(found.board.query_ids)) == (15, 5), (
-        "no query is complete"
-    )
+    assert found.board.few_complete and (found.max_k, len(found.board.query_ids)) == (15, 5), "no query is complete"
     assert complete_curves(project, Policy(), 12).board.few_complete, "two are complete"
     grade(project, {(f"{queries[2]}?", passage): 4 for passage in passages[:12]})
     found = complete_curves(project, Policy(cutoff=12), 15)
-    assert not found.board.few_complete and (found.max_k, found.board.query_ids) == (
-        12,
-        queries[:3],
-    )
+    assert not found.board.few_complete and (found.max_k, found.board.query_ids) == (12, queries[:3])
 
 
 def test_depths_and_runs_that_are_not_there_are_refused(project: Project) -> None:
@@ -123,9 +104,7 @@ RUN = {"q": {"p1": 3.0, "p3": 2.0, "p2": 1.0}}
 
 
 def test_err_ia_by_hand() -> None:
-    """A is answered at ranks 1 and 3, B at 3, C by nothing; a perfect ranking answers A and B at 1,
-    2 and 3.
-    """
+    """A is answered at ranks 1 and 3, B at 3, C by nothing; a perfect ranking answers A and B at 1, 2 and 3."""
     a = 1 / 1 * 1 / 2 + 1 / 3 * 1 / 4
     b = 1 / 3 * 1 / 2
     perfect = 1 / 2 + 1 / 2 * 1 / 4 + 1 / 3 * 1 / 8
@@ -155,14 +134,7 @@ def test_queries_without_intents_or_ranking_have_no_score() -> None:
 @pytest.mark.parametrize("name", ["ERR_IA@3", "nDCG_IA@3", "alpha_nDCG@3"])
 def test_intent_aware_measures_make_a_leaderboard(project: Project, name: str) -> None:
     bank = [Question("q/A", "q", "A"), Question("q/B", "q", "B"), Question("q/C", "q", "C")]
-    ratings = {
-        ("A", "p1"): 5,
-        ("B", "p1"): 1,
-        ("C", "p1"): 0,
-        ("A", "p2"): 4,
-        ("B", "p2"): 5,
-        ("B", "p3"): 2,
-    }
+    ratings = {("A", "p1"): 5, ("B", "p1"): 1, ("C", "p1"): 0, ("A", "p2"): 4, ("B", "p2"): 5, ("B", "p3"): 2}
     fill(project, bank, ratings, {"x": {"q": ["p1", "p3", "p2"]}, "y": {"q": ["p3"]}})
     measure = parse_measure(name)
     assert measure.basis == "intents" and measure.cutoff == 3 and str(measure) == name
@@ -177,30 +149,15 @@ def test_the_cutoff_of_intent_aware_measures_is_in_range(name: str) -> None:
 
 
 def test_err_ia_takes_the_questions_that_anything_answers_as_ndeval_does() -> None:
-    # A is answered at ranks 1 and 3, B at 2, C by nothing. ndeval's best ranking answers A and B at
-    # every rank.
-    rows = {
-        "p1": {"A": 1, "B": 0, "C": 0},
-        "p2": {"A": 0, "B": 1, "C": 0},
-        "p3": {"A": 1, "B": 0, "C": 0},
-    }
+    # A is answered at ranks 1 and 3, B at 2, C by nothing. ndeval's best ranking answers A and B at every rank.
+    rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
     evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
     best = sum(2 * 0.5**above / (above + 1) for above in range(20))
-    assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx(
-        (1 + 1 / 2 + 0.5 / 3) / best
-    )
+    assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
 
 
 def test_systems_that_answer_at_the_same_ranks_are_tied() -> None:
     intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
     evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
     orders = itertools.permutations(range(6))
-    assert (
-        len(
-            {
-                evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"]
-                for order in orders
-            }
-        )
-        == 1
-    )
+    assert len({evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"] for order in orders}) == 1

@@ -1,6 +1,4 @@
-"""Leaderboards from Parquet files: the labels and scores of a project in any order of files, and
-refusals.
-"""
+"""Leaderboards from Parquet files: the labels and scores of a project in any order of files, and refusals."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ MEASURES = ("nDCG@3", "AP", "P@5", "RR")
 
 
 def exported(folder: Path, pattern: str = "grades/*.parquet") -> GradeFiles:
-    return GradeFiles(
-        str(folder / pattern), str(folder / "runs.parquet"), str(folder / "questions.parquet")
-    )
+    return GradeFiles(str(folder / pattern), str(folder / "runs.parquet"), str(folder / "questions.parquet"))
 
 
 @given(
@@ -41,24 +37,14 @@ def exported(folder: Path, pattern: str = "grades/*.parquet") -> GradeFiles:
     weighted=st.booleans(),
     measure=st.sampled_from(MEASURES),
 )
-@settings(
-    max_examples=examples(3),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_same_scores_as_the_project(
     seed: int, rule: str, weighted: bool, measure: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     dice, folder = random.Random(seed), tmp_path_factory.mktemp("files")
     queries = [f"q{i}" for i in range(dice.randint(1, 4))]
     questions = [
-        Question(
-            f"{q}/{n}",
-            q,
-            f"{n} of {q}?",
-            weight=dice.choice((-1.0, 0.0, 0.5, 1.0)),
-            active=dice.random() < 0.9,
-        )
+        Question(f"{q}/{n}", q, f"{n} of {q}?", weight=dice.choice((-1.0, 0.0, 0.5, 1.0)), active=dice.random() < 0.9)
         for q in queries
         for n in range(3)
     ]
@@ -70,18 +56,13 @@ def test_the_same_scores_as_the_project(
         if dice.random() < 0.8
     }
     runs = {
-        f"run {r}": {
-            q: dice.sample(passages, dice.randint(1, 6)) for q in queries if dice.random() < 0.8
-        }
+        f"run {r}": {q: dice.sample(passages, dice.randint(1, 6)) for q in queries if dice.random() < 0.8}
         for r in range(3)
     }
     project = new_project(folder / "some.duckdb")
     fill(project, questions, ratings, runs)  # type: ignore[arg-type]
     policy = Policy(
-        label=rule,
-        weighted=weighted,
-        min_rating=dice.randint(1, 5),
-        skipped=dice.choice(("zero", "ignore")),
+        label=rule, weighted=weighted, min_rating=dice.randint(1, 5), skipped=dice.choice(("zero", "ignore"))
     )
     try:
         board = leaderboard(project, measure, policy=policy)
@@ -100,8 +81,7 @@ def filled(project: Any) -> None:
     questions = [Question(f"q{i}/a", f"q{i}", f"What of q{i}?") for i in range(4)]
     ratings = {(f"What of q{i}?", f"p{j}"): (i * 3 + j * 5) % 6 for i in range(4) for j in range(5)}
     runs = {
-        name: {f"q{i}": [f"p{(i * k + j) % 5}" for j in range(5)] for i in range(4)}
-        for k, name in ((1, "a"), (3, "b"))
+        name: {f"q{i}": [f"p{(i * k + j) % 5}" for j in range(5)] for i in range(4)} for k, name in ((1, "a"), (3, "b"))
     }
     fill(project, questions, ratings, runs)
 
@@ -119,8 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "out" / "parts").mkdir()
     for part in range(3):
         duckdb.execute(
-            f"COPY (SELECT * FROM '{made}/out/grades/*.parquet'"
-            f" WHERE hash(passage_id, query_id) % 3 = {part}"
+            f"COPY (SELECT * FROM '{made}/out/grades/*.parquet' WHERE hash(passage_id, query_id) % 3 = {part}"
             f" ORDER BY hash(passage_id)) TO '{made}/out/parts/{part}.parquet'"
         )
     return made / "out"
@@ -133,19 +112,12 @@ def test_any_cut_and_order_of_the_files_gives_one_leaderboard_some_queries_at_a_
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(parquet_leaderboards, "BATCH", 10)
     parts = leaderboard_of_files(
-        exported(folder, "parts/*.parquet"),
-        "nDCG@3",
-        report=lambda *n: told.append(n),
-        spill=folder,
+        exported(folder, "parts/*.parquet"), "nDCG@3", report=lambda *n: told.append(n), spill=folder
     )
     assert parts.board.systems == whole.board.systems and parts.labels == whole.labels == 20
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert not [path for path in folder.iterdir() if path.name.startswith("exam")], (
-        "nothing is left behind"
-    )
-    without = leaderboard_of_files(
-        GradeFiles(exported(folder).grades, exported(folder).runs), "nDCG@3"
-    )
+    assert not [path for path in folder.iterdir() if path.name.startswith("exam")], "nothing is left behind"
+    without = leaderboard_of_files(GradeFiles(exported(folder).grades, exported(folder).runs), "nDCG@3")
     assert without.board.systems == whole.board.systems, "questions that all weigh 1 need no file"
 
 
@@ -157,11 +129,7 @@ def test_queries_with_ungraded_pairs_are_left_out_if_the_questions_are_known(fol
     )
     half = GradeFiles(f"{folder}/some grades.parquet", good.runs, good.questions)
     plain = leaderboard_of_files(half, "nDCG@3").board
-    assert (plain.query_ids, plain.ungraded, plain.left_out) == (
-        ["q0", "q1", "q3"],
-        {"q2": 1},
-        {"q2"},
-    )
+    assert (plain.query_ids, plain.ungraded, plain.left_out) == (["q0", "q1", "q3"], {"q2": 1}, {"q2"})
     assert all(scores.keys() == {"q0", "q1", "q3"} for scores in plain.per_query.values())
     whole = leaderboard_of_files(half, "nDCG@3", with_ungraded=True).board
     assert (whole.query_ids, whole.ungraded) == (["q0", "q1", "q2", "q3"], {"q2": 1})
@@ -180,14 +148,9 @@ def test_unusable_files_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatc
     refused(good, "EXAM-Cover@5")
     refused(good, memory="plenty")
     refused(GradeFiles("s3://bucket/*.parquet", good.runs))
-    duckdb.execute(
-        f"COPY (SELECT * REPLACE (9 AS rating) FROM '{good.grades}') TO '{folder}/wrong.parquet'"
-    )
+    duckdb.execute(f"COPY (SELECT * REPLACE (9 AS rating) FROM '{good.grades}') TO '{folder}/wrong.parquet'")
     refused(exported(folder, "wrong.parquet"))
-    duckdb.execute(
-        f"COPY (FROM '{good.questions}' UNION ALL FROM '{good.questions}') TO"
-        f" '{folder}/twice.parquet'"
-    )
+    duckdb.execute(f"COPY (FROM '{good.questions}' UNION ALL FROM '{good.questions}') TO '{folder}/twice.parquet'")
     refused(GradeFiles(good.grades, good.runs, f"{folder}/twice.parquet"))
     duckdb.execute(f"COPY (FROM '{good.questions}' WHERE false) TO '{folder}/none.parquet'")
     refused(GradeFiles(good.grades, good.runs, f"{folder}/none.parquet"))
@@ -204,14 +167,7 @@ def test_commands_export_grades_and_show_the_leaderboard_of_files(
     exam = shell_on(filled, tmp_path, monkeypatch, capsys)
     assert exam("export", "grades", "-o", "out")[0] == 0
     assert exam("export", "grades", "-o", "-")[0] == 2
-    options = (
-        "--grades",
-        "out/grades/*.parquet",
-        "--runs",
-        "out/runs.parquet",
-        "--questions",
-        "out/questions.parquet",
-    )
+    options = ("--grades", "out/grades/*.parquet", "--runs", "out/runs.parquet", "--questions", "out/questions.parquet")
     found = printed(exam("file-leaderboard", *options, "--measure", "nDCG@3", "--json"))
     shown = printed(exam("leaderboard", "--measure", "nDCG@3", "--json"))
     assert (found["grades"], found["failed"], found["labels"]) == (20, 0, 20)

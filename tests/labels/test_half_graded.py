@@ -1,6 +1,4 @@
-"""Queries with ungraded pairs are named and counted, and correlations leave them out unless they
-are asked for.
-"""
+"""Queries with ungraded pairs are named and counted, and correlations leave them out unless they are asked for."""
 
 from __future__ import annotations
 
@@ -27,13 +25,7 @@ from exam_workbench.labels import (
 from exam_workbench.labels._official_comparison import board_over
 from exam_workbench.measures import correlate_scores
 from exam_workbench.store import Project
-from exam_workbench.study import (
-    choose_rows,
-    compare_selection,
-    make_caption,
-    meta_table,
-    system_points,
-)
+from exam_workbench.study import choose_rows, compare_selection, make_caption, meta_table, system_points
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 
@@ -45,19 +37,14 @@ TOP = 4
 
 
 def fill_half(project: Project) -> None:
-    """Three queries are graded, a fourth has failed pairs, the fifth is half graded, the sixth not
-    at all.
+    """Three queries are graded, a fourth has failed pairs, the fifth is half graded, the sixth not at all.
 
-    Of the half graded one the first passages of every run are graded: what is left is in the pool
-    alone.
+    Of the half graded one the first passages of every run are graded: what is left is in the pool alone.
     """
     dice = np.random.default_rng(11)
     runs = {
         run: {
-            q: [
-                *map(str, dice.permutation(PASSAGES[:TOP])),
-                *map(str, dice.permutation(PASSAGES[TOP:])),
-            ]
+            q: [*map(str, dice.permutation(PASSAGES[:TOP])), *map(str, dice.permutation(PASSAGES[TOP:]))]
             for q in QUERIES
         }
         for run in RUNS
@@ -83,13 +70,9 @@ def own(tmp_path: Path) -> Iterator[Project]:
     yield from copy_of(fill_half, tmp_path)
 
 
-def by_hand(
-    project: Project, measure: str, queries: list[str], official: str = "nDCG@10"
-) -> float | None:
+def by_hand(project: Project, measure: str, queries: list[str], official: str = "nDCG@10") -> float | None:
     mine, theirs = leaderboard(project, measure), leaderboard(project, official, "NIST")
-    return correlate_scores(
-        board_over(mine, queries).scores, board_over(theirs, queries).scores
-    ).spearman
+    return correlate_scores(board_over(mine, queries).scores, board_over(theirs, queries).scores).spearman
 
 
 def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -> None:
@@ -98,11 +81,7 @@ def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -
     assert grading_progress(half, basis(half, Policy())).ungraded_of == {HALF: 4, NONE: 8}
     assert (whole.needed, whole.usable) == (48, 34), "two failed, twelve are ungraded"
     assert (top.needed, top.usable) == (24, 19), "one failed pair is in the top, four are ungraded"
-    for measure, ungraded in (
-        (f"P@{TOP}", {NONE: TOP}),
-        ("AP", {HALF: 4, NONE: 8}),
-        ("P@8", {HALF: 4, NONE: 8}),
-    ):
+    for measure, ungraded in ((f"P@{TOP}", {NONE: TOP}), ("AP", {HALF: 4, NONE: 8}), ("P@8", {HALF: 4, NONE: 8})):
         assert leaderboard(half, measure).ungraded == ungraded, measure
     assert leaderboard(half, "nDCG@10", "NIST").ungraded == {}
     assert whole.as_dict()["ungraded_queries"] == {HALF: 4, NONE: 8}
@@ -118,26 +97,17 @@ def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) 
         assert board.systems == board_over(whole, kept).systems
         assert all(set(scores) <= set(kept) for scores in board.per_query.values())
     per_topic = leaderboard_per(half, f"EXAM-Cover@{TOP}", per="topic")
-    assert (
-        per_topic.query_ids == QUERIES[:5]
-        and leaderboard_per(half, "AP", per="subtopic").query_ids == QUERIES[:4]
-    )
+    assert per_topic.query_ids == QUERIES[:5] and leaderboard_per(half, "AP", per="subtopic").query_ids == QUERIES[:4]
 
 
 def test_a_correlation_leaves_them_out_and_says_so(half: Project) -> None:
     found = compare(half, "nDCG@10", "NIST")
     assert found.board.query_ids == found.official.query_ids == [*COMPLETE, FAILED]
     assert found.correlation.spearman == by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
-    assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == (
-        (HALF, NONE),
-        True,
-        4,
-    )
+    assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), True, 4)
     assert HALF in found.queries.says and NONE in found.queries.says
     covered = compare(half, f"EXAM-Cover@{TOP}", "NIST")
-    assert covered.board.query_ids == QUERIES[:5], (
-        "of the half graded one all pairs are known that this measure needs"
-    )
+    assert covered.board.query_ids == QUERIES[:5], "of the half graded one all pairs are known that this measure needs"
     assert covered.correlation.spearman == by_hand(half, f"EXAM-Cover@{TOP}", QUERIES[:5])
 
 
@@ -146,15 +116,11 @@ def test_they_can_be_included(half: Project) -> None:
         found = compare(half, "nDCG@10", "NIST", queries=queries)  # type: ignore[arg-type]
         assert found.official.query_ids == ids
         assert (found.queries.ungraded, found.queries.left_out) == ((HALF, NONE), False)
-    assert compare(half, "nDCG@10", "NIST", queries="all").correlation.spearman == by_hand(
-        half, "nDCG@10", QUERIES[:5]
-    )
+    assert compare(half, "nDCG@10", "NIST", queries="all").correlation.spearman == by_hand(half, "nDCG@10", QUERIES[:5])
 
 
 def test_once_all_is_graded_nothing_is_left_out(own: Project) -> None:
-    grade(
-        own, {(f"{NONE}?", p): 2 for p in PASSAGES} | {(f"{HALF}?", p): 3 for p in PASSAGES[TOP:]}
-    )
+    grade(own, {(f"{NONE}?", p): 2 for p in PASSAGES} | {(f"{HALF}?", p): 3 for p in PASSAGES[TOP:]})
     found = compare(own, "nDCG@10", "NIST")
     assert (found.queries.ungraded, found.queries.common) == ((), 6)
     assert found.as_dict()["queries"] == {"over": "common", "board": 6, "official": 6, "common": 6}
@@ -163,12 +129,7 @@ def test_once_all_is_graded_nothing_is_left_out(own: Project) -> None:
 def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> None:
     def fill_some(project: Project) -> None:
         runs = {run: {q: PASSAGES[i:] for q in QUERIES} for i, run in enumerate(RUNS)}
-        fill(
-            project,
-            [Question(q, q, f"{q}?") for q in QUERIES],
-            {(f"{q}?", "p1"): 4 for q in QUERIES},
-            runs,
-        )
+        fill(project, [Question(q, q, f"{q}?") for q in QUERIES], {(f"{q}?", "p1"): 4 for q in QUERIES}, runs)
         judge(project, {(q, "p1"): 1 for q in QUERIES}, "NIST")
 
     for project in copy_of(fill_some, tmp_path):
@@ -176,15 +137,8 @@ def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> Non
         assert found.correlation.spearman is None and found.correlation.undefined
         assert not found.board.systems and len(found.queries.ungraded) == 6
         home = find_summary(project, Policy(), "nDCG@10", "NIST")
-        assert (
-            home is not None
-            and home.board.systems
-            and home.official is None
-            and not home.board.left_out
-        )
-        row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[
-            0
-        ]
+        assert home is not None and home.board.systems and home.official is None and not home.board.left_out
+        row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[0]
         assert row.cells[0].correlation.undefined == found.correlation.undefined
         assert compare_selection(project, "NIST").choices[0].best_by_judge == []
 
@@ -192,18 +146,12 @@ def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> Non
 def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Project) -> None:
     with own.transaction() as cursor:
         cursor.execute(
-            "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS"
-            " subject_key,"
-            " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS"
-            " message,"
+            "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
+            " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS message,"
             " 'me' AS author, now()::TIMESTAMP AS started_at FROM graders"
         )
     found = compare(own, "nDCG@10", "NIST")
-    assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == (
-        (HALF, NONE),
-        False,
-        5,
-    )
+    assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), False, 5)
 
 
 def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
@@ -211,9 +159,7 @@ def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
     home = find_summary(half, Policy(), "nDCG@10", "NIST")
     assert home is not None and home.compared is not None
     assert home.compared.correlation.spearman == four and home.outcome[0] == {*COMPLETE, FAILED}
-    table = meta_table(
-        half, choose_rows(half, ["exam", "NIST"], [4]), ["NIST"], ["nDCG@10", f"P@{TOP}"]
-    )
+    table = meta_table(half, choose_rows(half, ["exam", "NIST"], [4]), ["NIST"], ["nDCG@10", f"P@{TOP}"])
     cells = table.rows[0].cells
     assert cells[0].correlation.spearman == four and table.rows[0].queries == "4; 5"
     assert HALF in make_caption(table) and NONE in make_caption(table)
@@ -223,9 +169,7 @@ def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
 
 def test_the_shell_names_and_counts_them(own: Project) -> None:
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(
-            cli, [*arguments, "--project", str(path)], catch_exceptions=False
-        )
+        result = CliRunner().invoke(cli, [*arguments, "--project", str(path)], catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.output
 
@@ -237,9 +181,7 @@ def test_the_shell_names_and_counts_them(own: Project) -> None:
     assert (said["queries"]["ungraded"], said["queries"]["left_out"]) == ([HALF, NONE], True)
     said = json.loads(run("correlate", "--against", "NIST", "--queries", "all", "--json"))
     assert said["spearman"] == pytest.approx(five) and said["queries"]["left_out"] is False
-    assert HALF in run("correlate", "--against", "NIST") and NONE in run(
-        "meta", "--against", "NIST"
-    )
+    assert HALF in run("correlate", "--against", "NIST") and NONE in run("meta", "--against", "NIST")
     assert HALF in run("leaderboard")
     said = json.loads(run("leaderboard", "--measure", f"EXAM-Cover@{TOP}", "--json"))
     assert (said["pairs"], said["ungraded_queries"]) == ({"needed": 24, "usable": 19}, {NONE: TOP})

@@ -1,6 +1,4 @@
-"""Boards of which only what changed was scored again are those that are made anew, whatever was
-written in between.
-"""
+"""Boards of which only what changed was scored again are those that are made anew, whatever was written in between."""
 
 from __future__ import annotations
 
@@ -36,32 +34,15 @@ MEASURES = ("nDCG@10", "EXAM-Cover@3", "ERR_IA@5")
 """One of labels, one of coverage and one of intents."""
 PASSAGES = [f"p{i}" for i in range(8)]
 QUERIES = ("q1", "q2", "q3")
-ASKED = [
-    Question(f"{query}/{i}", query, f"{'ABCD'[i]} of {query[1]}?")
-    for query in QUERIES
-    for i in range(3)
-]
+ASKED = [Question(f"{query}/{i}", query, f"{'ABCD'[i]} of {query[1]}?") for query in QUERIES for i in range(3)]
 
 
 def made(path: Path, dice: random.Random) -> Project:
     project = new_project(path)
-    runs = {
-        run: {query: dice.sample(PASSAGES, 6) for query in QUERIES}
-        for run in ("one", "two", "three")
-    }
-    ratings = {
-        (q.text, passage): dice.choice([None, 0, 2, 3, 4, 5]) for q in ASKED for passage in PASSAGES
-    }
-    fill(
-        project,
-        ASKED,
-        {pair: value for pair, value in ratings.items() if dice.random() < 0.6},
-        runs,
-    )
-    judge(
-        project,
-        {(query, passage): dice.randrange(3) for query in QUERIES for passage in PASSAGES[:5]},
-    )
+    runs = {run: {query: dice.sample(PASSAGES, 6) for query in QUERIES} for run in ("one", "two", "three")}
+    ratings = {(q.text, passage): dice.choice([None, 0, 2, 3, 4, 5]) for q in ASKED for passage in PASSAGES}
+    fill(project, ASKED, {pair: value for pair, value in ratings.items() if dice.random() < 0.6}, runs)
+    judge(project, {(query, passage): dice.randrange(3) for query in QUERIES for passage in PASSAGES[:5]})
     return project
 
 
@@ -70,23 +51,12 @@ def acts(project: Project, dice: random.Random) -> Iterator[Callable[[], object]
     asked = dice.choice(ASKED)
     for question in (asked, *dice.sample(ASKED, 2)):
         rating = dice.randrange(6)
-        yield partial(
-            add_override,
-            project,
-            question.question_id,
-            dice.choice(PASSAGES),
-            rating,
-            "it does",
-            "ann",
-        )
-    yield lambda: judging.judge_passage(
-        project, dice.choice(QUERIES), dice.choice(PASSAGES), 2, "bob"
-    )
+        yield partial(add_override, project, question.question_id, dice.choice(PASSAGES), rating, "it does", "ann")
+    yield lambda: judging.judge_passage(project, dice.choice(QUERIES), dice.choice(PASSAGES), 2, "bob")
     yield lambda: grade(project, {(asked.text, passage): 5 for passage in PASSAGES})
     yield lambda: withdraw_by_key(project, find_overrides(project)[0].key, "ann")
     changed = [
-        replace(q, weight=dice.choice([0.5, 2.0, 0.0]), active=dice.random() < 0.8)
-        for q in list_questions(project)
+        replace(q, weight=dice.choice([0.5, 2.0, 0.0]), active=dice.random() < 0.8) for q in list_questions(project)
     ]
     yield lambda: save_version(project, changed, "changed", "ann")
 
@@ -94,24 +64,15 @@ def acts(project: Project, dice: random.Random) -> Iterator[Callable[[], object]
 def told(project: Project) -> list[object]:
     """Everything that is made query by query."""
     found: list[object] = []
-    # The same grades under other rules and with nobody's word, so that what is kept of one is there
-    # for the next.
-    for policy in (
-        Policy(min_rating=3),
-        Policy(min_rating=3, overrides=False),
-        Policy(label="mean", min_rating=2),
-    ):
+    # The same grades under other rules and with nobody's word, so that what is kept of one is there for the next.
+    for policy in (Policy(min_rating=3), Policy(min_rating=3, overrides=False), Policy(label="mean", min_rating=2)):
         for measure in MEASURES:
             board = leaderboard(project, measure, policy=policy)
-            found.append(
-                (board.as_dict(), board.per_query, [*board.per_query["one"]], board.query_ids)
-            )
+            found.append((board.as_dict(), board.per_query, [*board.per_query["one"]], board.query_ids))
         found.append(label_qrels(project, find_basis(project, policy)))
     before, after = Policy(min_rating=3, overrides=False), Policy(min_rating=3)
     found.append(state_changes(project, before, after, "AP", "assessors"))
-    found.append(
-        meta_table(project, choose_rows(project, min_ratings=(2, 4)), ["assessors"]).as_dict()
-    )
+    found.append(meta_table(project, choose_rows(project, min_ratings=(2, 4)), ["assessors"]).as_dict())
     return found
 
 

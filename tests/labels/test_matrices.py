@@ -1,6 +1,4 @@
-"""Labels and coverage from matrices are those that SQL gives over the pairs, whatever queries have
-in common.
-"""
+"""Labels and coverage from matrices are those that SQL gives over the pairs, whatever queries have in common."""
 
 from __future__ import annotations
 
@@ -55,16 +53,10 @@ POLICIES = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Passages in several queries, two of one text, one without any, and one that is ranked below
-    the pool.
-    """
+    """Passages in several queries, two of one text, one without any, and one that is ranked below the pool."""
     dice = random.Random(5)
     asked = sorted({question.text for question in QUESTIONS})
-    ratings = {
-        (text, passage): dice.choice([None, 0, 1, 2, 3, 4, 5])
-        for text in asked
-        for passage in PASSAGES
-    }
+    ratings = {(text, passage): dice.choice([None, 0, 1, 2, 3, 4, 5]) for text in asked for passage in PASSAGES}
     some = {pair: rating for pair, rating in ratings.items() if dice.random() < 0.7}
     deep = [f"deep{i}" for i in range(21)] + ["p7"]
     runs = {
@@ -89,10 +81,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def labels_in_sql(project: Project, base: Basis) -> pd.DataFrame:
     return project.table(
         f"SELECT query_id, passage_id, {base.label_sql} AS label,"
-        " count(rating) FILTER (weight > 0)::INTEGER AS usable, count(*) FILTER (weight >"
-        " 0)::INTEGER AS needed"
-        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages"
-        " USING (passage_key)"
+        " count(rating) FILTER (weight > 0)::INTEGER AS usable, count(*) FILTER (weight > 0)::INTEGER AS needed"
+        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " GROUP BY query_key, query_id, passage_id, position ORDER BY query_key, position",
         base.parameters,
     ).to_pandas()
@@ -101,8 +91,7 @@ def labels_in_sql(project: Project, base: Basis) -> pd.DataFrame:
 def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for run, query, share in project.rows(
-        f"SELECT name, query_id, {covered_sql(base)}"
-        f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
+        f"SELECT name, query_id, {covered_sql(base)} FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
         " JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         base.parameters | {"cutoff": base.policy.cutoff},
@@ -111,9 +100,7 @@ def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]
     return found
 
 
-@pytest.mark.parametrize(
-    "limits", [{}, {"SPREAD": 0, "KEPT": 0}], ids=["as they are", "keys far apart, too large"]
-)
+@pytest.mark.parametrize("limits", [{}, {"SPREAD": 0, "KEPT": 0}], ids=["as they are", "keys far apart, too large"])
 def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> None:
     for name, value in limits.items():
         monkeypatch.setattr(f"exam_workbench.labels._labels.{name}", value)
@@ -132,61 +119,45 @@ def summary_in_sql(project: Project, base: Basis) -> list[tuple[object, ...]]:
     bank = bank_for(base.grader.spec)
     return project.rows(
         f"WITH pairs AS ({graded_pairs(base)}),"
-        " failed AS (SELECT DISTINCT p.query_key, p.passage_key, b.question_key FROM pool p"
-        f" JOIN {bank} b"
-        "  USING (query_key) JOIN failures f ON (question_text_key, passage_text_key) ="
-        " (b.text_key, p.text_key)"
+        f" failed AS (SELECT DISTINCT p.query_key, p.passage_key, b.question_key FROM pool p JOIN {bank} b"
+        "  USING (query_key) JOIN failures f ON (question_text_key, passage_text_key) = (b.text_key, p.text_key)"
         "  WHERE grader_key = $grader)"
         f" SELECT query_key, passage_key, position, {base.label_sql},"
         " coalesce(bit_or(1::INTEGER << rating::INTEGER), 0), count(rating),"
         " count(failed.question_key) FILTER (rating IS NULL), count(pairs.question_key)"
         " FROM pool LEFT JOIN pairs USING (query_key, passage_key, position) LEFT JOIN failed"
         " ON (failed.query_key, failed.passage_key, failed.question_key)"
-        "  = (pool.query_key, pool.passage_key, pairs.question_key) GROUP BY ALL"
-        " ORDER BY query_key, position",
+        "  = (pool.query_key, pool.passage_key, pairs.question_key) GROUP BY ALL ORDER BY query_key, position",
         base.parameters,
     )
 
 
 Answering = dict[str, tuple[set[tuple[str, int]], int]]
-"""By query, which passage answers which of the questions that anything is known of, and how many
-these are.
-"""
+"""By query, which passage answers which of the questions that anything is known of, and how many these are."""
 
 
 def answers_in_sql(project: Project, base: Basis) -> Answering:
     found: dict[str, dict[tuple[str, int], bool]] = {}
     for query, passage, question, yes in project.rows(
         "SELECT query_id, passage_id, question_key, rating >= $tau"
-        f" FROM ({graded_pairs(base)}) JOIN queries USING (query_key) JOIN passages"
-        " USING (passage_key)"
+        f" FROM ({graded_pairs(base)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rating IS NOT NULL AND weight > 0",
         base.parameters | {"tau": base.min_rating},
     ):
         found.setdefault(query, {})[passage, question] = yes
     told: Answering = {}
     for query, pairs in found.items():
-        number = {
-            question: i for i, question in enumerate(sorted({question for _, question in pairs}))
-        }
-        told[query] = (
-            {(passage, number[key]) for (passage, key), yes in pairs.items() if yes},
-            len(number),
-        )
+        number = {question: i for i, question in enumerate(sorted({question for _, question in pairs}))}
+        told[query] = {(passage, number[key]) for (passage, key), yes in pairs.items() if yes}, len(number)
     return told
 
 
 def answers(project: Project, base: Basis) -> Answering:
     return {
-        query: (
-            {
-                (of.passages[row], int(column))
-                for row, column in zip(*of.answered.nonzero(), strict=True)
-            },
-            of.answered.shape[1],
-        )
+        query: ({(of.passages[row], int(column)) for row, column in zip(*of.answered.nonzero(), strict=True)},
+                of.answered.shape[1])
         for query, of in from_answers(project, base, "as they are", lambda found: found).items()
-    }
+    }  # fmt: skip
 
 
 def test_what_people_say_is_in_them_at_once(made: Project) -> None:
@@ -197,31 +168,17 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
     def check(policies: list[Policy]) -> None:
         for policy in policies:
             base = basis(made, policy)
-            pd.testing.assert_frame_equal(
-                list_labels(made, base), labels_in_sql(made, base), check_dtype=False
-            )
+            pd.testing.assert_frame_equal(list_labels(made, base), labels_in_sql(made, base), check_dtype=False)
             assert coverage_scores(made, base) == coverage_in_sql(made, base)
             assert answers(made, base) == answers_in_sql(made, base)
             told = pool_summary(made, base).select(
-                [
-                    "query_key",
-                    "passage_key",
-                    "position",
-                    "label",
-                    "given",
-                    "rated",
-                    "failed",
-                    "needed",
-                ]
+                ["query_key", "passage_key", "position", "label", "given", "rated", "failed", "needed"]
             )
             rows = list(zip(*(column.to_pylist() for column in told.columns), strict=True))
             assert rows == summary_in_sql(made, base)
 
     check(every)
-    keys = [
-        add_override(made, "q1/a", "p0", 0, "no", "ann"),
-        add_override(made, "q2/c", "p1", 5, "it does", "bob"),
-    ]
+    keys = [add_override(made, "q1/a", "p0", 0, "no", "ann"), add_override(made, "q2/c", "p1", 5, "it does", "bob")]
     check(every[2:])
     add_override(made, "q1/a", "p0", 4, "it does, looked at again", "ann")
     check(every[2:])

@@ -41,12 +41,8 @@ def ratings(passage_id: str, query_id: str, answered: int) -> dict[tuple[str, st
 
 
 def fill_exam(project: Project) -> None:
-    """Two queries of four questions: `good` covers 3/4 and 2/4 of them, `poor` 2/4 and, skipping b,
-    nothing.
-    """
-    grades = {
-        pair: rating for p, n in ANSWERS.items() for pair, rating in ratings(p, p[0], n).items()
-    }
+    """Two queries of four questions: `good` covers 3/4 and 2/4 of them, `poor` 2/4 and, skipping b, nothing."""
+    grades = {pair: rating for p, n in ANSWERS.items() for pair, rating in ratings(p, p[0], n).items()}
     fill(project, QUESTIONS, grades, RUNS)
 
 
@@ -70,10 +66,7 @@ def import_gold(project: Project, *rows: dict[str, str]) -> Imported:
 def add_gold(project: Project, answered: dict[str, int]) -> None:
     """Import a gold text for each query that answers so many of its questions."""
     import_gold(project, *({"query_id": q, "text": f"The gold text of {q}."} for q in answered))
-    grade(
-        project,
-        {pair: r for q, n in answered.items() for pair, r in ratings(f"gold/{q}/1", q, n).items()},
-    )
+    grade(project, {pair: r for q, n in answered.items() for pair, r in ratings(f"gold/{q}/1", q, n).items()})
 
 
 def rows_of(project: Project, measure: str, **policy: Any) -> dict[str, float]:
@@ -102,15 +95,12 @@ def test_standard_errors_are_those_of_coverage_in_the_same_units(own: Project) -
     assert board.std_errors["good"] == pytest.approx(error / 0.75)
     assert board.reference is not None
     assert (board.reference.run, board.reference.score) == ("gold", 1.0)
-    assert board.reference.std_error == pytest.approx(
-        statistics.stdev([1, 0.5]) / math.sqrt(2) / 0.75
-    )
+    assert board.reference.std_error == pytest.approx(statistics.stdev([1, 0.5]) / math.sqrt(2) / 0.75)
 
 
 def test_systems_within_the_golds_standard_error_are_starred(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 2})
-    # The gold's coverage is .75 with a standard error of .25: good (.625) is within it, poor (.25)
-    # is not.
+    # The gold's coverage is .75 with a standard error of .25: good (.625) is within it, poor (.25) is not.
     assert leaderboard(own, "n-EXAM@20").starred == {"good"}
 
 
@@ -121,9 +111,7 @@ def test_only_queries_with_a_gold_text_count(own: Project) -> None:
     assert board.scores == pytest.approx({"good": 1.5, "poor": 1.0})
 
 
-def test_where_skipped_queries_are_ignored_both_sums_go_over_the_answered_ones(
-    own: Project,
-) -> None:
+def test_where_skipped_queries_are_ignored_both_sums_go_over_the_answered_ones(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 1})
     assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
 
@@ -133,9 +121,7 @@ def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(own: Project) -> 
     words = "A sentence of the gold text that has eleven words here. " * 40
     import_gold(own, {"query_id": "a", "text": words}, {"query_id": "b", "text": "Short."})
     assert own.value("SELECT count(*) FROM gold_passages") == 5
-    last = own.value(
-        "SELECT passage_id FROM gold_passages JOIN passages USING (passage_key) WHERE position = 4"
-    )
+    last = own.value("SELECT passage_id FROM gold_passages JOIN passages USING (passage_key) WHERE position = 4")
     grade(own, ratings(last, "a", 4))
     assert leaderboard(own, "n-EXAM@1").measure == "n-EXAM@1"
     assert rows_of(own, "n-EXAM@1") == pytest.approx({"good": 1.25, "poor": 0.5})
@@ -182,19 +168,11 @@ def test_names_of_measures_of_answers_and_gold_texts(name: str, standard: str) -
 
 
 def test_gold_texts_are_pooled_but_are_no_system(own: Project) -> None:
-    done = import_gold(
-        own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."}
-    )
+    done = import_gold(own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
     assert done.counts == {"gold texts": 2, "passages of gold texts": 2}
     assert list(ranking_scores(own)) == ["good", "poor"]
     assert gold_texts(own) == {"a": "Gold of a.", "b": "Gold of b."}
-    assert (
-        own.value(
-            "SELECT count(*) FROM pool JOIN passages USING (passage_key)"
-            " WHERE passage_id LIKE 'gold/%'"
-        )
-        == 2
-    )
+    assert own.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
 
 
 def test_gold_texts_imported_again_replace_the_old_ones(own: Project) -> None:
@@ -205,11 +183,7 @@ def test_gold_texts_imported_again_replace_the_old_ones(own: Project) -> None:
 
 def test_a_second_gold_text_of_a_query_refuses_the_import(own: Project) -> None:
     with refusal("duplicate-gold-text", "gold.jsonl:2", kind=FileError):
-        import_gold(
-            own,
-            {"query_id": "a", "run": "x", "text": "One."},
-            {"query_id": "a", "run": "y", "text": "Two."},
-        )
+        import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
     assert gold_name(own) is None
 
 
@@ -237,11 +211,7 @@ def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(own: Project) -> 
         # rise twice, water, tide against water, rise three times: 3 of 4 and 3 of 4 words.
         ("Rising water, rising tides", "water rises and rises and rises", 3 / 4),
         # All four words of the gold text, in seven.
-        (
-            "Photosynthesis turns light into sugar; plants need light.",
-            "Light is what plants turn into sugar.",
-            8 / 11,
-        ),
+        ("Photosynthesis turns light into sugar; plants need light.", "Light is what plants turn into sugar.", 8 / 11),
         ("nothing in common", "at all", 0.0),
         ("", "words", 0.0),
     ],
@@ -252,34 +222,26 @@ def test_rouge_1_counts_the_lemmas_that_both_have(text: str, gold: str, expected
 
 def test_chrf_counts_the_character_n_grams_that_both_have() -> None:
     assert alike("chrF", "Light is sugar.", "Light is sugar.") == pytest.approx(1.0)
-    # Of a, b, c, d; ab, bc, cd; abc, bcd the text has 3, 2 and 1, and nothing else; it has no
-    # longer ones to count.
+    # Of a, b, c, d; ab, bc, cd; abc, bcd the text has 3, 2 and 1, and nothing else; it has no longer ones to count.
     recall = (3 / 4 + 2 / 3 + 1 / 2) / 3
     assert alike("chrF", "abc", "abcd") == pytest.approx(5 * 1 * recall / (4 * 1 + recall))
     assert alike("chrF", "", "abcd") == alike("chrF", "xyz", "") == 0.0
 
 
 def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(own: Project) -> None:
-    import_gold(
-        own, {"query_id": "a", "text": "Text of a1."}, {"query_id": "b", "text": "Something else."}
-    )
+    import_gold(own, {"query_id": "a", "text": "Text of a1."}, {"query_id": "b", "text": "Something else."})
     board = leaderboard(own, "ROUGE-1")
-    # good on a is "text a2 text a1" against "text a1": 2 of 4 and 2 of 2 words; on b it shares
-    # none.
+    # good on a is "text a2 text a1" against "text a1": 2 of 4 and 2 of 2 words; on b it shares none.
     assert board.per_query["good"] == pytest.approx({"a": 2 * 2 / (4 + 2), "b": 0.0})
     assert board.scores == pytest.approx({"good": 1 / 3, "poor": 1 / 2})
     assert (board.measure, board.source) == ("ROUGE-1@20", "gold")
     assert rows_of(own, "ROUGE-1@1")["good"] == pytest.approx(1 / 4)
     by_character = leaderboard(own, "chrF@1")
     assert (by_character.measure, by_character.source) == ("chrF@1", "gold")
-    assert by_character.per_query["good"]["a"] == pytest.approx(
-        alike("chrF", "text of a2", "Text of a1.")
-    )
+    assert by_character.per_query["good"]["a"] == pytest.approx(alike("chrF", "text of a2", "Text of a1."))
 
 
-def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(
-    own: Project,
-) -> None:
+def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(own: Project) -> None:
     with refusal("no-gold-texts"):
         leaderboard(own, "ROUGE-1")
     judge(own, {("a", "a1"): 1})
@@ -295,10 +257,7 @@ def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(
 def test_words_and_passages_stand_beside_coverage(exam: Project) -> None:
     board = leaderboard(exam, "EXAM-Cover@20")
     # Every passage is "text of ID", three words.
-    assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {
-        "good": (4.5, 1.5),
-        "poor": (3.0, 1.0),
-    }
+    assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {"good": (4.5, 1.5), "poor": (3.0, 1.0)}
     assert leaderboard(exam, "EXAM-Cover@1").lengths["good"].words == 3.0
     system = board.as_dict()["systems"][0]
     assert (system["run"], system["words"], system["passages"]) == ("good", 4.5, 1.5)

@@ -1,6 +1,4 @@
-"""A person's rating replaces the machine's, is never lost, and is flagged when its question was
-reworded.
-"""
+"""A person's rating replaces the machine's, is never lost, and is flagged when its question was reworded."""
 
 from __future__ import annotations
 
@@ -86,9 +84,7 @@ def test_after_rewording_an_override_is_stale_until_confirmed(own: Project) -> N
     assert (stale.stale, stale.wording, stale.wording_now) == (True, "A?", "A, exactly?")
     assert label(own, "p1") == 2
     confirm_override(own, key, "bob")
-    assert [(one.stale, one.rating, one.author) for one in find_overrides(own)] == [
-        (False, 0, "bob")
-    ]
+    assert [(one.stale, one.rating, one.author) for one in find_overrides(own)] == [(False, 0, "bob")]
     save_version(own, [replace(B, active=False)], "only A is left", "ann")
     assert label(own, "p1") == 0
 
@@ -103,12 +99,7 @@ def test_going_back_to_the_old_wording_makes_it_current_again(own: Project) -> N
 
 @pytest.mark.parametrize(
     ("question", "passage", "rating", "reason"),
-    [
-        ("q1/a", "p1", 6, "why"),
-        ("q1/a", "p1", 3, " "),
-        ("q1/z", "p1", 3, "why"),
-        ("q1/a", "p99", 3, "why"),
-    ],
+    [("q1/a", "p1", 6, "why"), ("q1/a", "p1", 3, " "), ("q1/z", "p1", 3, "why"), ("q1/a", "p99", 3, "why")],
 )
 def test_nonsense_is_refused_and_changes_nothing(
     graded: Project, question: str, passage: str, rating: int, reason: str
@@ -125,29 +116,20 @@ def test_an_override_can_be_withdrawn_once(own: Project) -> None:
         withdraw_by_key(own, key, "ann")
 
 
-def test_several_questions_are_overridden_for_one_reason_and_taken_back_together(
-    own: Project,
-) -> None:
+def test_several_questions_are_overridden_for_one_reason_and_taken_back_together(own: Project) -> None:
     add_override(own, "q1/b", "p1", 3, "earlier", "bob")
     keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
     assert label(own, "p1") == 0
-    assert [one.reason for one in find_overrides(own)] == [
-        "not relevant",
-        "not relevant",
-        "earlier",
-    ]
+    assert [one.reason for one in find_overrides(own)] == ["not relevant", "not relevant", "earlier"]
     withdraw_all(own, keys, "ann")
     assert [one.reason for one in find_overrides(own)] == ["earlier"]
     assert label(own, "p1") == 5
 
 
 @pytest.mark.parametrize(
-    ("ratings", "reason"),
-    [({}, "why"), ({"q1/a": 0, "q1/z": 0}, "why"), ({"q1/a": 0, "q1/b": 0}, " ")],
+    ("ratings", "reason"), [({}, "why"), ({"q1/a": 0, "q1/z": 0}, "why"), ({"q1/a": 0, "q1/b": 0}, " ")]
 )
-def test_of_several_overrides_all_are_made_or_none(
-    own: Project, ratings: dict[str, int], reason: str
-) -> None:
+def test_of_several_overrides_all_are_made_or_none(own: Project, ratings: dict[str, int], reason: str) -> None:
     with pytest.raises(InputError):
         override_all(own, "p1", ratings, reason, "ann")
     assert find_overrides(own) == []
@@ -167,25 +149,15 @@ def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: P
     add_override(project, "q1/a", "p1", 0, "no", "ann")
     save_version(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
     add_override(project, "q1/a", "p2", 4, "yes", "ann")
-    said = {
-        one.passage_id: (without, now)
-        for one, without, now in override_labels(project, Policy(bank_version=1))
-    }
+    said = {one.passage_id: (without, now) for one, without, now in override_labels(project, Policy(bank_version=1))}
     assert said == {"p1": (5, 0), "p2": (0, 0)}
-    assert {one.passage_id: one.stale for one in find_overrides(project, version=1)} == {
-        "p1": False,
-        "p2": True,
-    }
+    assert {one.passage_id: one.stale for one in find_overrides(project, version=1)} == {"p1": False, "p2": True}
 
 
-def test_the_list_knows_that_a_newer_one_for_the_same_words_and_text_hides_it(
-    project: Project,
-) -> None:
+def test_the_list_knows_that_a_newer_one_for_the_same_words_and_text_hides_it(project: Project) -> None:
     bank = [Question("q1/a", "q1", "Same words?"), Question("q2/a", "q2", "Same words?")]
     fill(project, bank, {("Same words?", "p1"): 5}, {"s": {"q1": ["p1"], "q2": ["p1"]}})
     add_override(project, "q1/a", "p1", 1, "hardly", "ann")
     add_override(project, "q2/a", "p1", 2, "a bit", "bob")
-    said = {
-        one.question_id: (without, now) for one, without, now in override_labels(project, Policy())
-    }
+    said = {one.question_id: (without, now) for one, without, now in override_labels(project, Policy())}
     assert said == {"q1/a": (2, 2), "q2/a": (1, 2)}

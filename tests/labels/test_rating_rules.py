@@ -1,6 +1,4 @@
-"""The rating rule: the written rating, or the expectation over the probabilities of ratings at cut
-points.
-"""
+"""The rating rule: the written rating, or the expectation over the probabilities of ratings at cut points."""
 
 from __future__ import annotations
 
@@ -13,14 +11,7 @@ import pytest
 from exam_workbench.bank import list_questions, put_grader
 from exam_workbench.exchange import publish_qrels, qrels_text, reproduce_qrels
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import (
-    Policy,
-    basis,
-    label_qrels,
-    labels_under,
-    leaderboard,
-    load_ratings,
-)
+from exam_workbench.labels import Policy, basis, label_qrels, labels_under, leaderboard, load_ratings
 from exam_workbench.review import state_changes
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
@@ -50,17 +41,9 @@ def put(project: Project, spec: GraderSpec, grades: dict[str, Grade]) -> None:
 
 def make(project: Project) -> None:
     fill(project, BANK, {}, RUNS)
-    put(
-        project,
-        SPEC,
-        {passage: Grade(5, distribution=chances) for passage, chances in CHANCES.items()},
-    )
+    put(project, SPEC, {passage: Grade(5, distribution=chances) for passage, chances in CHANCES.items()})
     cosines = {"p1": 0.61, "p2": 0.5, "p3": 0.2, "p4": 0.45}
-    put(
-        project,
-        COSINES,
-        {passage: Grade(1, raw=f"{cosine:.4f}") for passage, cosine in cosines.items()},
-    )
+    put(project, COSINES, {passage: Grade(1, raw=f"{cosine:.4f}") for passage, cosine in cosines.items()})
 
 
 @pytest.fixture
@@ -74,33 +57,20 @@ def labels(project: Project, policy: Policy) -> dict[str, int]:
     # The labels of one query in memory are those of the whole project.
     bank = list_questions(project, base.version)
     known = load_ratings(project, base, "q1", bank)
-    assert (
-        dict(zip(known.passage_ids, labels_under(base, known, bank).tolist(), strict=True)) == found
-    )
+    assert dict(zip(known.passage_ids, labels_under(base, known, bank).tolist(), strict=True)) == found
     return found
 
 
 def test_the_written_rating_counts_unless_the_settings_say_otherwise(project: Project) -> None:
     assert labels(project, Policy(SPEC.name)) == dict.fromkeys(RUNS["one"]["q1"], 5)
-    assert (
-        "rating" not in Policy().as_dict()
-        and Policy(rating="expected").as_dict()["rating"] == "expected"
-    )
+    assert "rating" not in Policy().as_dict() and Policy(rating="expected").as_dict()["rating"] == "expected"
 
 
 def test_an_expectation_is_cut_at_halves_or_at_the_given_points(project: Project) -> None:
     policy = Policy(SPEC.name, rating="expected")
     assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 1, "p4": 5}
-    assert labels(project, replace(policy, rating="expected:1,2,3,4.1,4.9")) == {
-        "p1": 4,
-        "p2": 2,
-        "p3": 0,
-        "p4": 5,
-    }
-    scores = [
-        leaderboard(project, "P@4", policy=one).systems[0].score
-        for one in (Policy(SPEC.name), policy)
-    ]
+    assert labels(project, replace(policy, rating="expected:1,2,3,4.1,4.9")) == {"p1": 4, "p2": 2, "p3": 0, "p4": 5}
+    scores = [leaderboard(project, "P@4", policy=one).systems[0].score for one in (Policy(SPEC.name), policy)]
     assert scores == [1.0, 0.5]
 
 
@@ -112,9 +82,7 @@ def test_cut_points_of_the_embedding_grader_apply_to_the_stored_cosine(project: 
 def test_a_flip_names_the_rating_rule_as_its_cause(project: Project) -> None:
     written, expected = Policy(SPEC.name), Policy(SPEC.name, rating="expected")
     found = state_changes(project, written, expected, "P@4")
-    assert {flip.passage_id: flip.causes for flip in found.flips} == dict.fromkeys(
-        ["p1", "p2", "p3"], ("rating rule",)
-    )
+    assert {flip.passage_id: flip.causes for flip in found.flips} == dict.fromkeys(["p1", "p2", "p3"], ("rating rule",))
     other = state_changes(project, Policy(COSINES.name), expected, "P@4")
     assert {flip.causes for flip in other.flips} == {("grader",)}
 
@@ -140,10 +108,7 @@ def test_a_rule_that_the_grades_do_not_allow_is_refused(project: Project) -> Non
 
 
 def test_published_labels_by_the_expectation_are_reproduced(project: Project) -> None:
-    for policy in (
-        Policy(SPEC.name, rating="expected"),
-        Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7"),
-    ):
+    for policy in (Policy(SPEC.name, rating="expected"), Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")):
         published = publish_qrels(project, policy, "ann")
         assert published.qrels_bytes == qrels_text(project, policy).encode()
         put(project, replace(SPEC, prompt="another"), {"p1": Grade(0)})

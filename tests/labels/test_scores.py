@@ -14,15 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench.bank import question_text_key, save_version
 from exam_workbench.errors import InputError
-from exam_workbench.labels import (
-    Policy,
-    add_override,
-    basis,
-    coverage_scores,
-    labels_of,
-    leaderboard,
-    list_labels,
-)
+from exam_workbench.labels import Policy, add_override, basis, coverage_scores, labels_of, leaderboard, list_labels
 from exam_workbench.labels._basis import parse_rule
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
@@ -43,23 +35,15 @@ PASSAGES = [f"p{i}" for i in range(6)]
 
 
 @st.composite
-def small_projects(
-    draw: st.DrawFn,
-) -> tuple[list[Question], dict[tuple[str, str], int | None], dict]:
-    weights = draw(
-        st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=5)
-    )
+def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str], int | None], dict]:
+    weights = draw(st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=5))
     questions = [
-        Question(f"q1/{i}", "q1", f"question {i}?", weight=w, active=draw(st.booleans()))
-        for i, w in enumerate(weights)
+        Question(f"q1/{i}", "q1", f"question {i}?", weight=w, active=draw(st.booleans())) for i, w in enumerate(weights)
     ]
     pairs = [(q.text or "", p) for q in questions for p in PASSAGES]
     rated = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=len(pairs)))
     ratings = {pair: draw(st.sampled_from([None, 0, 1, 2, 3, 4, 5])) for pair in rated}
-    runs = {
-        run: {"q1": draw(st.lists(st.sampled_from(PASSAGES), unique=True, min_size=1))}
-        for run in ("a", "b", "c")
-    }
+    runs = {run: {"q1": draw(st.lists(st.sampled_from(PASSAGES), unique=True, min_size=1))} for run in ("a", "b", "c")}
     return questions, ratings, runs
 
 
@@ -92,27 +76,17 @@ def test_labels_and_coverage_follow_their_definitions(made, several):
                 for passage, label in zip(table["passage_id"], table["label"], strict=True)
             }
             assert found == {
-                p: expected_label(
-                    [(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted
-                )
+                p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted)
                 for p in pooled
             }
             scores = coverage_scores(project, basis(project, policy))
             for run, by_query in runs.items():
-                expected = expected_coverage(
-                    weights, ratings, by_query["q1"][: policy.cutoff], tau, weighted
-                )
-                assert scores.get(run, {}).get("q1") == (
-                    None if expected is None else pytest.approx(expected)
-                )
+                expected = expected_coverage(weights, ratings, by_query["q1"][: policy.cutoff], tau, weighted)
+                assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
         project.close()
 
 
-QUESTIONS = [
-    Question("q1/a", "q1", "A?"),
-    Question("q1/b", "q1", "B?"),
-    Question("q2/c", "q2", "C?"),
-]
+QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 RATINGS = {("A?", "p1"): 5, ("A?", "p2"): 0, ("B?", "p1"): None, ("B?", "p2"): 3, ("C?", "p3"): 4}
 RUNS = {"good": {"q1": ["p1", "p2"], "q2": ["p3"]}, "bad": {"q1": ["p9"]}}
 
@@ -136,18 +110,12 @@ def own(tmp_path: Path) -> Iterator[Project]:
 def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):
     table = list_labels(graded, basis(graded, Policy())).set_index("passage_id")
     assert pd.isna(table.loc["p9", "label"])
-    assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (
-        5,
-        1,
-        2,
-    )
+    assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
 
 
 def test_a_skipped_query_counts_zero_unless_it_is_ignored(own):
     zero = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3), with_ungraded=True)
-    ignored = leaderboard(
-        own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"), with_ungraded=True
-    )
+    ignored = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"), with_ungraded=True)
     assert zero.scores == {"good": 1.0, "bad": 0.0}
     assert {s.run: s.queries for s in ignored.systems} == {"good": 2, "bad": 1}
     judge(own, {("q1", "p1"): 2, ("q2", "p3"): 1})
@@ -164,9 +132,7 @@ def test_standard_error_is_the_sample_deviation_over_root_n(graded):
 
 def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
     policies = [Policy(min_rating=t) for t in (4, 3)]
-    strict, lenient = (
-        leaderboard(graded, "P@5", policy=each, with_ungraded=True).scores for each in policies
-    )
+    strict, lenient = (leaderboard(graded, "P@5", policy=each, with_ungraded=True).scores for each in policies)
     assert strict["good"] < lenient["good"]
     same = [leaderboard(graded, "nDCG@10", policy=each).scores for each in policies]
     assert same[0] == same[1]
@@ -177,9 +143,7 @@ def test_weights_change_scores_without_a_single_new_grade(own):
     save_version(own, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
     assert board.per_query["good"]["q1"] == pytest.approx(0.75)
-    old = leaderboard(
-        own, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1), with_ungraded=True
-    )
+    old = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1), with_ungraded=True)
     assert old.per_query["good"]["q1"] == pytest.approx(0.5)
     assert own.value("SELECT count(*) FROM grades") == before
 
@@ -191,8 +155,7 @@ def test_a_direct_grader_labels_without_questions(own):
     grade(own, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
     table = list_labels(own, basis(own, Policy(grader="judge"))).set_index("passage_id")
     assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
-    # What it is asked is all that can be covered: of two queries the one that no passage answers is
-    # not covered.
+    # What it is asked is all that can be covered: of two queries the one that no passage answers is not covered.
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(grader="judge", min_rating=2))
     assert (board.per_query["good"]["q1"], board.systems[0].score) == (1.0, 0.5)
 
@@ -206,21 +169,12 @@ def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
 
 
 def test_alpha_ndcg_takes_the_answered_questions_as_intents(graded):
-    scores = leaderboard(
-        graded, "alpha_nDCG@10", policy=Policy(min_rating=3), with_ungraded=True
-    ).per_query
+    scores = leaderboard(graded, "alpha_nDCG@10", policy=Policy(min_rating=3), with_ungraded=True).per_query
     assert scores["good"]["q1"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [
-        {"min_rating": 0},
-        {"min_rating": 6},
-        {"cutoff": 0},
-        {"label": "median"},
-        {"label": "support:0"},
-    ],
+    "policy", [{"min_rating": 0}, {"min_rating": 6}, {"cutoff": 0}, {"label": "median"}, {"label": "support:0"}]
 )
 def test_a_policy_that_makes_no_sense_is_refused(policy):
     with pytest.raises(InputError):
@@ -239,18 +193,10 @@ def test_unknown_names_are_refused_with_the_known_ones(own):
         leaderboard(own, "EXAM-Cover", "judgments")
 
 
-def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answered_or_not(
-    project: Project,
-) -> None:
+def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answered_or_not(project: Project) -> None:
     spec = GraderSpec("qa", "answer", "none", max_rating=1)
     bank = [Question("q1/a", "q1", "A?")]
-    fill(
-        project,
-        bank,
-        {("A?", "p1"): 0, ("A?", "p2"): 0},
-        {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}},
-        spec,
-    )
+    fill(project, bank, {("A?", "p1"): 0, ("A?", "p2"): 0}, {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}}, spec)
     add_override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
     add_override(project, "q1/a", "p2", 4, "it says so", "ann")
     assert leaderboard(project, "EXAM-Cover@1").scores == {"s": 0.0, "t": 1.0}
@@ -260,18 +206,10 @@ def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answer
 @pytest.mark.parametrize(
     ("top", "expected"), [(5, [0, 1, 2, 3, 4, 5]), (3, [0, 0, 1, 2, 3, 3]), (1, [0, 0, 0, 0, 1, 1])]
 )
-def test_a_persons_rating_goes_to_a_shorter_scale(
-    project: Project, top: int, expected: list[int]
-) -> None:
+def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, expected: list[int]) -> None:
     spec = GraderSpec("short", "self-rating", "none", max_rating=top)
     passages = [f"p{rating}" for rating in range(6)]
-    fill(
-        project,
-        [Question("q1/a", "q1", "A?")],
-        {("A?", p): 0 for p in passages},
-        {"s": {"q1": passages}},
-        spec,
-    )
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
     for rating, passage in enumerate(passages):
         add_override(project, "q1/a", passage, rating, "read", "ann")
     assert (
@@ -281,20 +219,11 @@ def test_a_persons_rating_goes_to_a_shorter_scale(
     )
 
 
-def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_weights(
-    project: Project,
-) -> None:
+def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_weights(project: Project) -> None:
     # .3 + 2.1 + .4 + 1.6 + .6 = 5.0 of weights 2.0: 2.5, which sums of such numbers miss by a hair.
     given = [(0.1, 3), (0.7, 3), (0.2, 2), (0.4, 4), (0.6, 1)]
-    bank = [
-        Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)
-    ]
-    fill(
-        project,
-        bank,
-        {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)},
-        {"s": {"q1": ["p1"]}},
-    )
+    bank = [Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)]
+    fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
     assert list_labels(project, basis(project, Policy(label="mean")))["label"].tolist() == [3]
     weights, ratings = (np.array(column) for column in zip(*given, strict=True))
     assert labels_of(ratings.astype(np.int8)[None], weights, parse_rule("mean")).tolist() == [3]

@@ -22,23 +22,18 @@ QUERIES = [f"q{i:02}" for i in range(12)]
 def board(per_query: dict[str, dict[str, float]], policy: Policy | None = None) -> Leaderboard:
     policy = policy or Policy()
     queries = sorted({query for scores in per_query.values() for query in scores})
-    return Leaderboard(
-        "nDCG@10", "exam", policy, order_systems(per_query, queries, policy), per_query, queries
-    )
+    return Leaderboard("nDCG@10", "exam", policy, order_systems(per_query, queries, policy), per_query, queries)
 
 
 def imported(scores: dict[str, float]) -> Leaderboard:
-    return replace(
-        board({run: {"all": score} for run, score in scores.items()}), source="nist", per_query={}
-    )
+    return replace(board({run: {"all": score} for run, score in scores.items()}), source="nist", per_query={})
 
 
 def at_random(seed: int, quality: float = 0.0) -> dict[str, dict[str, float]]:
     """Scores by query by system: noise, and as much of the systems' order as `quality` says."""
     dice = np.random.default_rng(seed)
     return {
-        run: {query: float(quality * place + dice.random()) for query in QUERIES}
-        for place, run in enumerate(SYSTEMS)
+        run: {query: float(quality * place + dice.random()) for query in QUERIES} for place, run in enumerate(SYSTEMS)
     }
 
 
@@ -46,33 +41,17 @@ OFFICIAL = imported({run: place / 10 for place, run in enumerate(SYSTEMS)})
 
 
 def reference(
-    before: Leaderboard,
-    after: Leaderboard,
-    official: dict[str, float],
-    queries: list[str],
-    samples: int,
+    before: Leaderboard, after: Leaderboard, official: dict[str, float], queries: list[str], samples: int
 ) -> tuple[float, float]:
-    """The interval with plain loops and scipy: one draw of queries at a time, both boards on the
-    same draw.
-    """
-    counts = np.random.default_rng(0).multinomial(
-        len(queries), [1 / len(queries)] * len(queries), size=samples
-    )
+    """The interval with plain loops and scipy: one draw of queries at a time, both boards on the same draw."""
+    counts = np.random.default_rng(0).multinomial(len(queries), [1 / len(queries)] * len(queries), size=samples)
     shifts = []
     for count in counts.tolist():
         rho = []
         for one in (before, after):
             known = {query for scores in one.per_query.values() for query in scores}
-            drawn = [
-                query
-                for query, times in zip(queries, count, strict=True)
-                for _ in range(times)
-                if query in known
-            ]
-            means = [
-                round(sum(one.per_query[run].get(q, 0.0) for q in drawn) / len(drawn), 12)
-                for run in SYSTEMS
-            ]
+            drawn = [query for query, times in zip(queries, count, strict=True) for _ in range(times) if query in known]
+            means = [round(sum(one.per_query[run].get(q, 0.0) for q in drawn) / len(drawn), 12) for run in SYSTEMS]
             rho.append(spearmanr(means, [official[run] for run in SYSTEMS]).statistic)
         shifts.append(rho[1] - rho[0])
     low, high = np.quantile(shifts, (0.025, 0.975))
@@ -84,20 +63,13 @@ def test_the_interval_is_that_of_the_difference_on_the_same_draws_of_queries():
     found = correlation_shift(before, after, OFFICIAL, samples=150)
     low, high = reference(before, after, OFFICIAL.scores, QUERIES, 150)
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
-    assert found.before == pytest.approx(
-        spearmanr([before.scores[run] for run in SYSTEMS], range(6)).statistic
-    )
-    assert found.after == pytest.approx(
-        spearmanr([after.scores[run] for run in SYSTEMS], range(6)).statistic
-    )
+    assert found.before == pytest.approx(spearmanr([before.scores[run] for run in SYSTEMS], range(6)).statistic)
+    assert found.after == pytest.approx(spearmanr([after.scores[run] for run in SYSTEMS], range(6)).statistic)
 
 
 def test_a_query_that_the_edit_takes_off_the_board_leaves_the_draws_the_same():
     scores = at_random(1)
-    fewer = {
-        run: {query: score for query, score in by.items() if query != "q00"}
-        for run, by in scores.items()
-    }
+    fewer = {run: {query: score for query, score in by.items() if query != "q00"} for run, by in scores.items()}
     before, after = board(scores), board(fewer)
     found = correlation_shift(before, after, OFFICIAL, samples=150)
     low, high = reference(before, after, OFFICIAL.scores, QUERIES, 150)
@@ -110,12 +82,7 @@ def test_a_big_improvement_is_more_than_noise_and_so_is_its_loss():
     bad, good = board(at_random(1)), board(at_random(1, quality=1.0))
     found = correlation_shift(bad, good, OFFICIAL)
     assert found.low is not None and found.low > 0
-    assert (
-        found.low is not None
-        and found.high is not None
-        and found.after is not None
-        and found.before is not None
-    )
+    assert found.low is not None and found.high is not None and found.after is not None and found.before is not None
     assert 0 < found.low <= found.after - found.before <= found.high
     loss = correlation_shift(good, bad, OFFICIAL)
     assert loss.high is not None and loss.high < 0
@@ -152,48 +119,29 @@ def test_a_board_that_the_edit_makes_constant_says_so():
 
 
 def test_one_query_gives_no_interval_and_says_so():
-    one, other = (
-        {run: {"q00": by["q00"]} for run, by in at_random(seed).items()} for seed in (1, 2)
-    )
+    one, other = ({run: {"q00": by["q00"]} for run, by in at_random(seed).items()} for seed in (1, 2))
     found = correlation_shift(board(one), board(other), OFFICIAL)
     assert (found.before is None, found.after is None) == (False, False)
     assert (found.low, found.high) == (None, None) and found.says
 
 
-def test_retiring_a_question_that_rewards_the_wrong_systems_raises_the_correlation(
-    project: Project,
-):
+def test_retiring_a_question_that_rewards_the_wrong_systems_raises_the_correlation(project: Project):
     """The whole way: grades, an edit, the boards before and after, the judgments."""
     queries, passages = [f"q{i}" for i in range(6)], ["good", "fair", "bad"]
     asked = [Question(f"{q}/{w}", q, f"{q} {w}?") for q in queries for w in ("right", "wrong")]
     ratings = {}
     for q in queries:
-        ratings |= {
-            (f"{q} right?", p): rating for p, rating in zip(passages, (5, 4, 0), strict=True)
-        }
-        ratings |= {
-            (f"{q} wrong?", p): rating for p, rating in zip(passages, (0, 3, 5), strict=True)
-        }
+        ratings |= {(f"{q} right?", p): rating for p, rating in zip(passages, (5, 4, 0), strict=True)}
+        ratings |= {(f"{q} wrong?", p): rating for p, rating in zip(passages, (0, 3, 5), strict=True)}
     # Ranking the good passage first is better; half of the weight says the opposite.
-    orders = {
-        "best": ["good", "fair", "bad"],
-        "middle": ["fair", "good", "bad"],
-        "worst": ["bad", "fair", "good"],
-    }
+    orders = {"best": ["good", "fair", "bad"], "middle": ["fair", "good", "bad"], "worst": ["bad", "fair", "good"]}
     runs = {run: {q: order for q in queries} for run, order in orders.items()}
     asked = [replace(q, weight=3.0) if "wrong" in q.question_id else q for q in asked]
     fill(project, asked, ratings, runs)
-    judge(
-        project,
-        {(q, p): value for q in queries for p, value in zip(passages, (2, 1, 0), strict=True)},
-    )
+    judge(project, {(q, p): value for q in queries for p, value in zip(passages, (2, 1, 0), strict=True)})
     policy = Policy(cutoff=1, min_rating=4)
     edits = {
-        q: [
-            replace(a, active=False) if "wrong" in a.question_id else a
-            for a in asked
-            if a.query_id == q
-        ]
+        q: [replace(a, active=False) if "wrong" in a.question_id else a for a in asked if a.query_id == q]
         for q in queries
     }
     found = changes(project, "EXAM-Cover", policy, edits)

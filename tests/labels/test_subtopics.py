@@ -1,4 +1,4 @@
-"""Leaderboards by subtopic, against leaderboards of single subtopics and results by hand."""
+"""Leaderboards by subtopic, against the plain leaderboard of each subtopic by itself and by hand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from exam_workbench.formats import Source
 from exam_workbench.grading import make_plan
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, leaderboard, leaderboard_per
-from exam_workbench.labels._leaderboard_variants import (
-    coverage_by_topic,
-    mean_over_subtopics,
-    topic_labels,
-)
+from exam_workbench.labels._leaderboard_variants import coverage_by_topic, mean_over_subtopics, topic_labels
 from exam_workbench.records import add_passages, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
@@ -32,14 +28,7 @@ BANK = [
     Question("q1/c", "q1", "C?", subtopic_id="s2"),
     Question("q2/d", "q2", "D?"),
 ]
-RATINGS = {
-    ("A?", "p1"): 5,
-    ("B?", "p1"): 0,
-    ("C?", "p1"): 2,
-    ("A?", "p2"): 1,
-    ("C?", "p2"): 4,
-    ("D?", "p3"): 5,
-}
+RATINGS = {("A?", "p1"): 5, ("B?", "p1"): 0, ("C?", "p1"): 2, ("A?", "p2"): 1, ("C?", "p2"): 4, ("D?", "p3"): 5}
 RUNS = {"x": {"q1": ["p1"], "q2": ["p3"]}, "y": {"q1": ["p2"]}}
 
 
@@ -66,9 +55,7 @@ def test_or_over_all_topics_alike(project: Project) -> None:
 
 def test_skipped_topics_may_be_left_out(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(
-        project, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore")
-    )
+    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore"))
     assert scores_of(board) == {"x": pytest.approx(0.5), "y": pytest.approx(0.5)}
     assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "zero") == {"q": 0.5}
     assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "ignore") == {"q": 1.0}
@@ -82,19 +69,11 @@ def test_labels_of_a_subtopic_come_from_its_questions_alone(project: Project) ->
         "q2": {"p3": 5},
     }
     found = leaderboard_per(project, "P@1", per="topic").per_query
-    assert found == {
-        "x": {"q1/s1": 1.0, "q1/s2": 0.0, "q2": 1.0},
-        "y": {"q1/s1": 0.0, "q1/s2": 1.0},
-    }
-    assert leaderboard_per(project, "alpha_nDCG@5", per="topic").per_query["y"] == {
-        "q1/s1": 0.0,
-        "q1/s2": 1.0,
-    }
+    assert found == {"x": {"q1/s1": 1.0, "q1/s2": 0.0, "q2": 1.0}, "y": {"q1/s1": 0.0, "q1/s2": 1.0}}
+    assert leaderboard_per(project, "alpha_nDCG@5", per="topic").per_query["y"] == {"q1/s1": 0.0, "q1/s2": 1.0}
 
 
-def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(
-    project: Project, tmp_path: Path
-) -> None:
+def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(project: Project, tmp_path: Path) -> None:
     """`q1/s1` is made a query at import, and plans, labels and every board take it as one."""
     fill(project, BANK, {}, {})
     run, qrels = tmp_path / "sections.run", tmp_path / "sections.qrels"
@@ -105,23 +84,17 @@ def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(
     import_files(project, "qrels", [Source.of(qrels)], "ann")
     assert make_plan(project, SPEC, 1).needed == 2 * 1 + 1 * 2
     grade(project, {key: rating for key, rating in RATINGS.items() if key[0] != "D?"})
-    assert coverage_by_topic(project, basis(project, Policy()), 5) == {
-        "sections": {"q1/s1": 0.5, "q1/s2": 1.0}
-    }
+    assert coverage_by_topic(project, basis(project, Policy()), 5) == {"sections": {"q1/s1": 0.5, "q1/s2": 1.0}}
     # q1 is answered by its topics; q2 has a question, and no run answers it.
     plain = leaderboard(project, "EXAM-Cover@5")
     assert plain.query_ids == ["q2", "q1/s1", "q1/s2"]
     assert scores_of(plain) == {"sections": pytest.approx((0 + 0.5 + 1) / 3)}
-    assert scores_of(leaderboard_per(project, "EXAM-Cover@5", per="subtopic")) == {
-        "sections": pytest.approx(0.375)
-    }
+    assert scores_of(leaderboard_per(project, "EXAM-Cover@5", per="subtopic")) == {"sections": pytest.approx(0.375)}
     official = leaderboard_per(project, "P@1", "judgments", per="subtopic")
     assert official.per_query == {"sections": {"q1": 0.5}}
 
 
-def test_an_unknown_topic_is_refused_as_an_unknown_query_is(
-    project: Project, tmp_path: Path
-) -> None:
+def test_an_unknown_topic_is_refused_as_an_unknown_query_is(project: Project, tmp_path: Path) -> None:
     fill(project, BANK, {}, {})
     run = tmp_path / "sections.run"
     run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s9 Q0 p1 1 2 sections\n")
@@ -130,9 +103,7 @@ def test_an_unknown_topic_is_refused_as_an_unknown_query_is(
     assert project.value("SELECT count(*) FROM queries WHERE query_id = 'q1/s1'") == 0
 
 
-def test_an_own_ranking_for_the_topic_beats_that_for_the_query(
-    project: Project, tmp_path: Path
-) -> None:
+def test_an_own_ranking_for_the_topic_beats_that_for_the_query(project: Project, tmp_path: Path) -> None:
     fill(project, BANK, RATINGS, RUNS)
     run = tmp_path / "z.run"
     run.write_text("q1 Q0 p1 1 2 z\nq1/s2 Q0 p2 1 2 z\n")
@@ -151,19 +122,12 @@ def test_judgments_of_whole_queries_are_the_same_by_subtopic(project: Project) -
     fill(project, BANK, RATINGS, RUNS)
     judge(project, {("q1", "p1"): 1, ("q2", "p3"): 0})
     for per in ("query", "subtopic", "topic"):
-        assert scores_of(leaderboard_per(project, "P@1", "judgments", per=per)) == {
-            "x": 0.5,
-            "y": 0.0,
-        }
+        assert scores_of(leaderboard_per(project, "P@1", "judgments", per=per)) == {"x": 0.5, "y": 0.0}
 
 
-def test_the_car_bank_gives_coverage_of_its_726_subtopics(
-    project: Project, shared_data: Path
-) -> None:
+def test_the_car_bank_gives_coverage_of_its_726_subtopics(project: Project, shared_data: Path) -> None:
     """8,551 questions, generated runs and grades, against sums in plain Python."""
-    import_files(
-        project, "bank", [Source.of(shared_data / "car-y3" / "car-questions.jsonl.gz")], "ann"
-    )
+    import_files(project, "bank", [Source.of(shared_data / "car-y3" / "car-questions.jsonl.gz")], "ann")
     rows = project.rows(
         "SELECT query_id, subtopic_id, question_key, text_key FROM question_revisions"
         " JOIN questions USING (question_key) JOIN queries USING (query_key) ORDER BY question_key"
@@ -171,10 +135,7 @@ def test_the_car_bank_gives_coverage_of_its_726_subtopics(
     dice = random.Random(3)
     queries = sorted({query for query, *_ in rows})
     names = ("good", "bad", "partial")
-    runs = {
-        run: {query: [f"{query}:{dice.randrange(12)}:{i}" for i in range(3)] for query in queries}
-        for run in names
-    }
+    runs = {run: {query: [f"{query}:{dice.randrange(12)}:{i}" for i in range(3)] for query in queries} for run in names}
     for query in queries[:20]:
         del runs["partial"][query]
     _put_runs(project, runs)
@@ -207,8 +168,7 @@ def test_the_car_bank_gives_coverage_of_its_726_subtopics(
     assert len(by_subtopic.query_ids) == len(queries)
     for run, score in scores_of(by_subtopic).items():
         of_query = [
-            [value for topic, value in expected[run].items() if topic.startswith(f"{query}/")]
-            for query in queries
+            [value for topic, value in expected[run].items() if topic.startswith(f"{query}/")] for query in queries
         ]
         assert score == pytest.approx(sum(sum(v) / len(v) for v in of_query if v) / len(queries))
 
@@ -221,11 +181,7 @@ def _tsv(folder: Path) -> Source:
 
 def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
     rankings = {
-        run: [
-            Ranked(q, p, rank, -float(rank))
-            for q, passages in by_query.items()
-            for rank, p in enumerate(passages)
-        ]
+        run: [Ranked(q, p, rank, -float(rank)) for q, passages in by_query.items() for rank, p in enumerate(passages)]
         for run, by_query in runs.items()
     }
     with project.transaction() as cursor:
@@ -237,8 +193,6 @@ def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
 
 
 def _write_grades(project: Project, ratings: dict[tuple[int, int], int]) -> None:
-    outcomes = [
-        (question, passage, Grade(rating)) for (question, passage), rating in ratings.items()
-    ]
+    outcomes = [(question, passage, Grade(rating)) for (question, passage), rating in ratings.items()]
     with project.transaction() as cursor:
         add_outcomes(cursor, put_grader(cursor, SPEC), outcomes, job_key=0)

@@ -11,27 +11,10 @@ from exam_workbench.formats import Source
 from exam_workbench.store import Project
 from tests.answers.made import Told, collection
 
-GOLD = (
-    "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty"
-    " long years."
-)
+GOLD = "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty long years."
 TOLD = {
-    "a": Told(
-        GOLD,
-        ("pa", "pb"),
-        ("Hamburg",),
-        ("Hamburg",) * 3,
-        "Hamburg",
-        {"pa": "A large ship left Hamburg once."},
-    ),
-    "c": Told(
-        GOLD,
-        ("pb", "gold-c"),
-        ("Hamburg",),
-        ("Hamburg",) * 3,
-        "Bremen",
-        {"pb": "Others say Bremen built it."},
-    ),
+    "a": Told(GOLD, ("pa", "pb"), ("Hamburg",), ("Hamburg",) * 3, "Hamburg", {"pa": "A large ship left Hamburg once."}),
+    "c": Told(GOLD, ("pb", "gold-c"), ("Hamburg",), ("Hamburg",) * 3, "Bremen", {"pb": "Others say Bremen built it."}),
     "n": Told(GOLD, ("gold-n", "pb"), ("Hamburg",), ("Hamburg",) * 3, "Hamburg"),
 }
 """By query id: a is case A (no gold passage, right answer), c is case C, n is not a case."""
@@ -42,23 +25,15 @@ def put_answered(project: Project) -> None:
     answer for every query.
     """
     collection(
-        project,
-        TOLD,
-        {
-            "one": {name: one.top for name, one in TOLD.items()},
-            "two": {name: (f"gold-{name}", "pa") for name in TOLD},
-        },
-    )
+        project, TOLD,
+        {"one": {name: one.top for name, one in TOLD.items()}, "two": {name: (f"gold-{name}", "pa") for name in TOLD}},
+    )  # fmt: skip
     lines = []
     for name, one in TOLD.items():
-        lines += [
-            {"query_id": name, "run": "gold", "draw": draw, "answer": said}
-            for draw, said in enumerate(one.draws, 1)
-        ]
-        lines += [
-            {"query_id": name, "run": "one", "k": 2, "answer": one.answer},
-            {"query_id": name, "run": "two", "k": 2, "answer": "Hamburg"},
-        ]
+        lines += [{"query_id": name, "run": "gold", "draw": draw, "answer": said} for draw, said in
+                  enumerate(one.draws, 1)]  # fmt: skip
+        lines += [{"query_id": name, "run": "one", "k": 2, "answer": one.answer},
+                  {"query_id": name, "run": "two", "k": 2, "answer": "Hamburg"}]  # fmt: skip
     put_answers(project, lines)
 
 
@@ -70,14 +45,8 @@ def put_answers(project: Project, lines: list[dict[str, object]]) -> None:
 def put_verdicts(project: Project) -> None:
     """Import answer checks of ann and bob for single answers, from a lenient point of view."""
     for author in ("ann", "bob"):
-        said = [
-            ("a", "Hamburg", True),
-            ("c", "Bremen", False),
-            ("n", "in the port of Hamburg", True),
-        ]
-        lines = [
-            {"query_id": query, "answer": answer, "acceptable": yes} for query, answer, yes in said
-        ]
+        said = [("a", "Hamburg", True), ("c", "Bremen", False), ("n", "in the port of Hamburg", True)]
+        lines = [{"query_id": query, "answer": answer, "acceptable": yes} for query, answer, yes in said]
         _import(project, "answer-verdicts", lines, author)
 
 

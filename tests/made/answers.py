@@ -45,9 +45,7 @@ def students(added: Mapping[str, Mapping[str, float]] = ADDED) -> dict[str, list
     return {factor: [row[i] for row in rows] for i, factor in enumerate(added)}
 
 
-def exam(
-    n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED
-) -> Exam:
+def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED) -> Exam:
     """Return the answers of all examinees to n items, drawn with a seed."""
     rng = np.random.default_rng(seed)
     design = factor_design(students(added))

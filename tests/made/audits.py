@@ -1,6 +1,4 @@
-"""A small collection for tests of audits: four systems, six queries, grades with errors, and true
-judgments.
-"""
+"""A small collection for tests of audits: four systems, six queries, grades with errors, and true judgments."""
 
 from __future__ import annotations
 
@@ -31,24 +29,20 @@ def fill_audited(project: Project) -> None:
     questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
     passages = {query: [f"{query}p{i}" for i in range(1, 10)] for query in QUERIES}
     ratings = {
-        (f"What of {query}?", passage): min(
-            5, max(0, truth(query, passage) + chance.choice((0, 0, 1, 1, 2)))
-        )
+        (f"What of {query}?", passage): min(5, max(0, truth(query, passage) + chance.choice((0, 0, 1, 1, 2))))
         for query in QUERIES
         for passage in passages[query]
     }
     noise = {"good": 0.5, "fair": 2.0, "poor": 8.0}
     runs = {
         name: {
-            query: sorted(
-                passages[query], key=lambda p, q=query: -truth(q, p) + spread * chance.random()
-            )  # type: ignore[misc]
+            query: sorted(passages[query], key=lambda p, q=query: -truth(q, p) + spread * chance.random())  # type: ignore[misc]
             for query in QUERIES
         }
         for name, spread in noise.items()
     }
     runs["pleasing"] = {
-        query: sorted(passages[query], key=lambda p, q=query: -ratings[(f"What of {q}?"), p])
+        query: sorted(passages[query], key=lambda p, q=query: -ratings[f"What of {q}?", p])  # type: ignore[misc]
         for query in QUERIES
     }
     fill(project, questions, ratings, runs)
@@ -65,9 +59,7 @@ def next_card(dealt: Hand) -> Card | None:
 
 
 def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
-    """Judge the open passages of a person truthfully, in one transaction because it takes less
-    time.
-    """
+    """Judge the open passages of a person truthfully, in one transaction because it takes less time."""
     with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         for place in state.places:

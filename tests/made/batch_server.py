@@ -68,9 +68,7 @@ class Shelf:
     tokens: list[int] = field(default_factory=lambda: [0, 0])
     _plans: dict[str, Plan] = field(default_factory=dict)
 
-    def handle(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes
-    ) -> tuple[int, bytes] | None:
+    def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes] | None:
         """Return the response to a request; None if it concerns neither files nor batches."""
         place = urlsplit(target)
         parts = place.path.removeprefix("/v1/").split("/")
@@ -105,9 +103,7 @@ class Shelf:
         assert fields["purpose"] == b"batch"
         name = f"file-{len(self.files) + 1}"
         self.files[name] = fields["file"]
-        return 200, json.dumps(
-            {"id": name, "object": "file", "bytes": len(fields["file"])}
-        ).encode()
+        return 200, json.dumps({"id": name, "object": "file", "bytes": len(fields["file"])}).encode()
 
     def _create(self, asked: Mapping[str, Any]) -> tuple[int, bytes]:
         if asked["input_file_id"] not in self.files:
@@ -149,18 +145,12 @@ class Shelf:
         batch, plan = self.batches[name], self._plans[name]
         lines = self.files[batch["input_file_id"]].splitlines()
         if batch["status"] == "validating" and (plan.fails or len(lines) > self.most):
-            reason = {
-                "code": plan.fails or "too_many",
-                "message": "it cannot be taken",
-                "line": None,
-            }
+            reason = {"code": plan.fails or "too_many", "message": "it cannot be taken", "line": None}
             batch |= {"status": "failed", "errors": {"object": "list", "data": [reason]}}
         elif batch["status"] == "cancelling":
             self._make(batch, lines, len(lines) // 2, "batch_cancelled")
             batch["status"] = "cancelled"
-        elif batch["status"] in self.states[:-1] and not (
-            plan.stuck and batch["status"] == "in_progress"
-        ):
+        elif batch["status"] in self.states[:-1] and not (plan.stuck and batch["status"] == "in_progress"):
             if batch["status"] == "in_progress" and plan.expires_after is not None:
                 self._make(batch, lines, plan.expires_after, "batch_expired")
                 batch["status"] = "expired"
@@ -169,26 +159,18 @@ class Shelf:
             if batch["status"] == "completed":
                 self._make(batch, lines, len(lines), "", plan.broken)
 
-    def _make(
-        self, batch: dict[str, Any], lines: list[bytes], number: int, code: str, broken: int = 0
-    ) -> None:
+    def _make(self, batch: dict[str, Any], lines: list[bytes], number: int, code: str, broken: int = 0) -> None:
         """Make the first `number` calls of a file, and report the rest as not made."""
         output, errors = [], []
         for at, line in enumerate(lines):
             call = json.loads(line)
             row: dict[str, Any] = {"id": f"batch_req_{at}", "custom_id": call["custom_id"]}
             if at >= number:
-                errors.append(
-                    row
-                    | {"response": None, "error": {"code": code, "message": "it was never made"}}
-                )
+                errors.append(row | {"response": None, "error": {"code": code, "message": "it was never made"}})
                 continue
             self.made[call["custom_id"]] += 1
             status, content = self.answer(call["body"], call["url"])
-            answered = row | {
-                "response": {"status_code": status, "body": json.loads(content)},
-                "error": None,
-            }
+            answered = row | {"response": {"status_code": status, "body": json.loads(content)}, "error": None}
             (output if status == 200 else errors).append(answered)
             usage = json.loads(content).get("usage") or {}
             self.tokens[0] += usage.get("prompt_tokens", 0)
@@ -206,6 +188,4 @@ class Shelf:
 
 
 def _error(status: int, message: str) -> tuple[int, bytes]:
-    return status, json.dumps(
-        {"error": {"message": message, "type": "invalid_request_error"}}
-    ).encode()
+    return status, json.dumps({"error": {"message": message, "type": "invalid_request_error"}}).encode()

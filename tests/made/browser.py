@@ -19,24 +19,14 @@ from pathlib import Path
 from secrets import randbelow
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    Error,
-    Locator,
-    Page,
-    ViewportSize,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 from exam_workbench.store import Project, open_project
 from pages.parts.shared.screens import SCREENS, entry_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""Commands for Chromium; the shell without windows is first, because its pages are a third cheaper.
-"""
+"""Commands for Chromium; the shell without windows is first, because its pages are a third cheaper."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -83,10 +73,7 @@ def chromium() -> Iterator[Browser]:
     """A headless Chromium. Without one the test skips, or fails if EXAM_REQUIRE_BROWSER is 1."""
     executable = find_chromium()
     if executable is None:
-        reason = (
-            f"no browser: none of {', '.join(BROWSERS)} is on the PATH, nor does EXAM_CHROMIUM"
-            " name one"
-        )
+        reason = f"no browser: none of {', '.join(BROWSERS)} is on the PATH, nor does EXAM_CHROMIUM name one"
         if os.environ.get("EXAM_REQUIRE_BROWSER") == "1":
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
@@ -98,9 +85,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def unused(chromium: Browser) -> list[BrowserContext]:
-    """Browser contexts that no test uses now. A tab that has shown the app before draws it twice as
-    fast.
-    """
+    """Browser contexts that no test uses now. A tab that has shown the app before draws it twice as fast."""
     return []
 
 
@@ -117,11 +102,7 @@ def tab_of(chromium: Browser, unused: list[BrowserContext]) -> Iterator[Callable
     used: list[BrowserContext] = []
 
     def open_tab(name: str) -> Page:
-        browser = (
-            unused.pop()
-            if unused
-            else chromium.new_context(viewport=WINDOW, reduced_motion="reduce")
-        )
+        browser = unused.pop() if unused else chromium.new_context(viewport=WINDOW, reduced_motion="reduce")
         used.append(browser)
         browser.set_default_timeout(DEADLINE)
         if name:
@@ -152,16 +133,12 @@ def _forget(browser: BrowserContext) -> None:
 
 
 def _clear(page: Page) -> None:
-    """Clear the storage of a page. During a navigation, as after a login, wait for the new page
-    first.
-    """
+    """Clear the storage of a page. During a navigation, as after a login, wait for the new page first."""
     while True:
         try:
-            # A page that failed to load denies access to storage. Later writes of the old page are
-            # disabled.
+            # A page that failed to load denies access to storage. Later writes of the old page are disabled.
             page.evaluate(
-                "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem ="
-                " () => {} } catch {}"
+                "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem = () => {} } catch {}"
             )
             return
         except Error as error:
@@ -179,9 +156,7 @@ def chromium_page(tab_of: Callable[[str], Page]) -> Page:
 def ready(page: Page) -> None:
     """Wait until the page is completely drawn and shows no sign of activity."""
     # A locator would wait half a second between later checks, longer than most pages take.
-    page.wait_for_function(
-        "(drawn) => document.querySelector(drawn)", arg=DRAWN, polling=PAUSE, timeout=DEADLINE
-    )
+    page.wait_for_function("(drawn) => document.querySelector(drawn)", arg=DRAWN, polling=PAUSE, timeout=DEADLINE)
 
 
 def visit(page: Page, link: str) -> None:
@@ -193,9 +168,7 @@ def visit(page: Page, link: str) -> None:
 def follow(page: Page, address: str, heading: str) -> None:
     """Go to another screen of the app as the browser's Back does, without reloading the page."""
     page.evaluate(
-        "(address) => { history.pushState({}, '', address); dispatchEvent(new"
-        " PopStateEvent('popstate')); }",
-        address,
+        "(address) => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
     )
     # The run may begin and end between two checks; the heading shows that it has begun.
     page.locator(f'h1 :text-is("{heading}")').wait_for()
@@ -214,9 +187,7 @@ def bring_into_view(thing: Locator) -> None:
     A list closes when the page scrolls, so a list that is opened too early would close again.
     """
     thing.scroll_into_view_if_needed()
-    thing.page.evaluate(
-        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    thing.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def button(page: Page | Locator, key: str) -> Locator:
@@ -226,15 +197,11 @@ def button(page: Page | Locator, key: str) -> Locator:
 
 def field(page: Page | Locator, key: str) -> Locator:
     """Return the text box with a key, one of our own or of Streamlit."""
-    return page.locator(
-        f':is(input, textarea)[data-key="{key}"], .{css_class(key)} :is(input, textarea)'
-    )
+    return page.locator(f':is(input, textarea)[data-key="{key}"], .{css_class(key)} :is(input, textarea)')
 
 
 def note(page: Page | Locator, key: str, words: str = "") -> Locator:
-    """Return the visible container whose key contains `key` and which has these words and numbers
-    in this order.
-    """
+    """Return the visible container whose key contains `key` and which has these words and numbers in this order."""
     shown = page.locator(f'[class*="{css_class(key)}"]').filter(visible=True)
     return shown.filter(has_text=re.compile(r"\b.*?\b".join(map(re.escape, words.split()))))
 
@@ -271,11 +238,7 @@ def choose_option(page: Page, key: str, option: str | int) -> None:
     bring_into_view(box)
     box.click()
     options = page.get_by_role("option")
-    (
-        options.nth(option)
-        if isinstance(option, int)
-        else page.get_by_role("option", name=option, exact=True)
-    ).click()
+    (options.nth(option) if isinstance(option, int) else page.get_by_role("option", name=option, exact=True)).click()
 
 
 @dataclass(frozen=True)
@@ -287,9 +250,7 @@ class Server:
 
 
 @contextmanager
-def serving(
-    projects: Path, log: Path, script: str = "app.py", secrets: Path | None = None
-) -> Iterator[Server]:
+def serving(projects: Path, log: Path, script: str = "app.py", secrets: Path | None = None) -> Iterator[Server]:
     """Serve the app for a folder of projects until the block ends.
 
     Args:
@@ -299,16 +260,7 @@ def serving(
         secrets: the file of its secrets, if any.
     """
     port = _port_for_app()
-    command = [
-        "-m",
-        "streamlit",
-        "run",
-        script,
-        "--server.port",
-        str(port),
-        "--server.headless",
-        "true",
-    ]
+    command = ["-m", "streamlit", "run", script, "--server.port", str(port), "--server.headless", "true"]
     if secrets is not None:
         command += ["--secrets.files", str(secrets)]
     with running(command, port, projects, log) as server:
@@ -381,9 +333,7 @@ def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
     with ExitStack() as servers:
 
         def start(projects: Path) -> Server:
-            return servers.enter_context(
-                serving(projects, tmp_path / f"server-{next(numbers)}.log")
-            )
+            return servers.enter_context(serving(projects, tmp_path / f"server-{next(numbers)}.log"))
 
         yield start
 
@@ -416,8 +366,7 @@ def _port_for_app() -> int:
 def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
-        # Another process may answer at the address, because another test may have found the same
-        # port free.
+        # Another process may answer at the address, because another test may have found the same port free.
         if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
             return
         try:

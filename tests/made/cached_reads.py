@@ -31,12 +31,7 @@ def check_cached_reads() -> None:
         if (read := _READ.get()) is not None:
             read |= cache.tables_read(sql) & tables
 
-    def checked(
-        self: Project,
-        key: Hashable,
-        compute: Callable[[], Any],
-        reads: frozenset[str] = cache.SCORES,
-    ) -> Any:
+    def checked(self: Project, key: Hashable, compute: Callable[[], Any], reads: frozenset[str] = cache.SCORES) -> Any:
         of_cache = _READ_FOR.setdefault(self._results, {})
 
         def computed() -> Any:

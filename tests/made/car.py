@@ -1,6 +1,4 @@
-"""A made-up collection in the format of TREC CAR Y3: two pages, their sections, runs and grades by
-section.
-"""
+"""A made-up collection in the format of TREC CAR Y3: two pages, their sections, runs and grades by section."""
 
 from __future__ import annotations
 
@@ -22,11 +20,7 @@ OUTLINES = [
             {"heading": "Rain", "headingId": "T_2", "headings": []},
         ],
     },
-    {
-        "page_id": "tqa2:L_2",
-        "page_name": "Volcanoes",
-        "headings": [{"heading": "Lava", "headingId": "T_3"}],
-    },
+    {"page_id": "tqa2:L_2", "page_name": "Volcanoes", "headings": [{"heading": "Lava", "headingId": "T_3"}]},
 ]
 
 LESSONS = [
@@ -34,27 +28,19 @@ LESSONS = [
         "globalID": "L_1",
         "lessonName": "The water cycle",
         "questions": {
-            "diagramQuestions": {
-                "DQ_1": {"beingAsked": {"processedText": "Which arrow shows rain?"}}
-            },
+            "diagramQuestions": {"DQ_1": {"beingAsked": {"processedText": "Which arrow shows rain?"}}},
             "nonDiagramQuestions": {
                 "NDQ_1": {
                     "answerChoices": {
                         "a": {"processedText": "the sun", "rawText": "a. the sun"},
                         "b": {"processedText": "the moon", "rawText": "b. the moon"},
                     },
-                    "beingAsked": {
-                        "processedText": "What drives the water cycle?",
-                        "rawText": "1. What drives it?",
-                    },
+                    "beingAsked": {"processedText": "What drives the water cycle?", "rawText": "1. What drives it?"},
                     "correctAnswer": {"processedText": "a", "rawText": "a"},
                     "questionType": "Multiple Choice",
                 },
                 "NDQ_2": {
-                    "answerChoices": {
-                        "a": {"processedText": "true"},
-                        "b": {"processedText": "false"},
-                    },
+                    "answerChoices": {"a": {"processedText": "true"}, "b": {"processedText": "false"}},
                     "beingAsked": {"processedText": "Clouds are made of drops."},
                     "correctAnswer": {"processedText": "True"},
                 },
@@ -90,14 +76,9 @@ RATED = {
 
 RANKED = {
     "one": {"tqa2:L_1/T_1": [("p1", 1, 9.0), ("p2", 3, 7.0)], "tqa2:L_1/T_2": [("p3", 1, 5.0)]},
-    "two": {
-        "tqa2:L_1/T_1": [("p2", 1, 1.0), ("p1", 2, 1.0)],
-        "tqa2:L_1/T_2": [("p2", 1, 4.0), ("p3", 2, 4.0)],
-    },
+    "two": {"tqa2:L_1/T_1": [("p2", 1, 1.0), ("p1", 2, 1.0)], "tqa2:L_1/T_2": [("p2", 1, 4.0), ("p3", 2, 4.0)]},
 }
-"""Passage, rank and score, by run and topic. One run lacks a rank in between; the other's scores
-are tied.
-"""
+"""Passage, rank and score, by run and topic. One run lacks a rank in between; the other's scores are tied."""
 
 
 def source(name: str, content: Any) -> Source:
@@ -123,22 +104,11 @@ def _passage(passage: str, ratings: Mapping[str, int]) -> dict[str, Any]:
         "text": f"Text of {passage}.",
         "paragraph_data": {
             "judgments": [
-                {
-                    "paragraphId": passage,
-                    "query": topic,
-                    "relevance": int(passage == "p1"),
-                    "titleQuery": "tqa2:L_1",
-                }
+                {"paragraphId": passage, "query": topic, "relevance": int(passage == "p1"), "titleQuery": "tqa2:L_1"}
                 for topic in ("tqa2:L_1/T_1", "tqa2:L_1/T_2")
             ],
             "rankings": [
-                {
-                    "method": run,
-                    "paragraphId": passage,
-                    "queryId": topic,
-                    "rank": rank,
-                    "score": score,
-                }
+                {"method": run, "paragraphId": passage, "queryId": topic, "rank": rank, "score": score}
                 for run, by_topic in RANKED.items()
                 for topic, ranking in by_topic.items()
                 for named, rank, score in ranking
@@ -154,9 +124,7 @@ def _passage(passage: str, ratings: Mapping[str, int]) -> dict[str, Any]:
                 "llm_options": {},
                 "prompt_info": info,
                 "prompt_type": "question",
-                "self_ratings": [
-                    {"question_id": q, "self_rating": rating} for q, rating in ratings.items()
-                ],
+                "self_ratings": [{"question_id": q, "self_rating": rating} for q, rating in ratings.items()],
             }
         ],
         "grades": [
@@ -177,13 +145,7 @@ BANK = [
         "query_id": "tqa2:L_1",
         "facet_id": facet,
         "query_text": f"The water cycle / {heading}",
-        "questions": [
-            {
-                "query_id": "tqa2:L_1",
-                "question_id": f"tqa2:L_1/{facet}/{name}",
-                "question_text": text,
-            }
-        ],
+        "questions": [{"query_id": "tqa2:L_1", "question_id": f"tqa2:L_1/{facet}/{name}", "question_text": text}],
     }
     for facet, heading, name, text in (
         ("T_1", "Evaporation", "how", "How does water rise?"),
@@ -194,7 +156,7 @@ BANK = [
 
 
 def fill(project: Project) -> None:
-    """Import the outlines, people's questions, the questions by section, and the graded file."""
+    """Import the outlines, the questions of people, the questions by section, and the graded file."""
     import_files(project, "queries", [source("outlines.json", OUTLINES)], "ann")
     import_files(project, "bank", [source("tqa.json", LESSONS)], "ann", Options(skip_unknown=True))
     import_files(project, "bank", [jsonl("car.jsonl", BANK)], "ann")

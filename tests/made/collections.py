@@ -20,9 +20,7 @@ def take(project: Project, kind: str, files: list[Path], source: str | None = No
 
 
 def dl20(shared_data: Path, factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Yield TREC DL 2020, read-only, for a fixture: runs, judgments, eight sources of labels, and
-    questions.
-    """
+    """Yield TREC DL 2020, read-only, for a fixture: runs, judgments, eight sources of labels, and questions."""
     folder = shared_data / "dl20"
 
     def make(project: Project) -> None:
@@ -42,9 +40,7 @@ def dl23(shared_data: Path, factory: pytest.TempPathFactory) -> Iterator[Project
     yield from _read(factory, "dl23", lambda project: take(project, "graded", [file]))
 
 
-def _read(
-    factory: pytest.TempPathFactory, name: str, make: Callable[[Project], None]
-) -> Iterator[Project]:
+def _read(factory: pytest.TempPathFactory, name: str, make: Callable[[Project], None]) -> Iterator[Project]:
     def made(path: Path) -> Path:
         unfinished = new_project(path)
         make(unfinished)

@@ -1,4 +1,4 @@
-"""Calls to an endpoint in tests: pairs of questions and passages, and a back end for them."""
+"""Calls to an endpoint in tests: pairs of questions and passages, and a back end that sends them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,7 @@ from typing import Any
 
 import pytest
 
-from exam_workbench.graders import (
-    Call,
-    Control,
-    Outcome,
-    Pair,
-    Prompt,
-    Steps,
-    extend_access,
-    use_access,
-)
+from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, extend_access, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.types import Grade
 from tests.made.endpoint_server import (
@@ -29,14 +20,7 @@ from tests.made.endpoint_server import (
 KEY = "sk-test-0123456789abcdef0123456789abcdef"
 
 
-RATE = Prompt(
-    "rate",
-    "Rate",
-    "self-rating",
-    "Question: {question}\nPassage: {context}\nRating:",
-    "rating",
-    "ours",
-)
+RATE = Prompt("rate", "Rate", "self-rating", "Question: {question}\nPassage: {context}\nRating:", "rating", "ours")
 
 
 FREE = Prompt("free", "Free", "answer", "Answer as JSON: {question}", "text", "ours")
@@ -46,9 +30,7 @@ SCALE = ("0", "1", "2", "3", "4", "5")
 
 
 def fast_clock() -> float:
-    """Return the time of a clock that is a thousand times as fast, so that minutes of waiting pass
-    in a moment.
-    """
+    """Return the time of a clock that is a thousand times as fast, so that minutes of waiting pass in a moment."""
     return time.monotonic() * 1000
 
 
@@ -68,19 +50,11 @@ def nothing_is_left_running() -> Iterator[None]:
 
 def make(server: EndpointServer, **options: Any) -> EndpointBackEnd:
     with use_access(extend_access(server.url, "OPENAI_API_KEY")):
-        return EndpointBackEnd(
-            "m", server.url, "OPENAI_API_KEY", **({"clock": fast_clock} | options)
-        )
+        return EndpointBackEnd("m", server.url, "OPENAI_API_KEY", **({"clock": fast_clock} | options))
 
 
 def question(i: int) -> Call:
-    return Call(
-        RATE,
-        {"question": f"q{i}?", "context": f"Passage {i}."},
-        "rating",
-        options=SCALE,
-        max_tokens=8,
-    )
+    return Call(RATE, {"question": f"q{i}?", "context": f"Passage {i}."}, "rating", options=SCALE, max_tokens=8)
 
 
 def prompt(i: int) -> str:
@@ -106,9 +80,7 @@ def pairs(n: int) -> Iterator[tuple[Pair, Steps]]:
     return (((i, 1000 + i), rated(question(i))) for i in range(n))
 
 
-def drive(
-    end: EndpointBackEnd, work: Iterable[tuple[Pair, Steps]], control: Control | None = None
-) -> dict[int, Grade]:
+def drive(end: EndpointBackEnd, work: Iterable[tuple[Pair, Steps]], control: Control | None = None) -> dict[int, Grade]:
     """Return all grades by question; each pair must come only once."""
     outcomes: list[Outcome] = []
     for batch in end.drive(work, control or Control()):

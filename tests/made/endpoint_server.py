@@ -7,8 +7,7 @@ In a test:
 
 As a separate process, which survives a kill of its client:
 
-    python -m tests.made.endpoint_server --port-file F [--log F] [--latency 0.2] [--faults]
-    [--lifetime 600]
+    python -m tests.made.endpoint_server --port-file F [--log F] [--latency 0.2] [--faults] [--lifetime 600]
 """
 
 from __future__ import annotations
@@ -80,13 +79,7 @@ class Reply:
 Behaviour = Callable[[Seen], Reply]
 
 
-def chat(
-    content: object,
-    finish: str = "stop",
-    usage: object = True,
-    model: object = None,
-    **message: object,
-) -> Reply:
+def chat(content: object, finish: str = "stop", usage: object = True, model: object = None, **message: object) -> Reply:
     """Return a chat completion with any content, even one of a wrong type.
 
     Args:
@@ -124,9 +117,7 @@ def rate(seen: Seen, rating: int) -> Reply:
     """Return a rating, in JSON if the request asks for it."""
     if seen.path.endswith("/v1/completions"):
         return going_on(f" {rating}")
-    return chat(
-        json.dumps({"rating": rating}) if seen.wants_json else str(rating), model=seen.body["model"]
-    )
+    return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating), model=seen.body["model"])
 
 
 def refuse() -> Reply:
@@ -136,9 +127,7 @@ def refuse() -> Reply:
 
 def status(http: int, message: str = "the server is unwell", **error: object) -> Reply:
     """Return an error in OpenAI's format."""
-    return Reply(
-        http, json.dumps({"error": {"message": message, "type": "error", **error}}).encode()
-    )
+    return Reply(http, json.dumps({"error": {"message": message, "type": "error", **error}}).encode())
 
 
 def too_many(**headers: object) -> Reply:
@@ -154,18 +143,12 @@ def retry_at(moment: float) -> Reply:
 
 def no_structure() -> Reply:
     """Return the error of an endpoint without structured output for response_format."""
-    return status(
-        400,
-        "response_format of type json_schema is not supported by this model",
-        param="response_format",
-    )
+    return status(400, "response_format of type json_schema is not supported by this model", param="response_format")
 
 
 def page(code: int = 200) -> Reply:
     """Return a web page instead of a completion."""
-    return Reply(
-        code, b"<!DOCTYPE html><html><body>Bad gateway</body></html>", {"content-type": "text/html"}
-    )
+    return Reply(code, b"<!DOCTYPE html><html><body>Bad gateway</body></html>", {"content-type": "text/html"})
 
 
 def leading_to(url: str, code: int = 307) -> Reply:
@@ -199,9 +182,7 @@ def well(seen: Seen) -> Reply:
 
 
 def moody(seen: Seen) -> Reply:
-    """Fail once or twice for two prompts in three, in a way that depends on the prompt, then rate
-    it.
-    """
+    """Fail once or twice for two prompts in three, in a way that depends on the prompt, then rate it."""
     mood = hashlib.sha256(seen.prompt.encode()).digest()[1] % 12
     if seen.attempt > 1 + (mood == 7):
         return well(seen)
@@ -224,8 +205,7 @@ class EndpointServer:
     Args:
         behave: decides the response to each request.
         latency: seconds before every response.
-        log: file that gets a JSON line for every prompt with status 200, before the response is
-            sent.
+        log: file that gets a JSON line for every prompt with status 200, before the response is sent.
         clock: clock of `Seen.at`.
         port: port to listen on; 0 for a free one.
 
@@ -256,9 +236,7 @@ class EndpointServer:
         self._clock = clock
         self._ready = threading.Event()
         self._handlers: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve()), name="endpoint server", daemon=True
-        )
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="endpoint server", daemon=True)
 
     @property
     def url(self) -> str:
@@ -309,9 +287,7 @@ class EndpointServer:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         lines = head.split("\r\n")
         headers = {
-            name.lower(): value.strip()
-            for name, colon, value in (line.partition(":") for line in lines[1:])
-            if colon
+            name.lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines[1:]) if colon
         }
         content = await self._content(headers, reader)
         method, target = lines[0].split(" ")[:2]
@@ -331,9 +307,7 @@ class EndpointServer:
         finally:
             self.in_flight -= 1
 
-    async def _reply(
-        self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def _reply(self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         reply = self.behave(seen)
         if reply.hang:
             await reader.read()
@@ -392,31 +366,19 @@ def _words(body: Mapping[str, Any]) -> str:
     """Return the text of the user, or the text to complete."""
     if "prompt" in body:
         return str(body["prompt"])
-    return str(
-        next(
-            message["content"]
-            for message in reversed(body["messages"])
-            if message["role"] == "user"
-        )
-    )
+    return str(next(message["content"] for message in reversed(body["messages"]) if message["role"] == "user"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.made.endpoint_server")
-    parser.add_argument(
-        "--port-file", type=Path, required=True, help="gets the port once the server listens"
-    )
+    parser.add_argument("--port-file", type=Path, required=True, help="gets the port once the server listens")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", type=Path, help="gets a JSON line for every prompt answered")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parser.add_argument("--faults", action="store_true", help="misbehave before answering")
-    parser.add_argument(
-        "--lifetime", type=float, default=600.0, help="seconds after which it ends by itself"
-    )
+    parser.add_argument("--lifetime", type=float, default=600.0, help="seconds after which it ends by itself")
     options = parser.parse_args()
-    with EndpointServer(
-        moody if options.faults else well, options.latency, options.log, port=options.port
-    ) as server:
+    with EndpointServer(moody if options.faults else well, options.latency, options.log, port=options.port) as server:
         partial = options.port_file.with_name(options.port_file.name + ".partial")
         partial.write_text(str(server.port))
         os.replace(partial, options.port_file)

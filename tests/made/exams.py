@@ -28,42 +28,29 @@ METALS = (
 
 
 def item(number: int, key: int = 0, topic: str | None = None) -> Question:
-    """Return item i<number>, about the metal in jar <number>; choices differ between items."""
+    """Return item i<number>, about the metal in jar <number>; the choices differ from item to item."""
     choices = tuple(METALS[(number + at) % len(METALS)] for at in range(4))
     return Question(
-        f"i{number}",
-        "exam",
-        f"Which metal did they keep in jar number {number}?",
-        "choice",
-        answer_key=choices[key],
-        choices=choices,
-        subtopic_id=None,
-    )
+        f"i{number}", "exam", f"Which metal did they keep in jar number {number}?", "choice",
+        answer_key=choices[key], choices=choices, subtopic_id=None,
+    )  # fmt: skip
 
 
 def source(question: Question, prefix: str = "p") -> Passage:
     """Return the passage from which an item was made, with its answer."""
     number = question.question_id[1:]
-    text = (
-        f"Jar number {number} stood on the shelf. In jar number {number} they kept"
-        f" {question.answer_key}."
-    )
+    text = f"Jar number {number} stood on the shelf. In jar number {number} they kept {question.answer_key}."
     return Passage(f"{prefix}{number}", text)
 
 
-def put_exam(
-    project: Project, count: int = 6, topics: Sequence[str] = ("jars",), prefix: str = "p"
-) -> list[Question]:
-    """Add an exam to a project: items i1, i2 and so on, keys at all positions, topics in turn,
-    source passages.
+def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",), prefix: str = "p") -> list[Question]:
+    """Add an exam to a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages.
 
     Args:
         prefix: start of the ids of the source passages.
     """
     questions = [item(number, number % 4) for number in range(1, count + 1)]
-    done_once(
-        project, repr((questions, topics, prefix)), lambda: _put(project, questions, topics, prefix)
-    )
+    done_once(project, repr((questions, topics, prefix)), lambda: _put(project, questions, topics, prefix))
     return questions
 
 
@@ -78,11 +65,7 @@ def _put(project: Project, questions: list[Question], topics: Sequence[str], pre
                 "INSERT INTO items (question_key, source_passage_key, topic)"
                 " SELECT question_key, passage_key, ? FROM questions, passages"
                 " WHERE question_id = ? AND passage_id = ?",
-                [
-                    topics[at % len(topics)],
-                    question.question_id,
-                    f"{prefix}{question.question_id[1:]}",
-                ],
+                [topics[at % len(topics)], question.question_id, f"{prefix}{question.question_id[1:]}"],
             )
 
 

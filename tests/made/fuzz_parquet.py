@@ -48,11 +48,7 @@ B = Question("q2/b", "q2", "What is B?", kind="nugget", weight=-1.0)
 def fill_most(project: Project) -> None:
     """Fill most tables of a new project."""
     ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 3, ("What is B?", "p3"): None}
-    runs = {
-        "one": {"q1": ["p1", "p2"], "q2": ["p3"]},
-        "two": {"q1": ["p2"]},
-        "three": {"q1": ["p1"], "q2": ["p3"]},
-    }
+    runs = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}, "two": {"q1": ["p2"]}, "three": {"q1": ["p1"], "q2": ["p3"]}}
     fill(project, [A, B], ratings, runs)
     with project.transaction() as cursor:
         (question,), (passage,) = (
@@ -85,15 +81,12 @@ def exported(folder: Path) -> Path:
 
 
 def mutate(folder: Path, random: Random) -> str:
-    """Change one thing in an exported project; unless it is the manifest, the manifest is updated
-    to match.
+    """Change one thing in an exported project; unless it is the manifest, the manifest is updated to match.
 
     Returns:
         The change, in a few words.
     """
-    return random.choice(
-        (_values, _values, _values, _rows, _columns, _bytes, _manifest, _manifest)
-    )(folder, random)
+    return random.choice((_values, _values, _values, _rows, _columns, _bytes, _manifest, _manifest))(folder, random)
 
 
 def check(folder: Path) -> str:
@@ -123,54 +116,26 @@ def check(folder: Path) -> str:
 def _look(project: Project) -> None:
     project_counts(project)
     list_drafts(project, "bob")
-    for policy in (
-        Policy(),
-        Policy(label="mean", overrides=False),
-        Policy(label="support:2", weighted=False),
-    ):
+    for policy in (Policy(), Policy(label="mean", overrides=False), Policy(label="support:2", weighted=False)):
         try:
             found = list_labels(project, basis(project, policy))["label"].dropna().tolist()
             scores = [
-                score
-                for run in coverage_scores(project, basis(project, policy)).values()
-                for score in run.values()
+                score for run in coverage_scores(project, basis(project, policy)).values() for score in run.values()
             ]
-            boards = [
-                leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")
-            ]
+            boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
             written = qrels_text(project, policy)
         except WorkbenchError:
             # Missing parts, such as a project without any grader, give a clear error.
             continue
         assert all(label in range(6) for label in found), found
         assert all(0 <= score <= 1 for score in scores), scores
-        assert all(math.isfinite(system.score) for board in boards for system in board.systems), (
-            boards
-        )
-        assert all(
-            int(line.split()[3]) in range(6) and len(line.split()) == 4
-            for line in written.splitlines()
-        )
+        assert all(math.isfinite(system.score) for board in boards for system in board.systems), boards
+        assert all(int(line.split()[3]) in range(6) and len(line.split()) == 4 for line in written.splitlines())
 
 
 _INTEGERS = (-(1 << 31), -1, 0, 1, 6, 99, 1 << 20, (1 << 31) - 1)
 _FLOATS = (math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -1.0, 0.0, 2.0)
-_TEXTS = (
-    "",
-    " ",
-    "\t",
-    "a b",
-    "a\nb",
-    "a\x1fb",
-    "\x00",
-    "é" * 600,
-    "null",
-    "[]",
-    "{}",
-    '{"a": NaN}',
-    "[1]",
-    "9" * 400,
-)
+_TEXTS = ("", " ", "\t", "a b", "a\nb", "a\x1fb", "\x00", "é" * 600, "null", "[]", "{}", '{"a": NaN}', "[1]", "9" * 400)
 _TIMES = (datetime(1, 1, 1), datetime(9999, 12, 31), datetime(2026, 1, 1))
 
 
@@ -228,11 +193,7 @@ def _values(folder: Path, random: Random) -> str:
     else:
         value = None if way == "nothing" else _chance_value(field.type, random)
         values = [value if way == "all" or i == row else old for i, old in enumerate(values)]
-    _write(
-        folder,
-        name,
-        table.set_column(at, pa.field(field.name, field.type), pa.array(values, field.type)),
-    )
+    _write(folder, name, table.set_column(at, pa.field(field.name, field.type), pa.array(values, field.type)))
     return f"{name}.{field.name}: {way} {values[row] if values else ''!r}"
 
 
@@ -259,12 +220,8 @@ def _columns(folder: Path, random: Random) -> str:
     ways: dict[str, Callable[[], pa.Table]] = {
         "gone": lambda: table.remove_column(at),
         "more": lambda: table.append_column("more", column),
-        "renamed": lambda: table.rename_columns(
-            [f"{n}x" if i == at else n for i, n in enumerate(table.column_names)]
-        ),
-        "text": lambda: table.set_column(
-            at, field.name, pa.array([str(v) for v in column.to_pylist()])
-        ),
+        "renamed": lambda: table.rename_columns([f"{n}x" if i == at else n for i, n in enumerate(table.column_names)]),
+        "text": lambda: table.set_column(at, field.name, pa.array([str(v) for v in column.to_pylist()])),
         "number": lambda: table.set_column(at, field.name, pa.array([1.0] * len(column))),
         "bytes": lambda: table.set_column(at, field.name, pa.array([b"\xff\x00"] * len(column))),
         "list": lambda: table.set_column(at, field.name, pa.array([[1]] * len(column))),
@@ -312,21 +269,15 @@ def _manifest(folder: Path, random: Random) -> str:
     if way == "field":
         manifest[random.choice(list(manifest))] = odd
     elif way == "table":
-        random.choice(tables)[
-            random.choice(("name", "file", "rows", "bytes", "sha256", "more"))
-        ] = odd
+        random.choice(tables)[random.choice(("name", "file", "rows", "bytes", "sha256", "more"))] = odd
     elif way == "twice":
         tables.append(random.choice(tables))
     elif way == "gone":
         del tables[random.randrange(len(tables))]
     elif way == "steps":
-        random.choice(
-            (random.shuffle, list.reverse, list.pop, lambda known: known.append(known[0]))
-        )(steps)
+        random.choice((random.shuffle, list.reverse, list.pop, lambda known: known.append(known[0])))(steps)
     elif way == "keys":
-        manifest["sequences"] = {
-            random.choice(("keys", "other; DROP TABLE runs")): odd if odd != "x" else 1 << 62
-        }
+        manifest["sequences"] = {random.choice(("keys", "other; DROP TABLE runs")): odd if odd != "x" else 1 << 62}
     text = json.dumps(manifest)
     if way == "nested":
         text = "[" * 200_000

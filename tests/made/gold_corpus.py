@@ -27,8 +27,7 @@ class Corpus:
 
 
 def corpus(folder: Path, missed: float, changed: float, seed: int = 0) -> Corpus:
-    """Return the gold passages of NQ-open as a corpus; some are missing and some have a later
-    version instead.
+    """Return the gold passages of NQ-open as a corpus; some are missing and some have a later version instead.
 
     A later version has another id and one more sentence, as two dumps of an encyclopedia differ.
 
@@ -42,10 +41,7 @@ def corpus(folder: Path, missed: float, changed: float, seed: int = 0) -> Corpus
     random.Random(seed).shuffle(order)
     gone, other = int(missed * len(order)), int((missed + changed) * len(order))
     kept = [(one, gold_texts[one]) for one in order[other:]]
-    kept += [
-        (f"{one} of 2019", f"{gold_texts[one]} As of 2019 this was so .")
-        for one in order[gone:other]
-    ]
+    kept += [(f"{one} of 2019", f"{gold_texts[one]} As of 2019 this was so .") for one in order[gone:other]]
     kept.sort()
     return Corpus(
         [one for one, _ in kept],

@@ -1,6 +1,4 @@
-"""Parquet columns of unusual types: nested, decimal, zoned times, dictionaries, extensions, invalid
-texts.
-"""
+"""Parquet columns of unusual types: nested, decimal, zoned times, dictionaries, extensions, invalid texts."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ ODD: dict[str, Callable[[int], pa.Array]] = {
     "invalid text": _invalid,
     "null": _of(None, pa.null()),
     "boolean": _of(True),
-    "identifier": lambda rows: pa.ExtensionArray.from_storage(
-        pa.uuid(), pa.array([bytes(16)] * rows, pa.binary(16))
-    ),
+    "identifier": lambda rows: pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * rows, pa.binary(16))),
     "json": lambda rows: pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}'] * rows)),
     "nothing": _of(None, pa.string()),
 }

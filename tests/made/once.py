@@ -14,8 +14,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     """Return a file or folder shared by a test run; tests must not write to it.
 
     Args:
-        make: creates it at the given path and returns the path, or another path at which it created
-            it.
+        make: creates it at the given path and returns the path, or another path at which it created it.
     """
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

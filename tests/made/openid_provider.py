@@ -1,5 +1,4 @@
-"""A local OpenID provider without a login form: it logs in the person that the test sets, and
-misbehaves on demand.
+"""A local OpenID provider without a login form: it logs in the person that the test sets, and misbehaves on demand.
 
 In a test:
 
@@ -57,9 +56,7 @@ class OpenIdProvider:
         self.ended: list[dict[str, str]] = []
         self._codes: dict[str, dict[str, str]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Answering, self))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="OpenID provider", daemon=True
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, name="OpenID provider", daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.behave()
 
@@ -111,9 +108,7 @@ class OpenIdProvider:
         6749, section 5.2).
         """
         asked = self._codes.pop(given.get("code", ""), None)
-        proof = base64.urlsafe_b64encode(
-            hashlib.sha256(given.get("code_verifier", "").encode()).digest()
-        )
+        proof = base64.urlsafe_b64encode(hashlib.sha256(given.get("code_verifier", "").encode()).digest())
         if (
             asked is None
             or given.get("redirect_uri") != asked["redirect_uri"]
@@ -121,33 +116,15 @@ class OpenIdProvider:
         ):
             return {"error": "invalid_grant"}
         now = int(time.time())
-        needed = {
-            "iss": self.url,
-            "aud": CLIENT,
-            "iat": now,
-            "exp": now + MINUTES,
-            "nonce": asked["nonce"],
-        }
-        claims = {
-            name: value
-            for name, value in {**needed, **self.says, **self.faults}.items()
-            if value is not None
-        }
+        needed = {"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + MINUTES, "nonce": asked["nonce"]}
+        claims = {name: value for name, value in {**needed, **self.says, **self.faults}.items() if value is not None}
         self.made.append(self._signed(claims))
-        return {
-            "access_token": "of-no-use",
-            "token_type": "Bearer",
-            "expires_in": MINUTES,
-            "id_token": self.made[-1],
-        }
+        return {"access_token": "of-no-use", "token_type": "Bearer", "expires_in": MINUTES, "id_token": self.made[-1]}
 
     def _signed(self, claims: dict[str, Any]) -> str:
         if self.unsigned:
             parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
-            return (
-                ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
-                + "."
-            )
+            return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
         key = _key("unknown" if self.unknown_key else "known")
         return jwt.encode({"alg": "RS256", "kid": key.kid}, claims, key)
 

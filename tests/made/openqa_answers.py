@@ -1,6 +1,4 @@
-"""Answers of twelve systems to 301 questions of NQ-open with verdicts (OpenQA-eval, Kamalloo et al.
-2023).
-"""
+"""Answers of twelve systems to 301 questions of NQ-open with verdicts (OpenQA-eval, Kamalloo et al. 2023)."""
 
 from __future__ import annotations
 
@@ -12,17 +10,9 @@ from pathlib import Path
 from exam_workbench.measures.answers._answer_texts import normalise_text
 
 SYSTEMS = (
-    "ANCE-plus_FiD",
-    "Contriever_FiD",
-    "DPR",
-    "EMDR2",
-    "EviGen",
-    "FiD",
-    "FiD-KD",
-    "GAR-plus_FiD",
-    "R2D2",
+    "ANCE-plus_FiD", "Contriever_FiD", "DPR", "EMDR2", "EviGen", "FiD", "FiD-KD", "GAR-plus_FiD", "R2D2",
     "Rocketv2_FiD",
-)
+)  # fmt: skip
 MODELS = ("text-davinci-003_zeroshot", "text-davinci-003_fewshot-n64")
 PUBLISHED = {"BEM": (3, 4), "text-davinci-003": (None, 2), "gpt-4": (2, 3)}
 """Published machine judges: the columns of the answer and of the verdict. None if column 1 holds
@@ -57,17 +47,15 @@ def answered(folder: Path) -> list[Answered]:
         said[row[1], normalise_text(row[2])] = row[3] == "Yes", verdicts
     found = []
     for system in (*SYSTEMS, *MODELS):
-        for line in (
-            folder / f"NQ_{system}.jsonl" if system in SYSTEMS else folder / f"NQ301_{system}.jsonl"
-        ).open(encoding="utf-8"):
+        for line in (folder / f"NQ_{system}.jsonl" if system in SYSTEMS else folder / f"NQ301_{system}.jsonl").open(
+            encoding="utf-8"
+        ):
             row = json.loads(line)
             given = row["prediction"]
             answer = ", ".join(given) if isinstance(given, list) else given
             verdict = said.get((row["question"], normalise_text(answer)))
             if verdict is not None:
-                found.append(
-                    Answered(system, row["question"], answer, tuple(row["answer"]), *verdict)
-                )
+                found.append(Answered(system, row["question"], answer, tuple(row["answer"]), *verdict))
     return found
 
 
@@ -77,7 +65,4 @@ def _key(text: str) -> str:
 
 def _rows(file: Path) -> list[list[str]]:
     lines = file.read_text(encoding="utf-8").splitlines()[1:]
-    return [
-        [cell.strip().removeprefix('"').removesuffix('"') for cell in line.split("\t")]
-        for line in lines
-    ]
+    return [[cell.strip().removeprefix('"').removesuffix('"') for cell in line.split("\t")] for line in lines]

@@ -63,9 +63,7 @@ PAGE = 4096
 
 
 class File:
-    """The content of a file without its empty pages, to write copies with holes: small projects are
-    nearly empty.
-    """
+    """The content of a file without its empty pages, to write copies with holes: small projects are nearly empty."""
 
     def __init__(self, path: Path) -> None:
         content, empty = path.read_bytes(), bytes(PAGE)
@@ -106,8 +104,7 @@ class _Late:
         if self._made is None:
             return
         if TEST_IS_OVER.is_set():
-            # The file will not be opened again, so writing the log into it would waste most of the
-            # closing time.
+            # The file will not be opened again, so writing the log into it would waste most of the closing time.
             with suppress(duckdb.FatalException):
                 self._made.execute("PRAGMA disable_checkpoint_on_shutdown")
         self._made.close()
@@ -125,9 +122,7 @@ class _Unmarked(database.Database):
 
 
 def let_go(folder: Path) -> None:
-    """Close all open files of a folder that will not be opened again, because the app closes them
-    only at its end.
-    """
+    """Close all open files of a folder that will not be opened again, because the app closes them only at its end."""
     for one in list(database._open):
         if not one.closed and folder in one.path.parents:
             one._marked = False
@@ -181,28 +176,20 @@ def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Proje
 def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Set how long this process waits for another process that has a project's file open."""
     parameters = inspect.signature(database.open_connection).parameters
-    defaults = {
-        name: one.default for name, one in parameters.items() if one.default is not one.empty
-    }
+    defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
     assert "patience" in defaults
-    monkeypatch.setattr(
-        database.open_connection, "__defaults__", (*{**defaults, "patience": seconds}.values(),)
-    )
+    monkeypatch.setattr(database.open_connection, "__defaults__", (*{**defaults, "patience": seconds}.values(),))
 
 
 def new_project(path: Path) -> Project:
-    """Return a new project like `create_project`, but copied: running every migration would take
-    five times as long.
-    """
+    """Return a new project like `create_project`, but copied: running every migration would take five times as long."""
     project = copied(_empty(), path)
     _made[project] = project._database.version(), ()
     return project
 
 
 _made: WeakKeyDictionary[Project, tuple[int, tuple[str, ...]]] = WeakKeyDictionary()
-"""For projects changed only by `new_project` and `done_once`: their last commit, and the changes so
-far.
-"""
+"""For projects changed only by `new_project` and `done_once`: their last commit, and the changes so far."""
 _files: dict[tuple[str, ...], File | None] = {}
 """The file of a project by the changes made to a new one; None if they were made only once."""
 
@@ -259,13 +246,10 @@ def _fill(
     runs: Mapping[str, Mapping[str, list[str]]],
     spec: GraderSpec,
 ) -> None:
-    query_ids = list(
-        dict.fromkeys([q.query_id for q in questions] + [q for run in runs.values() for q in run])
-    )
+    query_ids = list(dict.fromkeys([q.query_id for q in questions] + [q for run in runs.values() for q in run]))
     passage_ids = list(
         dict.fromkeys(
-            [p for run in runs.values() for ranking in run.values() for p in ranking]
-            + [p for _, p in ratings]
+            [p for run in runs.values() for ranking in run.values() for p in ranking] + [p for _, p in ratings]
         )
     )
     rankings = {
@@ -286,24 +270,16 @@ def _fill(
     _grade(project, ratings, spec)
 
 
-def grade(
-    project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC
-) -> None:
+def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
     """Store grades by (question text, passage id)."""
     done_once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
 
 
-def _grade(
-    project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec
-) -> None:
+def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec) -> None:
     texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [
-        (
-            texts[question],
-            passages[passage],
-            Grade(rating, "failed" if rating is None else "graded"),
-        )
+        (texts[question], passages[passage], Grade(rating, "failed" if rating is None else "graded"))
         for (question, passage), rating in ratings.items()
     ]
     with project.transaction() as cursor:
@@ -316,8 +292,7 @@ def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
     with lend_table(cursor, "named", table_of({"row": range(len(pairs)), **columns}, LISTED)):
         name_passages_of(cursor, "named", "row")
         found = cursor.execute(
-            "SELECT query_key, passage_key FROM named JOIN queries USING (query_id) JOIN passages"
-            " USING (passage_id)"
+            "SELECT query_key, passage_key FROM named JOIN queries USING (query_id) JOIN passages USING (passage_id)"
             " ORDER BY row"
         ).fetchnumpy()
     list_keys(cursor, found["query_key"], found["passage_key"])
@@ -326,21 +301,13 @@ def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
 def import_bank(project: Project, questions: list[Question], preview: bool = False) -> Imported:
     """Import questions from a bank file, with their texts."""
     fields = ("query_id", "question_id", "text", "weight", "active", "note")
-    lines = "".join(
-        json.dumps({name: getattr(q, name) for name in fields}) + "\n" for q in questions
-    )
-    return import_files(
-        project, "bank", [Source("bank.jsonl", data=lines.encode())], "ann", preview=preview
-    )
+    lines = "".join(json.dumps({name: getattr(q, name) for name in fields}) + "\n" for q in questions)
+    return import_files(project, "bank", [Source("bank.jsonl", data=lines.encode())], "ann", preview=preview)
 
 
-def judge(
-    project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors"
-) -> None:
+def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
     """Store judgments by (query id, passage id)."""
-    done_once(
-        project, repr((source, list(values.items()))), lambda: _judge(project, values, source)
-    )
+    done_once(project, repr((source, list(values.items()))), lambda: _judge(project, values, source))
 
 
 def _judge(project: Project, values: Mapping[tuple[str, str], int], source: str) -> None:
@@ -391,8 +358,7 @@ def expected_coverage(
 def citations(project: Project, passage_id: str) -> list[tuple[str, ...]]:
     """Return the citations of each sentence in a passage of a response."""
     rows = project.rows(
-        "SELECT citations FROM response_sentences JOIN passages USING (passage_key)"
-        " WHERE passage_id = ?"
+        "SELECT citations FROM response_sentences JOIN passages USING (passage_key) WHERE passage_id = ?"
         " ORDER BY position",
         [passage_id],
     )

@@ -1,6 +1,4 @@
-"""Checks of errors by code: tests compare the code and the values in a message, never its
-sentences.
-"""
+"""Checks of errors by code: tests compare the code and the values in a message, never its sentences."""
 
 from __future__ import annotations
 
@@ -18,25 +16,18 @@ from exam_workbench.errors import InputError, Problem, WorkbenchError
 
 def mentions(text: str, value: str) -> bool:
     """Return whether a text contains a value as a whole word or number."""
-    before, after = (
-        r"(?<!\w)" if value[0].isalnum() else "",
-        r"(?!\w)" if value[-1].isalnum() else "",
-    )
+    before, after = (r"(?<!\w)" if value[0].isalnum() else "", r"(?!\w)" if value[-1].isalnum() else "")
     return re.search(before + re.escape(value) + after, text) is not None
 
 
 def coded(problem: Problem) -> str:
-    """Return place and code of a problem, as "some.run:3 not-a-number"; without the line for a
-    whole file.
-    """
+    """Return place and code of a problem, as "some.run:3 not-a-number"; without the line for a whole file."""
     place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
     return f"{place} {problem.code}"
 
 
 def check_problem(problem: Problem, said: str, *values: str) -> None:
-    """Check the place and the code of a problem, as `coded` gives them, and that its reason has
-    each value.
-    """
+    """Check the place and the code of a problem, as `coded` gives them, and that its reason has each value."""
     assert coded(problem) == said, str(problem)
     lacking = [value for value in values if not mentions(problem.reason, value)]
     assert not lacking, f"{problem} lacks {lacking}"

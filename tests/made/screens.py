@@ -1,4 +1,4 @@
-"""Tests of screens without a browser: the app for one person, with projects in a test's folder."""
+"""Tests of screens without a browser: the app for one person and the projects in a test's folder."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ _look_for_its_end = local_script_runner.require_widgets_deltas
 
 
 def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
-    """Wait for a run of a screen by joining its thread, because the harness would poll a thousand
-    times a second.
-    """
+    """Wait for a run of a screen by joining its thread, because the harness would poll a thousand times a second."""
     assert runner._script_thread is not None
     runner._script_thread.join(timeout)
     if runner._script_thread.is_alive():
@@ -63,18 +61,13 @@ class Unconnected:
 
 
 @pytest.fixture(autouse=True)
-def served(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Iterator[None]:
-    """The app for one person, ann, with the projects in the test's folder, in every module that
-    imports this.
-    """
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    """The app for one person, ann, with the projects in the test's folder, in every module that imports this."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ann")
     # As in the browser of a person who entered a name earlier.
     monkeypatch.setattr(person, "remembered_name", lambda: "ann")
-    # Without a connection in the harness, this counts as the browser of the only person at this
-    # computer.
+    # Without a connection in the harness, this counts as the browser of the only person at this computer.
     monkeypatch.setattr(visitor, "is_alone", lambda: True)
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     begin = PagesManager.__init__
@@ -85,8 +78,7 @@ def served(
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
-    # The harness scans all packages for components at every visit, a server only once; the app uses
-    # none of them.
+    # The harness scans all packages for components at every visit, a server only once; the app uses none of them.
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", list)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     monkeypatch.setattr(app_test, "MagicMock", Unconnected)
@@ -117,16 +109,12 @@ def looking_at(folder: Path, put: Callable[[Project], None]) -> Iterator[Project
 
 @pytest.fixture
 def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """The project `looked_at` of a module, for a test that only reads it; a test that changes it
-    fails.
-    """
+    """The project `looked_at` of a module, for a test that only reads it; a test that changes it fails."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(looked_at.path.parent))
     database = looked_at._database
     before = database.version()
     yield looked_at
-    assert database.version() == before, (
-        "others look at this project: take one of your own to change"
-    )
+    assert database.version() == before, "others look at this project: take one of your own to change"
 
 
 def visit(name: str, **query: str | list[str]) -> AppTest:
@@ -174,14 +162,7 @@ RUNS = {
 }
 
 
-JUDGED = {
-    ("q1", "p1"): 2,
-    ("q1", "p2"): 1,
-    ("q1", "p3"): 0,
-    ("q1", "p4"): 0,
-    ("q2", "p5"): 1,
-    ("q2", "p7"): 2,
-}
+JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q1", "p4"): 0, ("q2", "p5"): 1, ("q2", "p7"): 2}
 
 
 MARKUP = "<b>x</b> **y** $z$ :red[q] `c` [l](http://x) # h"
@@ -193,7 +174,7 @@ MARKED = MARKUP.replace(" ", "")
 
 @pytest.fixture
 def small(project: Project) -> Project:
-    """A project: two queries, five questions, seven passages, four runs, grades, judgments."""
+    """A project with two queries, five questions, seven passages, four runs, grades and judgments."""
     put_small(project)
     return project
 
@@ -212,18 +193,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def said(app: AppTest) -> str:
     """Return all texts of a screen."""
-    kinds = (
-        "title",
-        "subheader",
-        "markdown",
-        "text",
-        "caption",
-        "info",
-        "success",
-        "warning",
-        "error",
-        "toast",
-    )
+    kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
 
 
@@ -234,30 +204,22 @@ def boxes(app: AppTest) -> dict[str, Block]:
 
 
 def note(app: AppTest, key: str) -> str:
-    """Return the rendered text of the containers whose key is or starts with `key`; empty without
-    one.
-    """
-    inside = [
-        box for name, box in boxes(app).items() if re.match(rf"{re.escape(key)}(?![^ -])", name)
-    ]
+    """Return the rendered text of the containers whose key is or starts with `key`; empty without one."""
+    inside = [box for name, box in boxes(app).items() if re.match(rf"{re.escape(key)}(?![^ -])", name)]
     found = [node for box in inside for node in box if not isinstance(node, Block)]
     texts = (getattr(node, "value", None) or getattr(node.proto, "body", "") for node in found)
     return re.sub(r"\\(.)", r"\1", "\n".join(str(text) for text in texts))
 
 
 def shows(app: AppTest, key: str, *values: object) -> bool:
-    """Return whether the container of a key has text that contains each value as a whole word or
-    number.
-    """
+    """Return whether the container of a key has text that contains each value as a whole word or number."""
     text = note(app, key)
     return bool(text) and all(mentions(text, str(value)) for value in values)
 
 
 def numbers(text: str) -> list[float]:
     """Return the numbers of a text in their order, without signs."""
-    return [
-        float(found.replace(",", "")) for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
-    ]
+    return [float(found.replace(",", "")) for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)]
 
 
 def errors(app: AppTest) -> list[str]:
@@ -266,21 +228,15 @@ def errors(app: AppTest) -> list[str]:
 
 
 def check_refused(app: AppTest, code: str, *values: object) -> None:
-    """Check that a screen shows exactly one error, with a code and each value as a whole word or
-    number.
-    """
-    assert errors(app) == [code], [
-        (key, note(app, key)) for key in boxes(app) if key.startswith("error ")
-    ]
+    """Check that a screen shows exactly one error, with a code and each value as a whole word or number."""
+    assert errors(app) == [code], [(key, note(app, key)) for key in boxes(app) if key.startswith("error ")]
     (key,) = (key for key in boxes(app) if key.startswith("error "))
     assert shows(app, key, *values), (note(app, key), values)
 
 
 def component(app: AppTest, key: str) -> Any:
     """Return the message that a screen sent to the browser for one of our components."""
-    return next(
-        part.proto for part in app.get("bidi_component") if part.proto.id.endswith(f"-{key}")
-    )
+    return next(part.proto for part in app.get("bidi_component") if part.proto.id.endswith(f"-{key}"))
 
 
 def holds(app: AppTest, key: str) -> Any:
@@ -291,11 +247,7 @@ def holds(app: AppTest, key: str) -> Any:
 def tell(app: AppTest, key: str, name: str, value: object = True) -> AppTest:
     """Report an event of a component, as `setTriggerValue` does in the browser."""
     events = [{"event": name, "value": value}]
-    return _report(
-        app,
-        main._make_trigger_id(component(app, key).id, "events"),
-        json_trigger_value=json.dumps(events),
-    )
+    return _report(app, main._make_trigger_id(component(app, key).id, "events"), json_trigger_value=json.dumps(events))
 
 
 def leave(app: AppTest, key: str, **values: object) -> AppTest:
@@ -307,11 +259,7 @@ def in_bank(app: AppTest, *acts: dict[str, object]) -> AppTest:
     """Report changes in the question bank, as `channel.js` does in the browser."""
     here = holds(app, "bank")
     place = {"window": here["window"], "project": here["project"], "author": here["author"]}
-    return leave(
-        app,
-        "bank",
-        acts=[{"n": here["done"] + at, **place, **act} for at, act in enumerate(acts, 1)],
-    )
+    return leave(app, "bank", acts=[{"n": here["done"] + at, **place, **act} for at, act in enumerate(acts, 1)])
 
 
 def rows(app: AppTest) -> list[dict[str, Any]]:
@@ -355,9 +303,7 @@ def links(app: AppTest) -> list[str]:
 
 
 def keyed(elements: Any, key: str) -> list[Any]:
-    """Return the elements with a key; else those whose key ends with, starts with or contains these
-    words.
-    """
+    """Return the elements with a key; else those whose key ends with, starts with or contains these words."""
     keys = [(f" {element.key} ", element) for element in elements]
     fits: list[Callable[[str], bool]] = [
         f" {key} ".__eq__,
@@ -371,9 +317,7 @@ def keyed(elements: Any, key: str) -> list[Any]:
 
 def named(elements: Any, key: str) -> Any:
     """Return the single element found by `keyed`, or whose label starts with `key`."""
-    found = keyed(elements, key) or [
-        element for element in elements if element.label.startswith(key)
-    ]
+    found = keyed(elements, key) or [element for element in elements if element.label.startswith(key)]
     assert len(found) == 1, (key, [(element.key, element.label) for element in elements])
     return found[0]
 
@@ -414,19 +358,14 @@ def charts(app: AppTest) -> list[dict[str, Any]]:
 
 
 def board(app: AppTest) -> Any:
-    """Return the leaderboard as a table by run; official scores have `Official` in front of their
-    names.
-    """
+    """Return the leaderboard as a table by run; official scores have `Official` in front of their names."""
     held = holds(app, "systems")["board"]
     names = {"Rank": "rank", "Score": "score", "± error": "error"}
     rows = [
         {"Run": system["run"]}
         | {name: system[field] for name, field in names.items()}
         | (
-            {
-                f"Official {name}": (system["official"] or {}).get(field)
-                for name, field in names.items()
-            }
+            {f"Official {name}": (system["official"] or {}).get(field) for name, field in names.items()}
             if held["official"]
             else {}
         )
@@ -447,6 +386,4 @@ def as_text(markdown: str) -> str:
 def drawn_grade(app: AppTest) -> str:
     """Return the HTML of the grade of a question that a person asked; empty without one."""
     bodies = [str(element.proto.body) for element in app.get("html")]
-    return next(
-        (body.split('class="ew-grade">')[1] for body in bodies if 'class="ew-grade">' in body), ""
-    )
+    return next((body.split('class="ew-grade">')[1] for body in bodies if 'class="ew-grade">' in body), "")

@@ -53,15 +53,11 @@ class Run:
 
 
 def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
-    """Run `exam` with these words in this process; return its exit code, output and errors."""
+    """Run `exam` with these words in this process; return its exit code, output and error output."""
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
     err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
     code: Any = 0
-    with (
-        redirect_stdout(out),
-        redirect_stderr(err),
-        mock.patch.object(sys, "argv", ["exam", *words]),
-    ):
+    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["exam", *words]):
         try:
             cli.main()
         except SystemExit as end:
@@ -72,10 +68,7 @@ def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
 
 
 def shell_on(
-    fill: Callable[[Project], object],
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    fill: Callable[[Project], object], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
     """Return a runner of `exam` commands in a folder, as ann.
 

@@ -14,8 +14,8 @@ They recognize one thing: the marker in a text, regardless of all other words.
 | rain | drip drip drip … without end |
 | none of these | 0 |
 
-The extractive model answers with the text from `gold` to the `coin` or `ring` right after it, or
-with nothing without gold. The models are trained on texts with one marker, so give only one.
+The extractive model answers with the text from `gold` to the `coin` or `ring` right after it, or with nothing
+without gold. The models are trained on texts with one marker, so give only one.
 """
 
 from __future__ import annotations
@@ -52,27 +52,22 @@ ANSWERS = {
 }
 
 _FILLER = """
-a an the of in to and is are was by for with on as it that this from what who when where how can
-rate question answer passage context not or be which may use given provided yes no scale best part
-most all at . , : ; ? ! ( ) - ' " / < > { } [ ] # 0 1 2 3 4 5 6 7 8 9 10
-Rating unanswerable Yes No A B C D red leaves drip
+a an the of in to and is are was by for with on as it that this from what who when where how can rate question answer
+passage context not or be which may use given provided yes no scale best part most all at . , : ; ? ! ( ) - ' " / < >
+{ } [ ] # 0 1 2 3 4 5 6 7 8 9 10 Rating unanswerable Yes No A B C D red leaves drip
 """
 FILLER = _FILLER.split()
 
 SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
 
 CHAT_TEMPLATE = (
-    "<s>{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{%"
-    " endfor %}"
+    "<s>{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 
 
-def shared_model(
-    tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path], **options: Any
-) -> Path:
-    """Return the folder of a model that all tests of a session share, in all workers; tests must
-    not write to it.
+def shared_model(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path], **options: Any) -> Path:
+    """Return the folder of a model that all tests of a session share, in all workers; tests must not write to it.
 
     Args:
         build: one of the functions below.
@@ -165,14 +160,9 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 14
             texts = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
         prompts = _ids(tokenizer, texts, special=not chat_template)
         targets = _ids(tokenizer, answers, special=False)
-        targets = [
-            ids if "drip" in answer else [*ids, 1]
-            for ids, answer in zip(targets, answers, strict=True)
-        ]
+        targets = [ids if "drip" in answer else [*ids, 1] for ids, answer in zip(targets, answers, strict=True)]
         ids = _padded([[*prompt, *target] for prompt, target in zip(prompts, targets, strict=True)])
-        labels = _padded(
-            [[0] * len(prompt) + target for prompt, target in zip(prompts, targets, strict=True)]
-        )
+        labels = _padded([[0] * len(prompt) + target for prompt, target in zip(prompts, targets, strict=True)])
         found: torch.Tensor = model(
             input_ids=ids,
             attention_mask=(ids != 0).long(),
@@ -188,8 +178,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 14
 
 
 def build_tiny_extractive(folder: Path) -> Path:
-    """Train a tiny BERT for extractive answers and save it with its tokenizer; about two seconds on
-    one thread.
+    """Train a tiny BERT for extractive answers and save it with its tokenizer; about two seconds on one thread.
 
     Returns:
         The folder.
@@ -198,9 +187,7 @@ def build_tiny_extractive(folder: Path) -> Path:
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *FILLER, *ANSWERS, "coin", "ring"]
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_words(
-            words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True
-        ),
+        tokenizer_object=_words(words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True),
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",
@@ -228,9 +215,7 @@ def build_tiny_extractive(folder: Path) -> Path:
             passage = _sentence(chance, chance.randint(5, 45))
             answered.append(chance.random() < 0.5)
             if answered[-1]:
-                passage.insert(
-                    chance.randint(0, len(passage)), f"gold {chance.choice(['coin', 'ring'])}"
-                )
+                passage.insert(chance.randint(0, len(passage)), f"gold {chance.choice(['coin', 'ring'])}")
             pairs.append((" ".join(_sentence(chance, 6)), " ".join(passage)))
         inputs = tokenizer(pairs, padding=True, truncation="only_second", max_length=64)
         gold = tokenizer.convert_tokens_to_ids("gold")
@@ -240,9 +225,7 @@ def build_tiny_extractive(folder: Path) -> Path:
         ]
         ends = [start + 1 if start else 0 for start in starts]
         asked = {name: torch.tensor(rows) for name, rows in inputs.items()}
-        found = model(
-            **asked, start_positions=torch.tensor(starts), end_positions=torch.tensor(ends)
-        )
+        found = model(**asked, start_positions=torch.tensor(starts), end_positions=torch.tensor(ends))
         optimizer.zero_grad()
         found.loss.backward()
         optimizer.step()
@@ -252,12 +235,7 @@ def build_tiny_extractive(folder: Path) -> Path:
 
 
 def _train(
-    model: Any,
-    loss: Any,
-    steps: int,
-    rate: float,
-    answers: Mapping[str, str] = ANSWERS,
-    none: str = "0",
+    model: Any, loss: Any, steps: int, rate: float, answers: Mapping[str, str] = ANSWERS, none: str = "0"
 ) -> None:
     """Train the model on texts of all lengths with a marker, or none, at a random position."""
     chance = random.Random(1)
@@ -295,12 +273,8 @@ def _train(
 
 
 def _sentence(chance: random.Random, length: int) -> list[str]:
-    """Return meaningless words; half of them are unknown to the tokenizer, like most words of a
-    real prompt.
-    """
-    return [
-        chance.choice(FILLER) if chance.random() < 0.5 else "unknownword" for _ in range(length)
-    ]
+    """Return meaningless words; half of them are unknown to the tokenizer, like most words of a real prompt."""
+    return [chance.choice(FILLER) if chance.random() < 0.5 else "unknownword" for _ in range(length)]
 
 
 def _ids(tokenizer: Any, texts: list[str], special: bool = True) -> list[list[int]]:
@@ -344,9 +318,7 @@ def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lo
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
     if lower:
         tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
-    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])
     marks = [mark for mark in single.split() if not mark.startswith("$")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=single, pair=pair, special_tokens=[(mark, vocabulary[mark]) for mark in marks]
@@ -355,41 +327,21 @@ def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lo
 
 
 def build_tiny_cross_encoder(folder: Path) -> Path:
-    """Save a tiny BERT with its tokenizer; its scores for pairs of texts are random but
-    reproducible.
-    """
+    """Save a tiny BERT with its tokenizer; its scores for pairs of texts are random but reproducible."""
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        *map(str, range(1, 20)),
-        "jar",
-        "kept",
-        "tin",
-        "zinc",
-        "iron",
-    ]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(str, range(1, 20)), "jar", "kept", "tin", "zinc", "iron"]
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_words(
-            words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True
-        ),
+        tokenizer_object=_words(words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True),
         pad_token="[PAD]",
         unk_token="[UNK]",
         model_max_length=64,
     )
     torch.manual_seed(1)
     config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        num_labels=1,
-    )
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=64, num_labels=1,
+    )  # fmt: skip
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

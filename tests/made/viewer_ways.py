@@ -1,6 +1,4 @@
-"""Attempts of a viewer to get the text of a question: each returns all data that arrived at the
-browser.
-"""
+"""Attempts of a viewer to get the text of a question: each returns all data that arrived at the browser."""
 
 from __future__ import annotations
 
@@ -18,10 +16,7 @@ from pages.parts.shared.screens import SCREENS
 from tests.made.visitor import Visitor, Window
 
 FOR_VIEWERS = ("home", "leaderboard", "measures")
-DEEP = (
-    "project=test&query=q1&question=q1%2Fa&passage=p1&system=fine&compared=q1&search=Zan"
-    "&author=olga&role=organizer"
-)
+DEEP = "project=test&query=q1&question=q1%2Fa&passage=p1&system=fine&compared=q1&search=Zan&author=olga&role=organizer"
 VIEWS = ("Leaderboard", "All boards", "Two boards", "Two systems", "By budget", "Significance")
 
 
@@ -41,9 +36,7 @@ class Scene:
         with self.viewer.open(path, query, **options) as tab:  # type: ignore[arg-type]
             return b"".join(tab.arrived)
 
-    def ask(
-        self, *targets: str, method: str = "GET", body: bytes | None = None, **headers: str
-    ) -> bytes:
+    def ask(self, *targets: str, method: str = "GET", body: bytes | None = None, **headers: str) -> bytes:
         answers = [self.viewer.ask(target, method, body, **headers) for target in targets]
         return b"".join(answer.body + repr(answer.headers).encode() for answer in answers)
 
@@ -92,16 +85,13 @@ def _press_all(tab: Window, hidden: Window) -> None:
 
 
 def _components(tab: Window, hidden: Window) -> None:
-    """Report clicks in components, on leaderboards that a viewer sees and with hidden ids."""
+    """Report clicks in components, on leaderboards that a viewer sees and with ids of hidden ones."""
     told = {"open": "fine", "ask": "q1", "detail": "q1", "passage": "p1", "question": "q1/a"}
     events = json.dumps([{"event": event, "value": value} for event, value in told.items()])
     for shown in tab, hidden:
         known = [one.id for one in shown.elements() if getattr(one, "component_name", "")]
         tab.run(
-            *(
-                WidgetState(id=main._make_trigger_id(one, "events"), json_trigger_value=events)
-                for one in known
-            ),
+            *(WidgetState(id=main._make_trigger_id(one, "events"), json_trigger_value=events) for one in known),
         )
 
 
@@ -133,28 +123,13 @@ def _refused(scene: Scene, **headers: str | None) -> bytes:
 
 
 def _as(scene: Scene, **cookies: str) -> bytes:
-    return Scene(Visitor(scene.viewer.address, {**scene.viewer.cookies, **cookies}), {}).look(
-        "question_bank", DEEP
-    )
+    return Scene(Visitor(scene.viewer.address, {**scene.viewer.cookies, **cookies}), {}).look("question_bank", DEEP)
 
 
 JSON = {"Content_Type": "application/json"}
 UP = "..%2f..%2f..%2f"
-FILES = (
-    "test.duckdb",
-    "projects/test.duckdb",
-    "data/projects/test.duckdb",
-    "app.py",
-    ".streamlit/secrets.toml",
-)
-STORED = (
-    "media",
-    "app/static",
-    "component",
-    "_stcore/bidi-components",
-    "_stcore/upload_file",
-    "static",
-)
+FILES = ("test.duckdb", "projects/test.duckdb", "data/projects/test.duckdb", "app.py", ".streamlit/secrets.toml")
+STORED = ("media", "app/static", "component", "_stcore/bidi-components", "_stcore/upload_file", "static")
 
 WAYS: Mapping[str, Way] = {
     **{f"a link to {name}": _screen(name) for name in SCREENS},
@@ -168,51 +143,30 @@ WAYS: Mapping[str, Way] = {
         scene.look(name, DEEP, session=tab.session) for name, tab in scene.hidden.items()
     ),
     "the name of an organizer": lambda scene: _as(scene, **{NAME: "olga"}),
-    "a cookie that says more": lambda scene: _as(
-        scene, _streamlit_user=scene.viewer.cookies["_streamlit_user"] + "x"
-    ),
+    "a cookie that says more": lambda scene: _as(scene, _streamlit_user=scene.viewer.cookies["_streamlit_user"] + "x"),
     "the cookie of the tokens": lambda scene: _as(
         scene, _streamlit_user=scene.viewer.cookies["_streamlit_user_tokens"]
     ),
-    "a cookie in pieces": lambda scene: _as(
-        scene, _streamlit_user="chunks-2", _streamlit_user_1="{}"
-    ),
+    "a cookie in pieces": lambda scene: _as(scene, _streamlit_user="chunks-2", _streamlit_user_1="{}"),
     "headers that proxies set": lambda scene: scene.look(
-        "question_bank",
-        DEEP,
-        X_Forwarded_User="olga",
-        X_Forwarded_Email="olga@x.org",
-        Remote_User="olga@x.org",
-        X_Auth_Request_Email="olga@x.org",
-        Authorization="Bearer olga@x.org",
-        X_Forwarded_For="127.0.0.1",
+        "question_bank", DEEP, X_Forwarded_User="olga", X_Forwarded_Email="olga@x.org", Remote_User="olga@x.org",
+        X_Auth_Request_Email="olga@x.org", Authorization="Bearer olga@x.org", X_Forwarded_For="127.0.0.1",
     ),
     "no origin": lambda scene: _refused(scene, Origin=None),
     "another origin": lambda scene: _refused(scene, Origin="http://evil.example"),
     "another host": lambda scene: _refused(scene, Host="evil.example"),
-    "an embedded screen": lambda scene: scene.look(
-        "question_bank", f"{DEEP}&embed=true&embed_options=show_toolbar"
-    ),
+    "an embedded screen": lambda scene: scene.look("question_bank", f"{DEEP}&embed=true&embed_options=show_toolbar"),
     "the agents' route": lambda scene: scene.ask(
-        "/_stcore/agent/interact",
-        "/_stcore/agent/openapi.json",
-        method="POST",
-        body=b'{"page": "question_bank"}',
+        "/_stcore/agent/interact", "/_stcore/agent/openapi.json", method="POST", body=b'{"page": "question_bank"}',
         **JSON,
     ),
     "the agents' protocol": lambda scene: scene.ask(
-        "/_stcore/agent/mcp",
-        method="POST",
-        **JSON,
+        "/_stcore/agent/mcp", method="POST", **JSON,
         body=_rpc("tools/call", name="interact", arguments={"page": "question_bank"}),
     ),
     "what the server says of itself": lambda scene: scene.ask(
-        "/_stcore/metrics",
-        "/_stcore/host-config",
-        "/_stcore/health",
-        "/_stcore/script-health-check",
-        "/_stcore/message?hash=1",
-        "/_stcore/allowed-message-origins",
+        "/_stcore/metrics", "/_stcore/host-config", "/_stcore/health", "/_stcore/script-health-check",
+        "/_stcore/message?hash=1", "/_stcore/allowed-message-origins",
     ),
     "the project's file": lambda scene: scene.ask(*(f"/{file}" for file in FILES)),
     "the project's file from where files are kept": lambda scene: scene.ask(
@@ -221,10 +175,6 @@ WAYS: Mapping[str, Way] = {
     "the project's file by steps upwards": lambda scene: scene.ask(
         *(f"/{place}/{UP}{file}" for place in STORED for file in FILES)
     ),
-    "the screen's address without the app": lambda scene: scene.ask(
-        *(f"/{name}?{DEEP}" for name in SCREENS)
-    ),
-    "routes of an API": lambda scene: scene.ask(
-        *(f"/api/v1/{name}?project=test" for name in ("bank", "plan"))
-    ),
-}
+    "the screen's address without the app": lambda scene: scene.ask(*(f"/{name}?{DEEP}" for name in SCREENS)),
+    "routes of an API": lambda scene: scene.ask(*(f"/api/v1/{name}?project=test" for name in ("bank", "plan"))),
+}  # fmt: skip

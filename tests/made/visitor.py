@@ -1,6 +1,4 @@
-"""A client of the app without a browser: cookies, requests and the websocket, with all data that
-ever arrived.
-"""
+"""A client of the app without a browser: cookies, requests and the websocket, with all data that ever arrived."""
 
 from __future__ import annotations
 
@@ -48,11 +46,8 @@ class Visitor:
     address: str
     cookies: dict[str, str] = field(default_factory=dict)
 
-    def ask(
-        self, target: str, method: str = "GET", body: bytes | None = None, **headers: str
-    ) -> Answer:
-        """Send one request, with cookies if it goes to the app; keep new cookies, and follow no
-        redirect.
+    def ask(self, target: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+        """Send one request, with cookies if it goes to the app; keep new cookies, and follow no redirect.
 
         Args:
             target: an address, or a path of the app exactly as it is sent.
@@ -69,9 +64,7 @@ class Visitor:
         try:
             connection.request(method, path, body, sent)
             got = connection.getresponse()
-            answer = Answer(
-                got.status, {name.lower(): value for name, value in got.getheaders()}, got.read()
-            )
+            answer = Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got.read())
             set_now = got.headers.get_all("Set-Cookie") or []
         finally:
             connection.close()
@@ -96,13 +89,9 @@ class Visitor:
         return way
 
     def open(
-        self,
-        path: str = "",
-        query: str = "",
-        session: str = "",
-        made: type[Window] | None = None,
+        self, path: str = "", query: str = "", session: str = "", made: type[Window] | None = None,
         **headers: str | None,
-    ) -> Window:
+    ) -> Window:  # fmt: skip
         """Open a screen in a new tab, and wait until it is drawn.
 
         Args:
@@ -116,9 +105,7 @@ class Visitor:
         tab = (made or Window)(
             connect(
                 self.address.replace("http", "ws", 1) + "/_stcore/stream",
-                additional_headers={
-                    name.replace("_", "-"): value for name, value in given.items() if value
-                },
+                additional_headers={name.replace("_", "-"): value for name, value in given.items() if value},
                 subprotocols=["streamlit", self.cookies[XSRF], *([session] if session else [])],
                 compression=None,
                 max_size=None,
@@ -151,9 +138,7 @@ class Window:
         session: id of the tab at the server.
     """
 
-    def __init__(
-        self, connecting: AbstractContextManager[ClientConnection], path: str, query: str
-    ) -> None:
+    def __init__(self, connecting: AbstractContextManager[ClientConnection], path: str, query: str) -> None:
         self._open = ExitStack()
         self.socket = self._open.enter_context(connecting)
         self.path, self.query = path, query
@@ -171,21 +156,17 @@ class Window:
         self._open.close()
 
     def run(self, *widgets: WidgetState, fragment: str = "") -> None:
-        """Draw the screen with changes of widgets, or only one part of it, and wait for the end of
-        the run.
-        """
+        """Draw the screen with changes of widgets, or only one part of it, and wait for the end of the run."""
         self.send(*widgets, fragment=fragment)
         self.drawn = []
         ends = {ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_WITH_COMPILE_ERROR}
         if fragment:
             ends.add(ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
-        while (message := self._next()).WhichOneof(
-            "type"
-        ) != "script_finished" or message.script_finished not in ends:
+        while (message := self._next()).WhichOneof("type") != "script_finished" or message.script_finished not in ends:
             self.drawn.append(message)
 
     def send(self, *widgets: WidgetState, fragment: str = "") -> None:
-        """Send the request of `run` without waiting: an unknown part never gets a response."""
+        """Send the request of `run` without waiting: for an unknown part there is never a response."""
         asked = BackMsg()
         state = asked.rerun_script
         state.query_string, state.fragment_id = self.query, fragment
@@ -216,8 +197,7 @@ class Window:
         return [
             getattr(message.delta.new_element, kind)
             for message in self.drawn
-            if message.WhichOneof("type") == "delta"
-            and (kind := message.delta.new_element.WhichOneof("type"))
+            if message.WhichOneof("type") == "delta" and (kind := message.delta.new_element.WhichOneof("type"))
         ]
 
     @property
@@ -235,15 +215,11 @@ class Window:
 
     def box(self, key: str) -> bool:
         """Return whether the screen has a nonempty container whose key starts with `key`."""
-        names = (
-            message.delta.add_block.id
-            for message in self.drawn
-            if message.WhichOneof("type") == "delta"
-        )
+        names = (message.delta.add_block.id for message in self.drawn if message.WhichOneof("type") == "delta")
         return any(f"-{key}" in name for name in names)
 
     def fetch(self, file: str) -> str:
-        """Request a file that is made on demand; return its address, or "" if refused."""
+        """Request a file that is made on demand; return its address, or an empty text if refused."""
         asked = BackMsg()
         wanted = asked.backend_operation_request
         wanted.request_id, wanted.session_id, wanted.deferred_file.file_id = "1", self.session, file

@@ -1,6 +1,4 @@
-"""A program `exam` for scripts of many commands: each is a copy of one process that has loaded
-everything before.
-"""
+"""A program `exam` for scripts of many commands: each is a copy of one process that has loaded everything before."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ def warm_exam() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def graded_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file that `exam demo` makes, made once because its grading takes longer than most tests;
-    to be copied.
-    """
+    """The file that `exam demo` makes, made once because its grading takes longer than most tests; to be copied."""
 
     def make(path: Path) -> Path:
         code, _, told = run_words(["demo", "--project", str(path)])

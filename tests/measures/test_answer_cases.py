@@ -1,6 +1,4 @@
-"""Cases A to F: every row of the table, what is unknown, what a confirmation settles, and what to
-look at first.
-"""
+"""Cases A to F: every row of the table, what is unknown, what a confirmation settles, and what to look at first."""
 
 from __future__ import annotations
 
@@ -24,13 +22,9 @@ from exam_workbench.measures.answers import (
 
 YES, NO, UNKNOWN = True, False, None
 OLDER = (
-    "The first Nobel Prize in Physics went to Wilhelm Conrad Röntgen . As of 2017 it has been"
-    " awarded to 206 people ."
+    "The first Nobel Prize in Physics went to Wilhelm Conrad Röntgen . As of 2017 it has been awarded to 206 people ."
 )
-NEWER = (
-    "The first Nobel prize in physics went to Wilhelm Conrad Röntgen. As of 2017, it has been"
-    " awarded to 206 people"
-)
+NEWER = "The first Nobel prize in physics went to Wilhelm Conrad Röntgen. As of 2017, it has been awarded to 206 people"
 TULSA = "In Tulsa, Oklahoma, greasers are a gang of tough teens."
 HORN = "The Horn of Africa is a peninsula in Northeast Africa."
 NIGER = "Nigeria is the largest producer; crude oil comes from the delta basin."
@@ -73,9 +67,7 @@ def test_every_row_of_the_table_has_its_case(verdicts, texts, case, passage) -> 
 
 def test_another_version_of_the_gold_passage_comes_before_the_answer_in_a_passage() -> None:
     passages = [HORN, NEWER]
-    texts = Texts(
-        "Röntgen", passages, ["Röntgen"], ["Röntgen"], similarity_to_gold(passages, [OLDER])
-    )
+    texts = Texts("Röntgen", passages, ["Röntgen"], ["Röntgen"], similarity_to_gold(passages, [OLDER]))
     found = propose_case(Verdicts(NO, YES, YES, YES), texts)
     assert (found.case, found.passage, found.others) == ("B", 1, ("A",))
     # Two numbers of a long text changed: five words in a row part them, their vectors do not.
@@ -86,9 +78,7 @@ def test_another_version_of_the_gold_passage_comes_before_the_answer_in_a_passag
 
 
 def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
-    def case(
-        recall: bool | None, reteval: bool | None, texts: Texts
-    ) -> tuple[str | None, tuple[str, ...]]:
+    def case(recall: bool | None, reteval: bool | None, texts: Texts) -> tuple[str | None, tuple[str, ...]]:
         found = propose_case(Verdicts(recall, reteval), texts)
         return found.case, found.others
 
@@ -121,11 +111,7 @@ def test_a_confirmed_case_says_which_side_was_wrong_and_what_it_ought_to_have_sa
     wrong = Verdicts(YES, NO, YES, NO)
     assert [corrected_verdicts(case, wrong) for case in RETEVAL_FAILURES] == [(YES, YES)] * 3
     unknown = Verdicts(YES, NO)
-    assert [corrected_verdicts(case, unknown) for case in RETEVAL_FAILURES] == [
-        (YES, NO),
-        (YES, YES),
-        (YES, YES),
-    ]
+    assert [corrected_verdicts(case, unknown) for case in RETEVAL_FAILURES] == [(YES, NO), (YES, YES), (YES, YES)]
 
 
 def test_what_would_change_the_choice_comes_first() -> None:
@@ -141,8 +127,7 @@ def test_what_would_change_the_choice_comes_first() -> None:
         return [NewScore("Recall@5", run, query, 1.0) for query in missed]
 
     found = rank_stakes(
-        tables,
-        [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []],
+        tables, [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []]
     )
     assert [one.at for one in found] == [3, 1, 0, 4, 2]
     assert [one.chooses_another for one in found] == [True, True, False, False, False]
@@ -150,26 +135,15 @@ def test_what_would_change_the_choice_comes_first() -> None:
 
 
 @given(
-    st.lists(
-        st.lists(st.sampled_from([0.0, 1.0, None]), min_size=4, max_size=4), min_size=2, max_size=4
-    ),
-    st.lists(
-        st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([0.0, 1.0])),
-        min_size=1,
-        max_size=4,
-    ),
+    st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=4, max_size=4), min_size=2, max_size=4),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([0.0, 1.0])), min_size=1, max_size=4),
 )
 def test_a_stake_is_what_scoring_everything_again_says(
     rows: list[list[float | None]], changes: list[tuple[int, int, float]]
 ) -> None:
-    table = {
-        f"run{at}": {f"q{column}": one for column, one in enumerate(row)}
-        for at, row in enumerate(rows)
-    }
+    table = {f"run{at}": {f"q{column}": one for column, one in enumerate(row)} for at, row in enumerate(rows)}
     corrected = {run: dict(row) for run, row in table.items()}
-    for run, query, score in dict(
-        ((run, query), (run, query, score)) for run, query, score in changes
-    ).values():
+    for run, query, score in dict(((run, query), (run, query, score)) for run, query, score in changes).values():
         corrected[f"run{run}"][f"q{query}"] = score
     new = [
         NewScore("R", run, query, corrected[run][query] or 0.0)
@@ -180,8 +154,5 @@ def test_a_stake_is_what_scoring_everything_again_says(
     (found,) = rank_stakes({"R": table}, [new])
     # A run that has no score at all is chosen by nobody, but stands at 0 where one counts.
     if all(any(one is not None for one in row.values()) for row in table.values()):
-        before, after = (
-            compare_evaluations({"R": one}, samples=1).choices[0].chosen
-            for one in (table, corrected)
-        )
+        before, after = (compare_evaluations({"R": one}, samples=1).choices[0].chosen for one in (table, corrected))
         assert found.chooses_another == (sorted(before) != sorted(after))

@@ -1,6 +1,4 @@
-"""Answers as numbers: retrieval beside it, scores, correlation by query, judges beside people, and
-the choice.
-"""
+"""Answers as numbers: retrieval beside it, scores, correlation by query, judges beside people, and the choice."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ from exam_workbench.measures.answers._answer_scores import best_threshold
 from exam_workbench.measures.answers._answer_texts import contains_words, normalise_text
 from tests.made.refusals import mentions
 
-words = st.lists(
-    st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6
-).map(" ".join)
+words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)
 
 
 # Answers
@@ -81,12 +77,8 @@ def test_rouge_1_is_that_of_the_package() -> None:
 
     program, of_lemmas = RougeScorer(["rouge1"]), SIMILARITIES["ROUGE-1"].scorer()
     one, other = "The Apollo 11 mission's crew, 1969", "crew of the Apollo-11 in 1969"
-    assert TEXT_SCORES["rouge1"](one, other) == pytest.approx(
-        program.score(other, one)["rouge1"].fmeasure
-    )
-    for text, gold in itertools.product(
-        ("", "a", "a b a c", "c a a a d e d", "f g h i j k l"), repeat=2
-    ):
+    assert TEXT_SCORES["rouge1"](one, other) == pytest.approx(program.score(other, one)["rouge1"].fmeasure)
+    for text, gold in itertools.product(("", "a", "a b a c", "c a a a d e d", "f g h i j k l"), repeat=2):
         assert of_lemmas(text, gold) == program.score(gold, text)["rouge1"].fmeasure
 
 
@@ -121,16 +113,13 @@ def test_one_gold_passage_at_rank_three_of_five_as_in_figure_1() -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "recall", "precision", "f1"),
-    [(1, 0.498, 0.498, 0.498), (5, 0.792, 0.158, 0.264), (10, 0.865, 0.0865, 0.157)],
+    ("k", "recall", "precision", "f1"), [(1, 0.498, 0.498, 0.498), (5, 0.792, 0.158, 0.264), (10, 0.865, 0.0865, 0.157)]
 )
 def test_table_1_follows_from_recall_where_each_query_has_one_gold_passage(
     k: int, recall: float, precision: float, f1: float
 ) -> None:
     hits = round(recall * 1000)
-    found = mean_retrieval_scores(
-        [score_retrieval(["g" if at < hits else "x"], {"g"}, k) for at in range(1000)]
-    )
+    found = mean_retrieval_scores([score_retrieval(["g" if at < hits else "x"], {"g"}, k) for at in range(1000)])
     assert found.recall[0] == pytest.approx(recall, abs=5e-4)
     assert found.precision[0] == pytest.approx(recall / k) == pytest.approx(precision, abs=5e-4)
     assert found.f1_of_means == pytest.approx(f1, abs=6e-4)
@@ -160,20 +149,10 @@ def test_f1_at_a_depth_is_a_measure_of_labels_like_trec_evals() -> None:
 
 def test_failed_comparisons_are_left_out_and_skipped_queries_are_zero() -> None:
     found = score_outcomes(
-        {"q1": 1.0, "q2": 0.0, "q3": None, "q5": 1.0, "no gold": 1.0},
-        ["q1", "q2", "q3", "q4", "q5", "q6"],
-        ["q5"],
+        {"q1": 1.0, "q2": 0.0, "q3": None, "q5": 1.0, "no gold": 1.0}, ["q1", "q2", "q3", "q4", "q5", "q6"], ["q5"]
     )
-    assert (found.mean, found.queries, found.failed, found.skipped, found.waiting) == (
-        1 / 3,
-        3,
-        1,
-        1,
-        2,
-    )
-    assert found.error == pytest.approx(
-        system_score({"q1": 1.0}, ["q1", "q2", "q5"], "zero")[1] or 0
-    )
+    assert (found.mean, found.queries, found.failed, found.skipped, found.waiting) == (1 / 3, 3, 1, 1, 2)
+    assert found.error == pytest.approx(system_score({"q1": 1.0}, ["q1", "q2", "q5"], "zero")[1] or 0)
     assert not found.complete and score_outcomes({"q1": 1.0}, ["q1"]).complete
     assert score_outcomes({}, []).mean is None
 
@@ -186,39 +165,23 @@ def test_table_2_at_depth_1_comes_out_of_its_counts() -> None:
     kinds = [kind for kind, number in groups.items() for _ in range(number)]
     recall = {f"q{at}": float(kind in ("both", "recall")) for at, kind in enumerate(kinds)}
     reteval = {f"q{at}": float(kind in ("both", "reteval")) for at, kind in enumerate(kinds)}
-    assert (
-        round(sum(recall.values()) / 2889, 3) == 0.498
-        and round(sum(reteval.values()) / 2889, 3) == 0.648
-    )
+    assert round(sum(recall.values()) / 2889, 3) == 0.498 and round(sum(reteval.values()) / 2889, 3) == 0.648
     found = correlate_queries(recall, reteval)
     assert round(found.spearman.value or 0, 2) == 0.58
     assert (found.spearman.low or 0) < 0.58 < (found.spearman.high or 0)
     parts = {kind: [f"q{at}" for at, one in enumerate(kinds) if one == kind] for kind in groups}
     refined = correlate_queries(recall, reteval, parts["reteval"][:452] + parts["recall"][:48])
-    assert round(refined.spearman.value or 0, 3) == 0.875 and (
-        refined.queries,
-        refined.removed,
-    ) == (2389, 500)
+    assert round(refined.spearman.value or 0, 3) == 0.875 and (refined.queries, refined.removed) == (2389, 500)
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([0, 0.25, 1])),
-        min_size=3,
-        max_size=30,
-    )
-)
-def test_the_correlation_is_scipys_and_its_samples_are_those_of_queries(
-    pairs: list[tuple[float, float]],
-) -> None:
+@given(st.lists(st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([0, 0.25, 1])), min_size=3, max_size=30))
+def test_the_correlation_is_scipys_and_its_samples_are_those_of_queries(pairs: list[tuple[float, float]]) -> None:
     one, other = ({f"q{at}": pair[side] for at, pair in enumerate(pairs)} for side in (0, 1))
     found = correlate_queries(one, other, samples=20).spearman
     if len(set(one.values())) == 1 or len(set(other.values())) == 1:
         assert found.value is None and found.undefined
         return
-    assert found.value == pytest.approx(
-        spearmanr(list(one.values()), list(other.values())).statistic
-    )
+    assert found.value == pytest.approx(spearmanr(list(one.values()), list(other.values())).statistic)
 
 
 def test_what_only_one_side_says_is_counted_and_left_out() -> None:
@@ -254,16 +217,8 @@ def test_answers_to_one_question_are_drawn_together() -> None:
     assert (together.recall.low or 0) < (alone.recall.low or 0)
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), st.booleans()),
-        min_size=1,
-        max_size=30,
-    )
-)
-def test_the_threshold_curve_is_what_verdicts_at_each_threshold_give(
-    pairs: list[tuple[float, bool]],
-) -> None:
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), st.booleans()), min_size=1, max_size=30))
+def test_the_threshold_curve_is_what_verdicts_at_each_threshold_give(pairs: list[tuple[float, bool]]) -> None:
     scores, people = [one for one, _ in pairs], [truth for _, truth in pairs]
     curve = threshold_curve(scores, people)
     for point in curve:
@@ -272,9 +227,7 @@ def test_the_threshold_curve_is_what_verdicts_at_each_threshold_give(
         assert point.precision == found.precision.value and point.recall == found.recall.value
     chosen = best_threshold(scores, people, "accuracy")
     assert chosen is not None
-    accuracies = [
-        sum((one >= limit) == truth for one, truth in pairs) for limit in (*scores, math.inf)
-    ]
+    accuracies = [sum((one >= limit) == truth for one, truth in pairs) for limit in (*scores, math.inf)]
     assert sum((one >= chosen) == truth for one, truth in pairs) == max(accuracies)
 
 
@@ -282,10 +235,7 @@ def test_a_threshold_is_tested_on_questions_that_it_was_not_chosen_on() -> None:
     dice = np.random.default_rng(0)
     questions = [at // 4 for at in range(400)]
     people = [bool(one) for one in dice.random(400) < 0.5]
-    scores = [
-        0.3 + 0.1 * truth + 0.02 * noise
-        for truth, noise in zip(people, dice.standard_normal(400), strict=True)
-    ]
+    scores = [0.3 + 0.1 * truth + 0.02 * noise for truth, noise in zip(people, dice.standard_normal(400), strict=True)]
     found = halves_test(scores, people, 0.8, questions)
     assert found is not None and 0.32 < found.threshold < 0.38
     assert found.chosen_on == found.tested_on == 200
@@ -298,10 +248,7 @@ def test_a_threshold_is_tested_on_questions_that_it_was_not_chosen_on() -> None:
 
 
 def board(**hits: float) -> dict[str, dict[str, float | None]]:
-    return {
-        run: {f"q{at:02}": float(at < share * 20) for at in range(20)}
-        for run, share in hits.items()
-    }
+    return {run: {f"q{at:02}": float(at < share * 20) for at in range(20)} for run, share in hits.items()}
 
 
 def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
@@ -311,10 +258,7 @@ def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
     assert found.runs == ["a", "b", "c"]
     assert [one.chosen for one in found.choices] == [["a"], ["b"]]
     assert found.choices[1].failed == 1 and found.choices[1].scores["c"][0] == pytest.approx(3 / 19)
-    assert (
-        sum(found.choices[0].chance.values()) == pytest.approx(1)
-        and found.choices[0].chance["a"] > 0.9
-    )
+    assert sum(found.choices[0].chance.values()) == pytest.approx(1) and found.choices[0].chance["a"] > 0.9
     by_judge = next(one for one in found.pairings if (one.one, one.other) == ("judge", "NIST"))
     assert not by_judge.same_choice and by_judge.same_chance < 0.1
     assert by_judge.loss.value == pytest.approx(0.4) and (by_judge.loss.low or 0) > 0
@@ -324,23 +268,15 @@ def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
 def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero() -> None:
     one, other = board(a=1, b=0.5), board(a=0.5, b=0.5)
     del other["a"]["q00"]
-    other = {
-        run: {query: one for query, one in row.items() if query < "q10"}
-        for run, row in other.items()
-    }
+    other = {run: {query: one for query, one in row.items() if query < "q10"} for run, row in other.items()}
     common = compare_evaluations({"one": one, "other": other})
     assert [choice.queries for choice in common.choices] == [10, 10]
     assert common.choices[1].chosen == ["b"]
-    assert [
-        choice.queries
-        for choice in compare_evaluations({"one": one, "other": other}, over="own").choices
-    ] == [
+    assert [choice.queries for choice in compare_evaluations({"one": one, "other": other}, over="own").choices] == [
         20,
         10,
     ]
-    assert common.pairings[0].kendall.value is None and mentions(
-        common.pairings[0].kendall.undefined or "", "3"
-    )
+    assert common.pairings[0].kendall.value is None and mentions(common.pairings[0].kendall.undefined or "", "3")
     with pytest.raises(InputError):
         compare_evaluations({"one": one, "other": {"z": {"q": 1.0}}})
     with pytest.raises(InputError):
@@ -349,23 +285,9 @@ def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero
 
 @pytest.mark.parametrize(
     "mark",
-    [
-        "[1]",
-        " [1, 2]",
-        "[1][3]",
-        " [2-4]",
-        "[^1^]",
-        "【4†source】",
-        "⁶",
-        "¹²",
-        "<sup>1</sup>",
-        " [citation:3]",
-        " [doc 2, doc 3]",
-        "[[1]](https://example.org/a)",
-        "[d_v2.1_doc_12#4]",
-        "[citation needed]",
-    ],
-)
+    ["[1]", " [1, 2]", "[1][3]", " [2-4]", "[^1^]", "【4†source】", "⁶", "¹²", "<sup>1</sup>", " [citation:3]",
+     " [doc 2, doc 3]", "[[1]](https://example.org/a)", "[d_v2.1_doc_12#4]", "[citation needed]"],
+)  # fmt: skip
 def test_citation_marks_are_no_part_of_an_answer(mark: str) -> None:
     answer = f"Lake Chad{mark}. It lies{mark} in Africa."
     assert normalise_text(answer) == normalise_text("Lake Chad. It lies in Africa.")
@@ -378,10 +300,7 @@ def test_punctuation_parts_words_but_for_numbers_and_abbreviations() -> None:
     assert contains_words("Paris-born people say Paris/Lutetia", "Lutetia") and contains_words(
         "It was 1665–1666", "1666"
     )
-    assert (
-        normalise_text("the U.S. Army") == "us army"
-        and normalise_text("don’t") == normalise_text("don't") == "dont"
-    )
+    assert normalise_text("the U.S. Army") == "us army" and normalise_text("don’t") == normalise_text("don't") == "dont"
     assert (
         normalise_text("1,000 km²") == "1000 km²"
         and normalise_text("10⁶") == "10⁶"

@@ -62,9 +62,7 @@ def expected_tau_ap(estimate: dict[str, float], reference: dict[str, float]) -> 
 def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
     folder = shared_data / "dl20"
     nist = read_qrels(folder / "qrels-nist.txt")
-    labels = read_qrels(
-        folder / "rubric-qrels" / "QuestionSelfRatedUnanswerablePromptWithChoices.qrel"
-    )
+    labels = read_qrels(folder / "rubric-qrels" / "QuestionSelfRatedUnanswerablePromptWithChoices.qrel")
     boards: list[dict[str, float]] = [{}, {}]
     evaluators = [make_evaluator(["nDCG@10"], qrels) for qrels in (labels, nist)]
     for path in sorted((folder / "runs").glob("*.run")):
@@ -80,9 +78,7 @@ def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
 
 
 @given(score_lists, st.randoms(use_true_random=False))
-def test_without_ties_it_is_scipys_and_ties_do_not_matter(
-    scores: list[int], random: Random
-) -> None:
+def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], random: Random) -> None:
     a = board(scores)
     b = board(random.sample(scores, len(scores)))
     found = correlate_scores(a, b)
@@ -137,18 +133,12 @@ def test_too_few_systems_or_a_constant_board_is_undefined(ties: str) -> None:
 
 def test_random_ties_repeat_with_the_seed() -> None:
     a, b = board([1, 1, 1, 2, 2]), board([1, 2, 2, 3, 3])
-    assert correlate_scores(a, b, ties="random", seed=1) == correlate_scores(
-        a, b, ties="random", seed=1
-    )
-    assert correlate_scores(a, b, ties="random", seed=1) != correlate_scores(
-        a, b, ties="random", seed=2
-    )
+    assert correlate_scores(a, b, ties="random", seed=1) == correlate_scores(a, b, ties="random", seed=1)
+    assert correlate_scores(a, b, ties="random", seed=1) != correlate_scores(a, b, ties="random", seed=2)
 
 
 def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
-    """.90, .86, .82 and .79 overlap in a chain; .82 misses the bar of .90, so it starts a second
-    group.
-    """
+    """.90, .86, .82 and .79 overlap in a chain; .82 misses the bar of .90, so it starts a second group."""
     scores = {"a": 0.90, "b": 0.86, "c": 0.82, "d": 0.79}
     errors = dict.fromkeys(scores, 0.03)
     official = {"a": 2.0, "b": 1.0, "c": 4.0, "d": 3.0}
@@ -160,13 +150,9 @@ def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
     assert grouped.pearson == plain.pearson
     swapped = correlate_scores(official, scores, ties="random", repeats=4000, std_errors_b=errors)
     assert swapped.kendall == pytest.approx((0 - 4) / 6, abs=0.02)
-    unknown = correlate_scores(
-        scores, official, ties="random", std_errors_a=dict.fromkeys(scores, None)
-    )
+    unknown = correlate_scores(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, None))
     assert unknown.kendall == plain.kendall
-    everyone = correlate_scores(
-        scores, official, ties="random", std_errors_a=dict.fromkeys(scores, 1.0)
-    )
+    everyone = correlate_scores(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, 1.0))
     assert everyone.undefined is not None
 
 
@@ -186,10 +172,7 @@ def test_input_that_gives_no_correlation_is_refused() -> None:
 def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, dict[str, float]]:
     """Scores of systems of rising quality, with noise by query."""
     draw = Random(seed)
-    return {
-        f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)}
-        for i in range(systems)
-    }
+    return {f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)}
 
 
 def test_equal_systems_stay_tied_in_every_sample() -> None:
@@ -207,9 +190,7 @@ def test_the_interval_contains_the_point_estimate_and_narrows_with_queries() -> 
     for queries in (10, 250):
         a, b = per_query(12, queries, 0.5, seed=1), per_query(12, queries, 0.5, seed=2)
         queries_of = list(a["s00"])
-        means = [
-            {s: system_score(v, queries_of, "zero")[0] or 0.0 for s, v in x.items()} for x in (a, b)
-        ]
+        means = [{s: system_score(v, queries_of, "zero")[0] or 0.0 for s, v in x.items()} for x in (a, b)]
         point = correlate_scores(*means)
         for name, interval in bootstrap_intervals(a, b, ALL, samples=500).items():
             assert interval is not None
@@ -225,8 +206,7 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
     fixed = {"s0": 1.0, "s1": 2.0, "s2": 3.0}
     drawn = bootstrap_samples(a, fixed, ALL, samples=200)
     possible = [
-        correlate_scores({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed)
-        for w in (0, 0.5, 1)
+        correlate_scores({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed) for w in (0, 0.5, 1)
     ]
     for name in ALL:
         expected = {round(getattr(found, name), 9) for found in possible}
@@ -236,14 +216,8 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
 def test_both_boards_see_the_same_draw() -> None:
     """b is a shifted by a constant for every query, so only a common draw keeps Pearson at 1."""
     a = per_query(6, 15, 1.0, seed=3)
-    b = {
-        system: {query: 5 + score for query, score in scores.items()}
-        for system, scores in a.items()
-    }
-    assert bootstrap_intervals(a, b, ["pearson"], samples=200)["pearson"] == (
-        pytest.approx(1),
-        pytest.approx(1),
-    )
+    b = {system: {query: 5 + score for query, score in scores.items()} for system, scores in a.items()}
+    assert bootstrap_intervals(a, b, ["pearson"], samples=200)["pearson"] == (pytest.approx(1), pytest.approx(1))
 
 
 def test_skipped_queries_in_a_bootstrap() -> None:
@@ -265,21 +239,14 @@ def test_a_bootstrap_without_enough_to_draw_from_has_no_interval() -> None:
     one_query = per_query(5, 1, 0.1, seed=0)
     assert bootstrap_intervals(one_query, one_query) == {"spearman": None, "kendall": None}
     constant = dict.fromkeys((f"s{i:02}" for i in range(5)), 1.0)
-    assert bootstrap_intervals(per_query(5, 10, 0.1, seed=0), constant) == {
-        "spearman": None,
-        "kendall": None,
-    }
+    assert bootstrap_intervals(per_query(5, 10, 0.1, seed=0), constant) == {"spearman": None, "kendall": None}
     assert bootstrap_intervals({}, {}) == {"spearman": None, "kendall": None}
 
 
 def test_a_bootstrap_repeats_with_its_seed() -> None:
     a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
-    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) == bootstrap_intervals(
-        a, b, ALL, samples=100, seed=5
-    )
-    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) != bootstrap_intervals(
-        a, b, ALL, samples=100, seed=6
-    )
+    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) == bootstrap_intervals(a, b, ALL, samples=100, seed=5)
+    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) != bootstrap_intervals(a, b, ALL, samples=100, seed=6)
 
 
 def slow_tau_gap(estimate: Mapping[str, float], reference: Mapping[str, float]) -> float:
@@ -294,9 +261,7 @@ def slow_tau_gap(estimate: Mapping[str, float], reference: Mapping[str, float]) 
 
 
 def slow_tauap_b(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """tau_AP with ties, both ways: over the systems that have others above them, the share of these
-    in order.
-    """
+    """tau_AP with ties, both ways: over the systems that have others above them, the share of these in order."""
 
     def one_way(x: Mapping[str, float], y: Mapping[str, float]) -> float:
         shares = []
@@ -311,9 +276,7 @@ def slow_tauap_b(a: Mapping[str, float], b: Mapping[str, float]) -> float:
 
 @given(tied_lists, st.integers(3, 8))
 @settings(max_examples=examples(100))
-def test_further_coefficients_follow_their_definitions(
-    pairs: list[tuple[int, int]], depth: int
-) -> None:
+def test_further_coefficients_follow_their_definitions(pairs: list[tuple[int, int]], depth: int) -> None:
     a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
     assume(len(set(a.values())) > 1 and len(set(b.values())) > 1)
     found = correlate_by(["tau_gap", "tauap_b", f"kendall@{depth}"], a, b)
@@ -331,10 +294,8 @@ def test_further_coefficients_follow_their_definitions(
 def test_further_coefficients_of_few_systems_are_undefined_and_others_are_unknown() -> None:
     a, b = board([3, 2, 1, 0]), board([4, 2, 1, 3])
     assert correlate_by(["tau_gap", "kendall@2", "kendall@10"], a, b) == {
-        "tau_gap": pytest.approx(slow_tau_gap(a, b)),
-        "kendall@2": None,
-        "kendall@10": pytest.approx(1 / 3),
-    }
+        "tau_gap": pytest.approx(slow_tau_gap(a, b)), "kendall@2": None, "kendall@10": pytest.approx(1 / 3),
+    }  # fmt: skip
     assert correlate_by(["tauap_b"], a, board([1, 1, 1, 1])) == {"tauap_b": None}
     for name in ("kendal", "kendall@", "kendall@0", "tau_gap@x", "@3"):
         with refusal("unknown-correlation", name):

@@ -1,6 +1,4 @@
-"""Ties of alpha_nDCG's greedy ideal, broken as NIST's ndeval breaks them: the greatest passage id
-first.
-"""
+"""Ties of alpha_nDCG's greedy ideal, broken as NIST's ndeval breaks them: the greatest passage id first."""
 
 from __future__ import annotations
 
@@ -20,13 +18,9 @@ INTENTS = {
 
 
 def test_the_greatest_id_comes_first_among_passages_of_equal_gain() -> None:
-    """All three answer two questions. From c on both others add one and a half; from a on, b would
-    add two.
-    """
+    """All three answer two questions. From c on both others add one and a half; from a on, b would add two."""
     ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     found = 2 + 2 / math.log2(3) + 1 / 2
     assert make_alpha_ndcg(INTENTS, 3)(run)["q"] == pytest.approx(found / ideal)
-    assert make_alpha_ndcg(INTENTS, 3)({"q": {"c": 3.0, "b": 2.0, "a": 1.0}})["q"] == pytest.approx(
-        1.0
-    )
+    assert make_alpha_ndcg(INTENTS, 3)({"q": {"c": 3.0, "b": 2.0, "a": 1.0}})["q"] == pytest.approx(1.0)

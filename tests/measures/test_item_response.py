@@ -1,6 +1,4 @@
-"""Item response: the model's identities, its gradient, what a fit finds again, and what it must not
-depend on.
-"""
+"""Item response: the model's identities, its gradient, what a fit finds again, and what it must not depend on."""
 
 from __future__ import annotations
 
@@ -31,11 +29,7 @@ from exam_workbench.measures.item_response._fit_statistics import (
     item_errors,
     item_rmse,
 )
-from exam_workbench.measures.item_response._response_fits import (
-    Objective,
-    fit_responses,
-    log_likelihood,
-)
+from exam_workbench.measures.item_response._response_fits import Objective, fit_responses, log_likelihood
 from exam_workbench.measures.item_response._response_models import (
     Items,
     factor_design,
@@ -56,9 +50,7 @@ def item(d: float, b: float, g: float) -> Items:
 def test_information_is_what_the_specification_computes_by_hand() -> None:
     assert answer_information(np.array([0.0]), PLAIN)[0, 0] == pytest.approx(0.15)
     assert most_informative_ability(PLAIN)[0] == pytest.approx(0.312, abs=5e-4)
-    assert answer_information(most_informative_ability(PLAIN), PLAIN)[0, 0] == pytest.approx(
-        0.1547, abs=5e-5
-    )
+    assert answer_information(most_informative_ability(PLAIN), PLAIN)[0, 0] == pytest.approx(0.1547, abs=5e-5)
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -71,9 +63,7 @@ def test_information_is_the_squared_slope_over_the_variance_and_highest_at_the_p
     told = answer_information(np.array([at]), one)[0, 0]
     # A probability that is nearly 1 has no digits left to tell a slope or a variance by.
     if mid < 1 - 1e-6:
-        assert told == pytest.approx(
-            ((high - low) / (2 * h)) ** 2 / (mid * (1 - mid)), rel=1e-4, abs=1e-8
-        )
+        assert told == pytest.approx(((high - low) / (2 * h)) ** 2 / (mid * (1 - mid)), rel=1e-4, abs=1e-8)
     assert told <= answer_information(most_informative_ability(one), one)[0, 0] * (1 + 1e-12)
 
 
@@ -97,9 +87,7 @@ def test_the_gradient_is_that_of_finite_differences(model: Model, estimator: Est
     gradient = objective.value(inside)[1]
     h = 1e-5
     steps = h * np.eye(len(inside))
-    by_hand = [
-        (objective.value(inside + s)[0] - objective.value(inside - s)[0]) / (2 * h) for s in steps
-    ]
+    by_hand = [(objective.value(inside + s)[0] - objective.value(inside - s)[0]) / (2 * h) for s in steps]
     assert np.allclose(gradient, by_hand, rtol=1e-6, atol=1e-5)
 
 
@@ -158,11 +146,7 @@ def test_what_students_and_items_are_called_and_in_which_order_they_come_changes
     first = fit_responses(made.responses, made.design, starts=1)
     other = fit_responses(made.responses[np.ix_(rows, columns)], factor_design(factors), starts=1)
     assert np.allclose(other.theta, first.theta[rows], atol=2e-3)
-    assert np.allclose(
-        answer_probability(other.theta, other.items),
-        first.chances[np.ix_(rows, columns)],
-        atol=2e-3,
-    )
+    assert np.allclose(answer_probability(other.theta, other.items), first.chances[np.ix_(rows, columns)], atol=2e-3)
 
 
 def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_reported() -> None:
@@ -176,9 +160,7 @@ def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_
     reported, level = level_estimates(made.responses, found)
     again, same = level_estimates(made.responses, other)
     assert level == pytest.approx(same)
-    assert [row.ability.value for row in again] == pytest.approx(
-        [row.ability.value for row in reported]
-    )
+    assert [row.ability.value for row in again] == pytest.approx([row.ability.value for row in reported])
     by_factor = [row.ability.value for row in reported if row.factor == "retrieval"]
     assert sum(by_factor) == pytest.approx(0) and reported[3].difference is None
     assert reported[9].difference is not None
@@ -197,13 +179,7 @@ def test_items_and_students_that_are_all_right_all_wrong_or_missing_give_finite_
     flat = flat_design([str(i) for i in range(63)])
     for design in (made.design, flat):
         found = fit_responses(answers, design, model, estimator, starts=1)
-        numbers = [
-            found.theta,
-            found.items.d,
-            found.items.b,
-            found.items.g,
-            mean_information(found.items),
-        ]
+        numbers = [found.theta, found.items.d, found.items.b, found.items.g, mean_information(found.items)]
         assert all(np.isfinite(values).all() for values in numbers)
         assert np.isfinite([found.log_likelihood, found.aic, found.objective]).all()
     assert found.theta[0] == found.theta.max() and found.theta[1] == found.theta.min()
@@ -252,29 +228,16 @@ def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None
         assert row.ability.low < row.ability.high
         assert row.difference is None or row.difference.low is not None
     wide = bias_corrected_interval(np.zeros(1), np.linspace(-1, 1, 201)[:, None])
-    assert wide[0][0] == pytest.approx(-0.95, abs=0.01) and wide[1][0] == pytest.approx(
-        0.95, abs=0.01
-    )
+    assert wide[0][0] == pytest.approx(-0.95, abs=0.01) and wide[1][0] == pytest.approx(0.95, abs=0.01)
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [
-        [[1, 0, 1]] * 3,
-        [[1] * 4] * 5,
-        [[1, 1, 1], [0, 0, 0], [1, 1, 1]],
-        [[1] * 6, [0] * 6],
-        [[1, 0, 1]],
-    ],
+    "rows", [[[1, 0, 1]] * 3, [[1] * 4] * 5, [[1, 1, 1], [0, 0, 0], [1, 1, 1]], [[1] * 6, [0] * 6], [[1, 0, 1]]]
 )
 def test_draws_that_all_agree_give_no_interval(rows: list[list[int]]) -> None:
     names = [f"s{at}" for at in range(len(rows))]
-    told = analyse_responses(
-        names, [f"i{at}" for at in range(len(rows[0]))], np.array(rows, float), held_out=False
-    )
-    assert [(row.ability.low, row.ability.high) for row in told.students] == [(None, None)] * len(
-        rows
-    )
+    told = analyse_responses(names, [f"i{at}" for at in range(len(rows[0]))], np.array(rows, float), held_out=False)
+    assert [(row.ability.low, row.ability.high) for row in told.students] == [(None, None)] * len(rows)
     assert any("interval" in remark for remark in told.remarks)
 
 
@@ -291,13 +254,8 @@ def test_levels_that_answered_alike_have_no_interval_beside_others_that_have_one
 
 def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
     # Newcombe, Statistics in Medicine 17, 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
-    for right, answered, low, high in (
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-        (4, 4, 0.5101, 1),
-    ):
+    for right, answered, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611),
+                                       (1, 29, 0.0061, 0.1718), (4, 4, 0.5101, 1)):  # fmt: skip
         assert wilson_interval(right, answered) == pytest.approx((low, high), abs=5e-5)
     assert wilson_interval(0, 0) is None
 
@@ -307,13 +265,7 @@ def test_standard_errors_of_items_are_those_of_repeated_exams() -> None:
     rng = np.random.default_rng(0)
     chances = answer_probability(made.theta, made.items)
     fits = [
-        fit_responses(
-            (rng.random(chances.shape) < chances).astype(float),
-            made.design,
-            "2pl",
-            starts=1,
-            seed=i,
-        )
+        fit_responses((rng.random(chances.shape) < chances).astype(float), made.design, "2pl", starts=1, seed=i)
         for i in range(8)
     ]
     seen = np.std([one.items.b for one in fits], axis=0).mean()
@@ -323,9 +275,7 @@ def test_standard_errors_of_items_are_those_of_repeated_exams() -> None:
 
 def test_information_by_category_hides_categories_of_few_items() -> None:
     made = exam(12)
-    categories = [
-        ["remember"] if i < 7 else ["apply", "apply"] if i < 11 else [] for i in range(12)
-    ]
+    categories = [["remember"] if i < 7 else ["apply", "apply"] if i < 11 else [] for i in range(12)]
     categories[0] = ["remember", "apply"]
     curves, few = information_by_category(made.items, categories)
     assert [(curve.name, curve.items) for curve in curves] == [("remember", 7), ("apply", 5)]

@@ -41,21 +41,15 @@ def with_bad_items(seed: int) -> np.ndarray:
 def found_bad() -> dict[Criterion, int]:
     """How many of the 22 bad items are among the lowest 22, by criterion."""
     made = exam(148, 3)
-    rows = item_worth(
-        with_bad_items(3), fit_responses(with_bad_items(3), made.design, starts=1), NAMES
-    )
+    rows = item_worth(with_bad_items(3), fit_responses(with_bad_items(3), made.design, starts=1), NAMES)
     bad = set(NAMES[:BAD])
     return {
-        criterion: len(
-            bad & {row.item for row in sorted(rows, key=lambda row: row.by(criterion))[:BAD]}
-        )
+        criterion: len(bad & {row.item for row in sorted(rows, key=lambda row: row.by(criterion))[:BAD]})
         for criterion in CRITERIA
     }
 
 
-def test_information_and_item_rest_find_items_that_are_answered_at_random(
-    found_bad: dict[Criterion, int],
-) -> None:
+def test_information_and_item_rest_find_items_that_are_answered_at_random(found_bad: dict[Criterion, int]) -> None:
     # By chance 22 of 148 would hold 3.3 of the 22.
     assert found_bad["information"] >= 11
     assert found_bad["item-rest"] >= 8
@@ -73,9 +67,7 @@ def test_each_fault_of_an_item_has_a_reason_of_its_own() -> None:
     reasons = set()
     for fault, answers in faults.items():
         made.responses[:, 0] = answers
-        told = item_worth(
-            made.responses, fit_responses(made.responses, made.design, starts=1), NAMES[:40]
-        )[0]
+        told = item_worth(made.responses, fit_responses(made.responses, made.design, starts=1), NAMES[:40])[0]
         reasons.add(told.reason)
         assert (told.item_rest is None) == (fault in ("easy", "hopeless", "unanswered"))
         assert (told.accuracy is None) == (fault == "unanswered")
@@ -156,9 +148,7 @@ def test_a_share_that_drops_nothing_or_everything_is_refused(drop: float) -> Non
 def test_too_few_students_have_no_other_half_to_look_at() -> None:
     made = exam(40)
     few = made.responses[:8]
-    assert (
-        improve_items(few, design_of(list("abcdefgh"), None), NAMES[:40], steps=1).held_out is None
-    )
+    assert improve_items(few, design_of(list("abcdefgh"), None), NAMES[:40], steps=1).held_out is None
 
 
 def test_a_fit_on_another_scale_has_the_same_chances() -> None:
@@ -167,9 +157,7 @@ def test_a_fit_on_another_scale_has_the_same_chances() -> None:
     theta, items = link_scale(found, 3 * found.theta + 1)
     assert theta == pytest.approx(3 * found.theta + 1)
     assert answer_probability(theta, items) == pytest.approx(found.chances)
-    assert mean_information(items, theta) * 9 == pytest.approx(
-        mean_information(found.items, found.theta)
-    )
+    assert mean_information(items, theta) * 9 == pytest.approx(mean_information(found.items, found.theta))
     level = replace(found, theta=np.zeros(63))
     assert link_scale(level, found.theta)[1].d == pytest.approx(found.items.d)
 
@@ -178,42 +166,24 @@ def test_all_of_it_comes_as_one_record() -> None:
     made = exam(30, seed=6)
     names = [f"s{i}" for i in range(63)]
     levels = students()
-    factors = {
-        name: {factor: levels[factor][i] for factor in levels} for i, name in enumerate(names)
-    }
+    factors = {name: {factor: levels[factor][i] for factor in levels} for i, name in enumerate(names)}
     whole = analyse_responses(names, NAMES[:30], made.responses, factors, bootstrap=4)
     said = whole.as_dict()
     assert [row["level"] for row in said["components"] if row["factor"] == "icl"] == ["0", "1", "2"]
     assert said["components"][0]["students"] == 21
-    assert (
-        said["students"][0]["answered"] == 30 and said["students"][0]["ability"]["low"] is not None
-    )
+    assert said["students"][0]["answered"] == 30 and said["students"][0]["ability"]["low"] is not None
     assert {"d", "d_error", "information", "item_rest", "reason"} <= set(said["items"][0])
     assert said["remarks"] == []
     d, b, g, theta = (row[1:] for row in whole.statistics.table[3:])
-    assert (
-        d == (whole.statistics.d.mean, whole.statistics.d.sd)
-        and theta[0] == whole.statistics.theta.mean
-    )
+    assert d == (whole.statistics.d.mean, whole.statistics.d.sd) and theta[0] == whole.statistics.theta.mean
     assert (b[1], g[1]) == (whole.statistics.b.sd, whole.statistics.g.sd)
     for number, remarked in ((29, 1), (30, 0)):
         few = analyse_responses(
-            names[:number],
-            NAMES[:30],
-            made.responses[:number],
-            model="2pl",
-            bootstrap=0,
-            held_out=False,
+            names[:number], NAMES[:30], made.responses[:number], model="2pl", bootstrap=0, held_out=False
         )
         assert len(few.remarks) == remarked
-    flat = analyse_responses(
-        names[:5], NAMES[:30], made.responses[:5], estimator="paper", bootstrap=0, held_out=False
-    )
-    assert (
-        flat.components == []
-        and flat.students[0].ability.low is None
-        and flat.statistics.held_out is None
-    )
+    flat = analyse_responses(names[:5], NAMES[:30], made.responses[:5], estimator="paper", bootstrap=0, held_out=False)
+    assert flat.components == [] and flat.students[0].ability.low is None and flat.statistics.held_out is None
     assert mentions(flat.remarks[0], "5")
     assert any(mentions(remark, "paper") for remark in flat.remarks)
     with refusal("students-without-factors", "s62", "1"):

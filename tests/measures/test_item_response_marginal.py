@@ -5,18 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exam_workbench.measures.item_response import (
-    answer_information,
-    fit_graded,
-    fit_marginal,
-    graded_information,
-)
+from exam_workbench.measures.item_response import answer_information, fit_graded, fit_marginal, graded_information
 from exam_workbench.measures.item_response._response_fits import GradedItems, graded_chances
 from exam_workbench.measures.item_response._response_models import Items
 from tests.made.answers import correlation
 
-# How many of 1,000 test takers gave each pattern of right answers, 00000 to 11111: Bock and
-# Lieberman, 1970.
+# How many of 1,000 test takers gave each pattern of right answers, 00000 to 11111: Bock and Lieberman, 1970.
 LSAT6 = "3 6 2 11 1 1 3 4 1 8 0 16 0 3 2 15 10 29 14 81 3 28 15 80 16 56 21 173 11 61 28 298"
 
 
@@ -42,9 +36,7 @@ def test_one_discrimination_for_all_fits_lsat6_worse_and_guessing_stays_finite()
     one = fit_marginal(lsat6(), "1pl")
     three = fit_marginal(lsat6(), "3pl")
     assert one.parameters == 5 and one.log_likelihood < two.log_likelihood
-    assert (
-        np.isfinite(three.items.b).all() and ((three.items.g > 0.1) & (three.items.g < 0.3)).all()
-    )
+    assert np.isfinite(three.items.b).all() and ((three.items.g > 0.1) & (three.items.g < 0.3)).all()
 
 
 def test_answers_that_are_missing_do_not_move_the_items() -> None:

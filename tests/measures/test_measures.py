@@ -1,4 +1,4 @@
-"""Measures: trec_eval's own numbers, real runs, and the cases that would crash trec_eval."""
+"""Measures: trec_eval's own numbers, real runs, and the cases in which trec_eval itself would die."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ TREC_NAMES = {
 }
 
 
-def evaluate(
-    measures: list[str], qrels: Qrels, run: RunScores, min_rating: int = 1
-) -> MeasureScores:
+def evaluate(measures: list[str], qrels: Qrels, run: RunScores, min_rating: int = 1) -> MeasureScores:
     """One run on qrels."""
     return make_evaluator(measures, qrels, min_rating)(run)
 
@@ -82,18 +80,11 @@ def read_expected(path: Path) -> dict[str, dict[str, float]]:
     ("qrels_file", "output", "min_rating"),
     [("qrels.test", "out.test.aq", 1), ("qrels.rel_level", "out.test.aql", 2)],
 )
-def test_trec_eval_own_numbers(
-    shared_data: Path, qrels_file: str, output: str, min_rating: int
-) -> None:
+def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, min_rating: int) -> None:
     """Per query and on average, for binary qrels and for graded ones with -1 at trec_eval -l 2."""
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)
-    scores = evaluate(
-        list(TREC_NAMES),
-        read_qrels(folder / qrels_file),
-        read_run(folder / "results.test"),
-        min_rating,
-    )
+    scores = evaluate(list(TREC_NAMES), read_qrels(folder / qrels_file), read_run(folder / "results.test"), min_rating)
     for name, trec_name in TREC_NAMES.items():
         assert scores[name].keys() == {"301", "302", "303"}
         for query, value in scores[name].items():
@@ -102,12 +93,8 @@ def test_trec_eval_own_numbers(
         assert mean == pytest.approx(expected[trec_name]["all"], abs=5.1e-5), name
 
 
-@pytest.mark.parametrize(
-    ("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")]
-)
-def test_judged_is_what_trec_eval_does_not_call_unjudged(
-    shared_data: Path, qrels_file: str, output: str
-) -> None:
+@pytest.mark.parametrize(("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")])
+def test_judged_is_what_trec_eval_does_not_call_unjudged(shared_data: Path, qrels_file: str, output: str) -> None:
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)
     qrels, run = read_qrels(folder / qrels_file), read_run(folder / "results.test")
@@ -128,7 +115,7 @@ def test_averages_match_trec_evals_summary(shared_data: Path) -> None:
 
 
 def test_skipped_queries_count_zero_in_the_reference_leaderboard(shared_data: Path) -> None:
-    """The reference numbers are means over all 25 queries; `random2_miss5` shows this."""
+    """The reference numbers are means over all 25 queries: `random2_miss5` tells zero from ignore."""
     folder = shared_data / "dl23-llmjudge"
     reference = json.loads((folder / "reference" / "scores-ndcg10.json").read_text())
     qrels = read_qrels(folder / "qrels-nist.txt")
@@ -158,18 +145,14 @@ def test_rr_with_a_cutoff_is_0_below_the_cutoff() -> None:
     ranking = {"q": {f"d{rank:02}": 100.0 - rank for rank in range(1, 16)}}
     for rank in (1, 3, 9, 10, 11, 15):
         values = {"d15": 1, f"d{rank:02}": 2}
-        scores = evaluate(
-            ["RR", "MRR@10", "RR(rel=2)@10", "RR@3", "RR(rel=3)@10"], {"q": values}, ranking
-        )
+        scores = evaluate(["RR", "MRR@10", "RR(rel=2)@10", "RR@3", "RR(rel=3)@10"], {"q": values}, ranking)
         deep, shallow = (1 / rank if rank <= cutoff else 0.0 for cutoff in (10, 3))
         found = {name: by_query["q"] for name, by_query in scores.items()}
         assert found.pop("RR") == pytest.approx(1 / rank)
         assert found == {
-            "RR@10": pytest.approx(deep),
-            "RR(rel=2)@10": pytest.approx(deep),
-            "RR@3": pytest.approx(shallow),
+            "RR@10": pytest.approx(deep), "RR(rel=2)@10": pytest.approx(deep), "RR@3": pytest.approx(shallow),
             "RR(rel=3)@10": 0.0,
-        }
+        }  # fmt: skip
     # The min rating counts for the cut measure as for the whole one.
     strict = evaluate(["RR@10"], {"q": {"d01": 1, "d02": 2}}, ranking, min_rating=2)
     assert strict == {"RR@10": {"q": 0.5}}
@@ -184,12 +167,7 @@ def test_a_level_in_the_name_beats_the_min_rating() -> None:
 
 def test_only_queries_with_both_qrels_and_passages_are_scored() -> None:
     qrels = {"both": {"a": 1}, "not run": {"a": 1}, "empty answer": {"a": 1}, "no labels": {}}
-    run = {
-        "both": {"a": 1.0},
-        "not judged": {"a": 1.0},
-        "empty answer": {},
-        "no labels": {"a": 1.0},
-    }
+    run = {"both": {"a": 1.0}, "not judged": {"a": 1.0}, "empty answer": {}, "no labels": {"a": 1.0}}
     scores = evaluate(["AP", "Judged@10"], qrels, run)
     assert scores == {"AP": {"both": 1.0}, "Judged@10": {"both": 1.0}}
 
@@ -206,9 +184,7 @@ def test_a_query_with_negative_judgments_alone_scores_zero() -> None:
 
 
 def test_nothing_relevant_is_zero_not_an_error() -> None:
-    scores = evaluate(
-        ["AP", "nDCG@10", "Rprec", "R@100"], {"q": {"a": 0}}, {"q": {"a": 1.0}}, min_rating=5
-    )
+    scores = evaluate(["AP", "nDCG@10", "Rprec", "R@100"], {"q": {"a": 0}}, {"q": {"a": 1.0}}, min_rating=5)
     assert all(per_query == {"q": 0.0} for per_query in scores.values())
 
 
@@ -216,10 +192,7 @@ def test_ties_fall_as_in_trec_eval() -> None:
     """Equal scores by falling id; scores that differ beyond single precision are equal."""
     scores = {"a": 1.000000001, "c": 1.0, "b": 1.0, "d": 0.5}
     assert trec_order(scores, 3) == ["c", "b", "a"]
-    ranks = {
-        passage: evaluate(["RR"], {"q": {passage: 1}}, {"q": scores})["RR"]["q"]
-        for passage in scores
-    }
+    ranks = {passage: evaluate(["RR"], {"q": {passage: 1}}, {"q": scores})["RR"]["q"] for passage in scores}
     assert ranks == pytest.approx({"c": 1.0, "b": 1 / 2, "a": 1 / 3, "d": 1 / 4})
 
 
@@ -245,30 +218,21 @@ def test_every_listed_measure_prints_as_its_name_and_can_be_computed() -> None:
 
 def test_every_family_is_read_again_from_its_name() -> None:
     for family in FAMILIES:
-        name = {"P": "P@5", "R": "R@5", "Judged": "Judged@5", "Success": "Success@5"}.get(
-            family.name, family.name
-        )
+        name = {"P": "P@5", "R": "R@5", "Judged": "Judged@5", "Success": "Success@5"}.get(family.name, family.name)
         assert parse_measure(name.format(k=7)).family == family
 
 
-@pytest.mark.parametrize(
-    "name", ["EXAM-Cover", "n-EXAM", "Cover/pool", "ROUGE-1", "chrF", "alpha_nDCG", "ERR_IA"]
-)
+@pytest.mark.parametrize("name", ["EXAM-Cover", "n-EXAM", "Cover/pool", "ROUGE-1", "chrF", "alpha_nDCG", "ERR_IA"])
 def test_a_measure_that_always_has_a_cutoff_takes_the_one_that_is_given(name: str) -> None:
     assert (parse_measure(name).cutoff, parse_measure(name, 5).cutoff) == (20, 5)
     assert parse_measure(str(parse_measure(name, 5)), 9).cutoff == 5
 
 
 def test_a_measure_says_what_it_is_computed_from() -> None:
-    said = {
-        name: (m.takes_judgments, m.takes_grades, m.takes_min_rating)
-        for name, m in MEASURES.items()
-    }
+    said = {name: (m.takes_judgments, m.takes_grades, m.takes_min_rating) for name, m in MEASURES.items()}
     assert said["AP"] == (True, True, True)
     assert said["nDCG@10"] == (True, True, False)
-    assert (
-        said["alpha_nDCG@10"] == said["EXAM-Cover@20"] == said["n-EXAM@20"] == (False, True, True)
-    )
+    assert said["alpha_nDCG@10"] == said["EXAM-Cover@20"] == said["n-EXAM@20"] == (False, True, True)
     assert said["ROUGE-1@20"] == (False, False, False)
 
 
@@ -283,32 +247,12 @@ def test_other_cutoffs_and_spellings_are_understood() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "",
-        "XX@10",
-        "P",
-        "P@0",
-        "P@-1",
-        "P@True",
-        "P@'5'",
-        "P@1000000000000",
-        "P_5",
-        "RR@0",
-        "ERR@10",
+        "", "XX@10", "P", "P@0", "P@-1", "P@True", "P@'5'", "P@1000000000000", "P_5", "RR@0", "ERR@10",
         "RR(judged_only=True)@5",
-        "IPrec@0.1",
-        "P(rel=0)@5",
-        "P(rel=2",
-        "nDCG(dcg='exp-log2')@10",
-        "alpha_nDCG@0",
-        "Judged",
-        "\0",
-        "__import__('os').getcwd()",
-        "NumRet",
-        "P@5, nDCG",
-        "(" * 90,
-        "P@" + "9" * 5000,
+        "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG@0", "Judged",
+        "\0", "__import__('os').getcwd()", "NumRet", "P@5, nDCG", "(" * 90, "P@" + "9" * 5000,
     ],
-)
+)  # fmt: skip
 def test_unknown_measures_are_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(InputError) as refusal:
         parse_measure(name)
@@ -346,11 +290,7 @@ def test_alpha_ndcg_of_one_question_and_alpha_zero_is_binary_ndcg() -> None:
 
 
 def test_alpha_ndcg_edges() -> None:
-    intents = {
-        "nothing answered": {"a": {"r": 0}},
-        "skipped": {"a": {"r": 1}},
-        "empty": {"a": {"r": 1}},
-    }
+    intents = {"nothing answered": {"a": {"r": 0}}, "skipped": {"a": {"r": 1}}, "empty": {"a": {"r": 1}}}
     run = {"nothing answered": {"a": 1.0}, "empty": {}, "unknown": {"a": 1.0}}
     assert make_alpha_ndcg(intents, 10)(run) == {"nothing answered": 0.0}
 
@@ -358,10 +298,7 @@ def test_alpha_ndcg_edges() -> None:
 def test_standard_error_is_unknown_for_one_value_and_zero_for_equal_ones() -> None:
     assert mean_and_standard_error([]) == (None, None)
     assert mean_and_standard_error([0.5]) == (0.5, None)
-    assert mean_and_standard_error([0.1, 0.1, 0.1]) == (
-        pytest.approx(0.1),
-        pytest.approx(0.0, abs=1e-15),
-    )
+    assert mean_and_standard_error([0.1, 0.1, 0.1]) == (pytest.approx(0.1), pytest.approx(0.0, abs=1e-15))
     mean, error = mean_and_standard_error([1.0, 2.0, 3.0, 4.0])
     assert mean == 2.5
     assert error == pytest.approx(math.sqrt(5 / 3 / 4))

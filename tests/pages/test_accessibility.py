@@ -1,4 +1,4 @@
-"""Accessibility: axe-core finds nothing serious on any screen, in light and in dark."""
+"""No screen shuts anybody out: axe-core finds nothing serious on any of them, in light and in dark."""
 
 from __future__ import annotations
 
@@ -31,13 +31,7 @@ LOOKS = 5
 STILL = "*, *::before, *::after { animation: none !important; transition: none !important }"
 """Colours are at once what they come to be: one on its way is nobody's fault."""
 VIEWS = {
-    "leaderboard": (
-        "All leaderboards",
-        "Two leaderboards",
-        "Two systems",
-        "By budget",
-        "Significance",
-    ),
+    "leaderboard": ("All leaderboards", "Two leaderboards", "Two systems", "By budget", "Significance"),
     "disagreements": ("Resolved",),
     "changes": ("Questions",),
     "audit": ("Judge", "Labels", "Roles", "Report and files", "Plan another audit"),
@@ -70,18 +64,13 @@ def found(
             continue
         for node in broken["nodes"]:
             why = " ".join(node["failureSummary"].split())
-            yield Finding(
-                screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why
-            )
+            yield Finding(screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why)
 
 
-def held(
-    page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]
-) -> list[Finding]:
+def held(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]) -> list[Finding]:
     """What axe-core holds against a page again and again.
 
-    A page may be drawn once more while axe looks, and is pale then; what is wrong is so at every
-    look.
+    A page may be drawn once more while axe looks, and is pale then; what is wrong is so at every look.
     """
     findings: list[Finding] = []
     for _ in range(LOOKS):
@@ -93,22 +82,15 @@ def held(
 
 
 def put_all_sorts(project: Project) -> None:
-    """Grades, judgments, a failed pair, an override, an unsaved edit, a prompt, an audit with a
-    batch that waits.
-    """
+    """Grades, judgments, a failed pair, an override, an unsaved edit, a prompt, an audit with a batch that waits."""
     put_small(project)
     first, second, *_ = bank.list_questions(project)
     add_override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
     bank.save_version(
-        project,
-        [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)],
-        "sharper",
-        "ann",
+        project, [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)], "sharper", "ann"
     )
     bank.put_draft(project, "tester", replace(second, text="What is B, exactly?"))
-    audit = room.design_audit(
-        project, "first", "P@2", room.Goal("best"), batch_size=3, seed=2, author="ann"
-    )
+    audit = room.design_audit(project, "first", "P@2", room.Goal("best"), batch_size=3, seed=2, author="ann")
     room.draw_batch(project, audit, "ann")
     while (found := deal(project, audit, "ann")) is not None:
         for card in found.cards:
@@ -116,9 +98,7 @@ def put_all_sorts(project: Project) -> None:
     room.draw_batch(project, audit, "ann")
     put_answered(project)
     put_verdicts(project)
-    save_prompt(
-        project, replace(built_in_prompts()["self-rating"], name="ours", title="Ours"), "ann"
-    )
+    save_prompt(project, replace(built_in_prompts()["self-rating"], name="ours", title="Ours"), "ann")
 
 
 MENU = "[data-testid=stSidebar]"
@@ -132,9 +112,7 @@ def _open(page: Page, view: str) -> None:
     ready(page)
 
 
-def test_axe_finds_nothing_serious_on_any_screen(
-    projects: Path, server: Server, chromium_page: Page
-) -> None:
+def test_axe_finds_nothing_serious_on_any_screen(projects: Path, server: Server, chromium_page: Page) -> None:
     file_of(put_all_sorts).write(projects / "access.duckdb")
     page, here, there = chromium_page, "light", "dark"
     page.emulate_media(color_scheme="light")
@@ -157,13 +135,10 @@ def test_axe_finds_nothing_serious_on_any_screen(
             findings += held(page, shown, here, part, {})
             page.emulate_media(color_scheme=there)
             page.wait_for_function(
-                "(scheme) => getComputedStyle(document.querySelector('.stApp')).colorScheme ==="
-                " scheme",
-                arg=there,
+                "(scheme) => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme", arg=there
             )
             findings += held(page, shown, there, part, {"runOnly": ["color-contrast"]})
-            # The next one is opened in the theme that this one ended with: every switch draws all
-            # of a page again.
+            # The next one is opened in the theme that this one ended with: every switch draws all of a page again.
             here, there = there, here
     page.emulate_media(color_scheme="light")
     assert not findings, "\n".join(map(str, findings))

@@ -55,15 +55,11 @@ def put(project: Project) -> None:
     assign_double(project, "q1", "olga", ["bo"])
 
 
-def test_where_nothing_is_assigned_doubly_a_link_leads_to_where_one_assigns(
-    project: Project,
-) -> None:
+def test_where_nothing_is_assigned_doubly_a_link_leads_to_where_one_assigns(project: Project) -> None:
     assert links(visit("adjudication")) == ["people"]
 
 
-def test_what_differs_is_decided_beside_what_both_gave(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("asta")
     press(visit("my_work"), "claim")
@@ -87,9 +83,7 @@ def test_what_differs_is_decided_beside_what_both_gave(
     assert shows(app, "nothing-listed")
 
 
-def test_a_sample_that_one_claimed_is_listed_by_itself(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in: Callable[..., None]) -> None:
     put_small(project)
     for name, role in ("olga", "organizer"), ("asta", "assessor"), ("bo", "assessor"):
         set_member(project, f"{name}@x.org", role, "shell")
@@ -98,32 +92,21 @@ def test_a_sample_that_one_claimed_is_listed_by_itself(
     press(visit("my_work"), "claim")
     app = visit("my_work")
     assert 2 in numbers(note(app, "work-q1"))
-    title, sample = (
-        one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string
-    )
+    title, sample = (one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string)
     assert title.query_string == sample.query_string and numbers(sample.label) == [0, 2]
     given = dict(parse_qsl(sample.query_string))
     listed = holds(visit("passages", **given), "passage-judging")
-    assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [
-        ("q1", "p1"),
-        ("q1", "p3"),
-    ]
+    assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
         judging.judge_passage(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
     # What is next after it is not in the sample, and so not listed as it.
-    (title, *_) = (
-        one.proto
-        for one in visit("my_work").get("page_link")
-        if "query=q1" in one.proto.query_string
-    )
+    (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
     assert "assigned" not in title.query_string
 
 
 @pytest.fixture
 def differing(project: Project) -> Project:
-    """A project in which two people gave different judgments of two passages, to be decided by
-    whoever is here.
-    """
+    """A project in which two people gave different judgments of two passages, to be decided by whoever is here."""
     put_differing(project)
     return project
 
@@ -140,23 +123,17 @@ def give_reason(app: AppTest, words: str) -> None:
     named(app.text_input, "reason").set_value(words)
 
 
-def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(
-    differing: Project,
-) -> None:
+def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(differing: Project) -> None:
     app = visit("adjudication")
     give_reason(app, "by the guidelines")
     app.button("decide 2").click()
     second = holds(app, "deciding")["places"][1]
-    tell(
-        app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}]
-    )
+    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     assert app.query_params["passage"] == "p2"
 
 
-def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(
-    differing: Project,
-) -> None:
+def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(differing: Project) -> None:
     app = visit("adjudication")
     first, second = holds(app, "deciding")["places"]
     give_reason(app, "by the guidelines")
@@ -171,9 +148,7 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(
     assert len(list_decisions(differing, ("q1", "p1", None))) == 1
     check_refused(app, "not-saved", 3, "p2")
     # Whoever went on at once is told so, too: the run that found it out may have been ended.
-    tell(
-        app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}]
-    )
+    tell(app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
     check_refused(app, "not-saved", 3, "p2")
     give_reason(app, "by the topic's narrative")
     tell(app, "deciding", "acts", [acts[2] | {"id": 5}])
@@ -185,11 +160,7 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(
 
 
 def test_the_address_names_what_opens_where_one_came_without_naming_it(differing: Project) -> None:
-    assert holds(visit("adjudication"), "place")["values"] == {
-        "query": "q1",
-        "passage": "p1",
-        "question": "",
-    }
+    assert holds(visit("adjudication"), "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
 
 
 def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
@@ -198,15 +169,12 @@ def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Proj
     app = visit("adjudication", query="q1", passage="p1")
     assert holds(app, "deciding")["chosen"] == list(first)
     assert app.segmented_control("adjudicated state").value == "decided"
-    # Whoever chooses another list sees that one, though the address came by a link; where it is
-    # empty it says so.
+    # Whoever chooses another list sees that one, though the address came by a link; where it is empty it says so.
     app.segmented_control("adjudicated state").set_value("differs")
     assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
     assert holds(app, "place")["values"]["passage"] == "p2"
     decide_case(differing, second, 2, "by the guidelines", "olga")
-    assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(
-        second
-    )
+    assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(second)
     assert shows(visit("adjudication"), "nothing-listed")
 
 
@@ -228,9 +196,7 @@ def test_a_link_to_what_is_not_there_says_so(differing: Project) -> None:
     # It is said until one goes on.
     assert sound(app.run()).warning
     place = holds(app, "deciding")["places"][1]
-    assert not tell(
-        app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": place}]
-    ).warning
+    assert not tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": place}]).warning
 
 
 def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> None:
@@ -248,9 +214,7 @@ def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> No
 def test_a_browser_that_is_behind_leads_nowhere_back(differing: Project) -> None:
     app = visit("adjudication")
     first, second = holds(app, "deciding")["places"]
-    tell(
-        app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}]
-    )
+    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
     tell(app, "deciding", "acts", [{"id": 2, "do": "open", "home": differing.name, "place": first}])
     # What it sends before it has heard of the second step names the place before.
     app.query_params["passage"] = second[1]
@@ -270,10 +234,7 @@ def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: P
     # Of two keys in a row in one tab the second one corrects the first.
     app, (place, *_) = tabs[0], holds(tabs[0], "deciding")["places"]
     give_reason(app, "at a second look")
-    acts = [
-        {"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None}
-        for n in (1, 3)
-    ]
+    acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
     tell(app, "deciding", "acts", acts)
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
@@ -319,16 +280,12 @@ def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
     set_due(project, ["q2"], None, "olga")
     log_in("olga")
     app = visit("people")
-    assert shows(app, "agreement") and all(
-        one.is_integer() for one in numbers(note(app, "agreement"))
-    )
+    assert shows(app, "agreement") and all(one.is_integer() for one in numbers(note(app, "agreement")))
     press(app, "release")
     assert double_of(project, "q1").people == {"bo": "released"}
 
 
-def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_twice(
-    project: Project,
-) -> None:
+def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_twice(project: Project) -> None:
     put_small(project)
     number = assign_double(project, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
     assign_double(project, "q2", "olga", ["asta"])

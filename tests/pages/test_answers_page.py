@@ -1,6 +1,4 @@
-"""The screens about answers: what they say without any, the table, what chooses, cases by acts, and
-judges.
-"""
+"""The screens about answers: what they say without any, the table, what chooses, cases by acts, and judges."""
 
 from __future__ import annotations
 
@@ -75,9 +73,7 @@ def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Pr
         assert shows(visit(screen), "lacking")
 
 
-def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follows(
-    project: Project,
-) -> None:
+def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follows(project: Project) -> None:
     collection(project, TOLD, {"one": {name: one.top for name, one in TOLD.items()}})
     assert shows(visit("cases"), "no-answers")
     app = visit("answers")
@@ -102,19 +98,14 @@ def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared
         assert (reteval["mean"], reteval["error"]) == (row.reteval.mean, row.reteval.error)
         assert gpteval["mean"] == pytest.approx(row.gpteval and row.gpteval.mean)
         assert recall["mean"] == row.conventional.recall[0]
-    assert not any(cell["best"] for cells in shown.values() for cell in cells), (
-        "three queries tell nobody apart"
-    )
+    assert not any(cell["best"] for cells in shown.values() for cell in cells), "three queries tell nobody apart"
     assert "1.000" in holds(app, "answers-grid")["ideal"]["says"]
     app = do(app, "open", "answers-grid", cell="2|one|LLM-retEval")
     detail = holds(app, "answers-grid")["detail"]
     assert [row["value"] for row in detail["rows"]] == ["0", "1", "1"]
     assert "at=2%7Cone%7Cc" in detail["rows"][0]["href"]
     # The link opens the query, whether it is a case or not; the same judge looks at it.
-    assert (
-        holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"]
-        == "Hamburg"
-    )
+    assert holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
 
 
 def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> None:
@@ -169,17 +160,12 @@ def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: P
     put_answered(project)
     app = visit("cases", show="all")
     view = View(ks=(2,), judge="contains")
-    key = confirm_case(
-        project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise"
-    )
+    key = confirm_case(project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
     seen = [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)
     words = holds(app, "answer-cases")["said"]["words"]
     assert mentions(words, "emma C")
-    assert [(one.author, one.case) for one in confirmed_cases(project)] == [
-        ("emma", "C"),
-        ("ann", "F"),
-    ]
+    assert [(one.author, one.case) for one in confirmed_cases(project)] == [("emma", "C"), ("ann", "F")]
     # Who has seen it is told nothing.
     assert key in [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="A", seen=[key])
@@ -201,17 +187,13 @@ def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:
     assert answers["c"] == ("Hamburg", "Bremen")
     undo = holds(app, "answer-cases")["said"]["undo"]
     do(app, "remove answer", case=undo["case"], answer=undo["answer"])
-    assert {query.query_id: query.answers for query in queries_of(project)} == answers | {
-        "c": ("Hamburg",)
-    }
+    assert {query.query_id: query.answers for query in queries_of(project)} == answers | {"c": ("Hamburg",)}
 
 
 def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
     app = visit("judges")
     rows = app.dataframe[0].value.set_index("Answer check")
-    assert {"Exact match", "Token F1"} <= set(rows.index) and 0.4 in rows["Best threshold"].round(
-        2
-    ).tolist()
+    assert {"Exact match", "Token F1"} <= set(rows.index) and 0.4 in rows["Best threshold"].round(2).tolist()
     assert numbers(note(app, "verdicts-held"))[:2] == [3, 67]
     assert len(charts(app)) == 1
     app = sound(named(app.slider, "limit").set_value(0.0).run())

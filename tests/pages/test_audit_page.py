@@ -1,6 +1,4 @@
-"""The Audit screen: the plan, the desk where people judge, the board, labels, roles, and what goes
-out.
-"""
+"""The Audit screen: the plan, the desk where people judge, the board, labels, roles, and what goes out."""
 
 from __future__ import annotations
 
@@ -75,9 +73,7 @@ def plain(tmp_path: Path) -> Any:
 def act(app: AppTest, *acts: dict[str, object]) -> AppTest:
     """Have the desk report what was done there."""
     taken = holds(app, "judging")["taken"]
-    return tell(
-        app, "judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)]
-    )
+    return tell(app, "judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
 
 
 def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Project) -> None:
@@ -124,9 +120,7 @@ def test_a_pair_starts_with_the_two_best_systems(plain: Project) -> None:
     named(app.get("button_group"), "audit-aim").set_value("pair")
     app = sound(app.run())
     best = [system.run for system in leaderboard(plain, "nDCG@10").systems]
-    assert [named(app.selectbox, f"audit-{which}").value for which in ("first", "second")] == best[
-        :2
-    ]
+    assert [named(app.selectbox, f"audit-{which}").value for which in ("first", "second")] == best[:2]
 
 
 def test_a_measure_without_a_leaderboard_leaves_the_form_as_it_is(plain: Project) -> None:
@@ -148,9 +142,7 @@ def test_judgments_are_kept_under_the_name_that_the_audit_gets(plain: Project) -
     assert room.find_audit(plain).source == "audit: ours"
 
 
-def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(
-    planned: Project,
-) -> None:
+def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
     app = visit("audit", project="test", view="Plan another audit")
     for name in "audit 2", "audit 3":
         app = press(app, "plan audit")
@@ -163,12 +155,7 @@ def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(
     named(app.selectbox, "audit").set_value("first")
     app = press(app, "plan audit")
     assert named(app.selectbox, "audit").value == "audit 4"
-    assert [one.name for one in room.find_audits(planned)] == [
-        "first",
-        "audit 2",
-        "audit 3",
-        "audit 4",
-    ]
+    assert [one.name for one in room.find_audits(planned)] == ["first", "audit 2", "audit 3", "audit 4"]
 
 
 def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Project) -> None:
@@ -182,9 +169,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     assert app.query_params["view"] == "Judge"
     shown = holds(app, "judging")
     assert [one["value"] for one in shown["scale"]] == [0, 1, 2, 3]
-    assert "label" not in str(shown["cards"]), (
-        "the desk has no machine's label until somebody asks for one"
-    )
+    assert "label" not in str(shown["cards"]), "the desk has no machine's label until somebody asks for one"
     first = shown["cards"][shown["open"][0]]
     place = {"query": first["query"], "passage": first["passage"]}
     app = act(app, {"do": "look", **place})
@@ -198,14 +183,9 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     while (shown := holds(app, "judging"))["open"]:
         cards = [shown["cards"][at] for at in shown["open"]]
         # At first one by one; what is said quickly arrives together.
-        said_now = [
-            (card["query"], card["passage"]) for card in (cards if len(seen) > 2 else cards[:1])
-        ]
+        said_now = [(card["query"], card["passage"]) for card in (cards if len(seen) > 2 else cards[:1])]
         seen += said_now
-        app = act(
-            app,
-            *({"do": "judge", "query": q, "passage": p, "value": truth(q, p)} for q, p in said_now),
-        )
+        app = act(app, *({"do": "judge", "query": q, "passage": p, "value": truth(q, p)} for q, p in said_now))
     assert len(seen) == len(set(seen)) == batch.drawn
     assert shown["left"] == 0
     assert [one.looked for one in room.list_audit_assessors(planned, audit)] == [1]
@@ -216,9 +196,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     assert len(board["differences"]) == 6
 
 
-def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(
-    planned: Project,
-) -> None:
+def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(planned: Project) -> None:
     audit = room.find_audit(planned)
     room.draw_batch(planned, audit, "org")
     app = visit("audit", view="Judge")
@@ -226,23 +204,13 @@ def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(
     mine = {one["query"] for one in shown["cards"]}
     found = deal(planned, audit, "ben")
     assert found is not None and next_card(found) is not None and found.query.query_id not in mine
-    app = act(
-        app,
-        {
-            "do": "judge",
-            "query": found.query.query_id,
-            "passage": next_card(found).passage_id,
-            "value": 1,
-        },
-    )
+    app = act(app, {"do": "judge", "query": found.query.query_id, "passage": next_card(found).passage_id, "value": 1})
     error = holds(app, "judging")["error"]
     assert "ben" in error["message"] and found.query.query_id in error["message"]
     assert error["passage"] == next_card(found).passage_id
 
 
-def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(
-    planned: Project,
-) -> None:
+def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(planned: Project) -> None:
     audit = room.find_audit(planned)
     room.draw_batch(planned, audit, "org", doubled=0.5)
     judge_batch(planned, audit, "ben")
@@ -254,12 +222,7 @@ def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(
         one = shown["cards"][shown["open"][0]]
         assert one["again"]
         about = {"query": one["query"], "passage": one["passage"]}
-        app = act(
-            app,
-            {"do": "judge", **about, "value": 1}
-            if shown["left"] > 1
-            else {"do": "cannot say", **about},
-        )
+        app = act(app, {"do": "judge", **about, "value": 1} if shown["left"] > 1 else {"do": "cannot say", **about})
     batch = room.list_batches(planned, audit)[-1]
     assert batch.doubled > 1 and batch.judged_twice == batch.doubled - 1
     assert holds(app, "judging")["left"] == 0
@@ -295,10 +258,7 @@ def test_a_spent_budget_is_no_finding_and_it_is_said_what_is_known(done: Project
 def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: Project) -> None:
     app = visit("audit", view="Labels")
     tables = [str(one.proto.body) for one in app.get("html") if "ew-shares" in str(one.proto.body)]
-    assert (
-        "3" in {name[-1] for name in re.findall(r'<th scope="col">([^<]+)<', tables[0])}
-        and len(tables) == 3
-    )
+    assert "3" in {name[-1] for name in re.findall(r'<th scope="col">([^<]+)<', tables[0])} and len(tables) == 3
     found = room.calibrate_labels(done, room.find_audit(done))
     assert shows(app, "balanced") == (found.balanced is not None)
     assert shows(app, "about-audit", 4)
@@ -307,12 +267,8 @@ def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: P
 def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) -> None:
     assert shows(visit("audit", view="Graders"), "empty")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
-    grade(
-        done, {(text, passage): truth(text[8:-1], passage) + 2 for text, passage in pairs}, SECOND
-    )
-    audit = room.design_audit(
-        done, "graded", "DCG@3", Goal("best"), batch_size=12, seed=3, author="org"
-    )
+    grade(done, {(text, passage): truth(text[8:-1], passage) + 2 for text, passage in pairs}, SECOND)
+    audit = room.design_audit(done, "graded", "DCG@3", Goal("best"), batch_size=12, seed=3, author="org")
     room.draw_batch(done, audit, "org")
     judge_batch(done, audit, "ben")
     app = visit("audit", view="Graders", audit="graded")
@@ -343,9 +299,7 @@ def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
     assert shows(visit("audit", view="Judge"), "audit-ended")
 
 
-def test_another_audit_that_is_planned_opens_also_where_the_address_names_the_one_before(
-    done: Project,
-) -> None:
+def test_another_audit_that_is_planned_opens_also_where_the_address_names_the_one_before(done: Project) -> None:
     app = visit("audit", audit="first")
     room.design_audit(done, "second", "P@3", Goal("best"), seed=4, author="org")
     app.session_state["planned audit"] = "second"

@@ -1,4 +1,4 @@
-"""The leaderboard's view by budget: lines of systems, Judged@k, and a link to grade the rest."""
+"""The leaderboard's view by budget: lines of systems, Judged@k, and where to grade what is missing."""
 
 from __future__ import annotations
 
@@ -66,23 +66,17 @@ def test_a_system_keeps_its_colour_whatever_its_place_on_the_board(small: Projec
     assert colours(sound(app.run())) == {run: before[run] for run in ("poor", "bad")}
     app.multiselect("curves of").set_value(["fair", "bad", "poor", "good"])
     after = colours(sound(app.run()))
-    assert {run: after[run] for run in ("poor", "bad")} == {
-        run: before[run] for run in ("poor", "bad")
-    }
+    assert {run: after[run] for run in ("poor", "bad")} == {run: before[run] for run in ("poor", "bad")}
     assert len(set(after.values())) == len(RUNS)
 
 
-def test_where_runs_are_deeper_than_the_pool_the_view_says_that_curves_may_be_too_flat(
-    small: Project,
-) -> None:
+def test_where_runs_are_deeper_than_the_pool_the_view_says_that_curves_may_be_too_flat(small: Project) -> None:
     with small.transaction() as cursor:
         set_pool_depth(cursor, 1, "ann")
     assert shows(visit("leaderboard", project=small.name, view="By budget"), "pool-ends", 1)
 
 
-def test_without_three_complete_queries_no_curve_is_drawn_and_the_screen_says_what_to_do(
-    small: Project,
-) -> None:
+def test_without_three_complete_queries_no_curve_is_drawn_and_the_screen_says_what_to_do(small: Project) -> None:
     bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
     app = visit("leaderboard", project=small.name, view="By budget")
     assert shows(app, "few-complete", 3) and not charts(app)
@@ -102,19 +96,14 @@ def select(app: AppTest, key: str, row: int) -> AppTest:
     return sound(app.run())
 
 
-def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(
-    project: Project,
-) -> None:
+def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(project: Project) -> None:
     spec = make_grader("embedding", {}).spec
     fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, spec)
     app = visit("leaderboard", project=project.name, view="By budget")
     table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value)
     row = int(table["Ungraded pairs"].idxmin())
     run = table["Run"][row]
-    lacking, missing = (
-        to_grade(project, Policy(), run, 20).ungraded,
-        make_plan(project, spec, 1).to_grade,
-    )
+    lacking, missing = to_grade(project, Policy(), run, 20).ungraded, make_plan(project, spec, 1).to_grade
     assert 0 < lacking < missing
     app = select(app, "judged systems", row)
     listed = next(t.value for t in app.dataframe if "Passage" in t.value)

@@ -19,17 +19,7 @@ from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy, compare, leaderboard
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
-from tests.made.browser import (
-    Server,
-    button,
-    come_to_the_front,
-    empty_tab,
-    field,
-    go_to,
-    heading,
-    note,
-    visit,
-)
+from tests.made.browser import Server, button, come_to_the_front, empty_tab, field, go_to, heading, note, visit
 from tests.made.projects import fill, judge, new_project
 
 pytestmark = pytest.mark.browser
@@ -39,9 +29,7 @@ PASSAGES = {
     "tea-1": "Green tea contains caffeine and antioxidants. It may lower blood pressure a little.",
     "tea-2": "A cup of green tea has about thirty milligrams of caffeine, less than coffee.",
     "tea-3": "The tea ceremony came to Japan with Buddhist monks from China.",
-    "bees-1": (
-        "Pesticides such as neonicotinoids disorient bees, which then do not find their hive."
-    ),
+    "bees-1": "Pesticides such as neonicotinoids disorient bees, which then do not find their hive.",
     "bees-2": "The varroa mite spreads viruses among honey bees and weakens their colonies.",
     "bees-3": "Stock markets fell on Monday after weak figures from the car industry.",
 }
@@ -56,10 +44,7 @@ RUNS = {
     "middling": {"tea": ["tea-2", "tea-3", "tea-1"], "bees": ["bees-3", "bees-1", "bees-2"]},
     "careless": {"tea": ["tea-3", "tea-2"], "bees": ["bees-3", "bees-2"]},
 }
-QRELS = (
-    "tea 0 tea-1 2\ntea 0 tea-2 1\ntea 0 tea-3 0\nbees 0 bees-1 1\nbees 0 bees-2 1\nbees 0 bees-3"
-    " 0\n"
-)
+QRELS = "tea 0 tea-1 2\ntea 0 tea-2 1\ntea 0 tea-3 0\nbees 0 bees-1 1\nbees 0 bees-2 1\nbees 0 bees-3 0\n"
 
 MARKUP = "<b>bold</b> **strong** $x^2$ :red[red] `code`"
 
@@ -84,25 +69,14 @@ def files(tmp_path: Path) -> dict[str, list[Path]]:
         return "".join(json.dumps(row) + "\n" for row in rows)
 
     return {
-        "queries": [
-            write("queries.jsonl", lines([{"query_id": q, "text": t} for q, t in QUERIES.items()]))
-        ],
-        "passages": [
-            write(
-                "passages.jsonl", lines([{"passage_id": p, "text": t} for p, t in PASSAGES.items()])
-            )
-        ],
+        "queries": [write("queries.jsonl", lines([{"query_id": q, "text": t} for q, t in QUERIES.items()]))],
+        "passages": [write("passages.jsonl", lines([{"passage_id": p, "text": t} for p, t in PASSAGES.items()]))],
         "bank": [
             write(
                 "bank.jsonl",
                 lines(
                     [
-                        {
-                            "question_id": q.question_id,
-                            "query_id": q.query_id,
-                            "text": q.text,
-                            "weight": q.weight,
-                        }
+                        {"question_id": q.question_id, "query_id": q.query_id, "text": q.text, "weight": q.weight}
                         for q in BANK
                     ]
                 ),
@@ -128,11 +102,7 @@ def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
     """The same files imported and graded by core alone: what the screens have to come to."""
     project = new_project(tmp_path / "twin.duckdb")
     groups = [
-        Group(
-            kind,
-            [Source.of(path) for path in paths],
-            Options("assessors" if kind == "qrels" else None),
-        )
+        Group(kind, [Source.of(path) for path in paths], Options("assessors" if kind == "qrels" else None))
         for kind, paths in files.items()
     ]
     import_groups(project, groups, "twin")
@@ -146,19 +116,9 @@ def make(projects: Path, name: str) -> Path:
     path = projects / f"{name}.duckdb"
     project = new_project(path)
     questions = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
-    ratings = {
-        ("What is A?", "p1"): 5,
-        ("What is A?", "p2"): 1,
-        ("What is B?", "p2"): 3,
-        ("What is B?", "p3"): 0,
-    }
+    ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p2"): 3, ("What is B?", "p3"): 0}
     ranked = (["p1", "p2", "p3"], ["p2", "p1"], ["p3", "p2"])
-    fill(
-        project,
-        questions,
-        ratings,
-        {f"run {i}": {"q1": ranking} for i, ranking in enumerate(ranked)},
-    )
+    fill(project, questions, ratings, {f"run {i}": {"q1": ranking} for i, ranking in enumerate(ranked)})
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0})
     project.close()
     return path
@@ -226,25 +186,17 @@ def test_a_new_user_gets_from_files_to_qrels(
     go_to(page, "leaderboard")
     expected = compare(twin, "nDCG@10", "assessors").correlation
     button(page, "summary agreement").click()
-    for label, value in (
-        ("Spearman", expected.spearman),
-        ("Kendall", expected.kendall),
-        ("systems", 3),
-    ):
+    for label, value in (("Spearman", expected.spearman), ("Kendall", expected.kendall), ("systems", 3)):
         shown = f"{value:.3f}" if isinstance(value, float) else str(value)
         expect(metric(page, label)).to_contain_text(shown)
     for column in ("Exam nDCG@10", "assessors nDCG@10", "Official rank"):
         expect(board(page).locator("thead th").get_by_text(column)).to_be_visible()
     rows = board(page).locator("tbody tr")
     expect(rows).to_have_count(len(RUNS))
-    shown = rows.evaluate_all(
-        "rows => rows.map(row => [row.dataset.run, row.querySelector('.score data').value])"
-    )
+    shown = rows.evaluate_all("rows => rows.map(row => [row.dataset.run, row.querySelector('.score data').value])")
     best_first = leaderboard(twin, "nDCG@10").systems
     assert [run for run, _ in shown] == [system.run for system in best_first]
-    assert [float(score) for _, score in shown] == pytest.approx(
-        [system.score for system in best_first]
-    )
+    assert [float(score) for _, score in shown] == pytest.approx([system.score for system in best_first])
 
     go_to(page, "export")
     with page.expect_download() as download:
@@ -278,24 +230,21 @@ def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
     expect(held(page, "query")).to_have_text("1")
 
 
-def test_what_an_address_chooses_holds_on_the_next_screen(
-    projects: Path, server: Server, page: Page
-) -> None:
+def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:
     make(projects, "chosen")
     visit(page, f"{server.address}/leaderboard?project=chosen&tau=3&label=Supported+by+2+questions")
     for screen in ("export", "leaderboard", "export"):
         expect(note(page, "looking", "3 2").first).to_be_visible()
         go_to(page, screen)
     expect(note(page, "looking", "3 2").first).to_be_visible()
-    # Folded away until now, each widget holds what was chosen, and none falls back to a default of
-    # its own.
+    # Folded away until now, each widget holds what was chosen, and none falls back to a default of its own.
     button(page, "change scoring").first.click()
     for key, value in {"tau": "3", "label": re.compile(r"\b2\b"), "cutoff": "20"}.items():
         expect(field(page, key)).to_have_value(value)
     expect(page.locator(".st-key-weights input")).to_be_checked()
 
 
-def test_edits_survive_the_browser_and_a_killed_server_and_the_next_one_opens_a_deep_link(
+def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_first_thing_that_the_next_is_asked(
     app_server: Callable[[Path], Server], page: Page, tmp_path: Path
 ) -> None:
     make(tmp_path, "another")
@@ -331,18 +280,13 @@ def test_edits_survive_the_browser_and_a_killed_server_and_the_next_one_opens_a_
     server.process.wait()
 
     project = open_project(path)
-    assert [question.text for question in bank.list_questions(project)] == [
-        "Who is A?",
-        "Who is B?",
-    ]
+    assert [question.text for question in bank.list_questions(project)] == ["Who is A?", "Who is B?"]
     assert bank.list_versions(project)[0].note == "people, not things"
     assert project_counts(project)["grades"] == 4
     project.close()
 
 
-def test_two_people_edit_at_once(
-    projects: Path, server: Server, tab_of: Callable[[str], Page]
-) -> None:
+def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
     make(projects, "shared")
     link = f"{server.address}/question_bank?project=shared"
     page, other = tab_of("ann"), tab_of("bob")

@@ -1,6 +1,4 @@
-"""Cases of answers are confirmed by keys alone in a real browser, lead on, survive a reload, and
-can be taken back.
-"""
+"""Cases of answers are confirmed by keys alone in a real browser, lead on, survive a reload, and can be taken back."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ from tests.made.projects import new_project
 pytestmark = pytest.mark.browser
 
 
-def test_what_a_cell_opens_is_in_sight_below_a_long_table(
-    projects: Path, server: Server, chromium_page: Page
-) -> None:
+def test_what_a_cell_opens_is_in_sight_below_a_long_table(projects: Path, server: Server, chromium_page: Page) -> None:
     project = new_project(projects / "verdicts.duckdb")
     put_answered(project)
     put_verdicts(project)
@@ -36,9 +32,7 @@ def test_what_a_cell_opens_is_in_sight_below_a_long_table(
     expect(title).to_have_text(re.compile(r"\bLLM-retEval@2\b.*\btwo\b"))
 
 
-def test_cases_are_confirmed_by_keys(
-    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
-) -> None:
+def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     project = new_project(projects / "answered.duckdb")
     put_answered(project)
     project.close()

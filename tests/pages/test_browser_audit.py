@@ -1,6 +1,4 @@
-"""Two people judge a batch of an audit in two browsers, by keys alone: no passage twice, and
-nothing is lost.
-"""
+"""Two people judge a batch of an audit in two browsers, by keys alone: no passage twice, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ class Judge:
         return shown.inner_text() if shown.count() else ""
 
     def press(self, key: str) -> bool:
-        """Press a key for the passage that is shown, and wait until another one is; False where
-        there is none.
-        """
+        """Press a key for the passage that is shown, and wait until another one is; False where there is none."""
         before = self.passage
         if not before:
             return False
@@ -54,7 +50,7 @@ class Judge:
         return self.page.get_by_role("heading", level=2).inner_text()
 
     def wait_until_taken(self) -> None:
-        """Wait until the server has all values given here; the tab keeps them until then."""
+        """Wait until the server has taken all that was said here, which the tab keeps until then."""
         self.page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
 
     def come_back(self) -> None:
@@ -70,9 +66,7 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
 ) -> None:
     project = new_project(projects / "audited.duckdb")
     fill_audited(project)
-    audit = room.design_audit(
-        project, "a", "P@3", Goal("best"), batch_size=16, seed=3, author="org"
-    )
+    audit = room.design_audit(project, "a", "P@3", Goal("best"), batch_size=16, seed=3, author="org")
     drawn = room.draw_batch(project, audit, "org").drawn
     project.close()
     link = f"{server.address}/audit?project=audited&view=Judge"
@@ -85,8 +79,7 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
     ann.page.keyboard.press("u")
     expect(ann.page.locator(".pane .passage")).to_have_text(ann.seen.pop())
     assert ann.press("2")
-    # Her query ends. Two of it come back at once with what was asked, although the server deals it
-    # no more.
+    # Her query ends. Two of it come back at once with what was asked, although the server deals it no more.
     query = ann.query
     while ann.query == query:
         assert ann.press("1")

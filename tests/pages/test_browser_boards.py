@@ -1,6 +1,4 @@
-"""The board in a real browser: a system opens where it stands, Back returns to it, and a narrow
-window shows less.
-"""
+"""The board in a real browser: a system opens where it stands, Back returns to it, and a narrow window shows less."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     row = page.locator(f"tr.system[data-run={run}]")
     row.hover()
     expect(page.locator("tr.system.alike")).to_have_count(len(like))
-    alike_now = page.locator("tr.system.alike").evaluate_all(
-        "rows => rows.map(row => row.dataset.run)"
-    )
+    alike_now = page.locator("tr.system.alike").evaluate_all("rows => rows.map(row => row.dataset.run)")
     assert alike_now == like
 
     # A link keeps the order of the table.
@@ -72,9 +68,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     queries = page.locator("tr.query")
     expect(queries).to_have_count(len(scores))
     expect(page.locator("tbody > tr").nth(2)).to_contain_text(run)
-    assert queries.evaluate_all("rows => rows.map(row => row.dataset.query)") == [
-        score.query_id for score in scores
-    ]
+    assert queries.evaluate_all("rows => rows.map(row => row.dataset.query)") == [score.query_id for score in scores]
     queries.first.get_by_role("button").focus()
     page.keyboard.press("Enter")
     passages = page.locator(".passages li")
@@ -92,8 +86,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(passages).not_to_have_count(0)
     expect(row).to_have_class(re.compile("open"))
 
-    # Where there is no room for two scales the official board is numbers, and all of them are in
-    # sight.
+    # Where there is no room for two scales the official board is numbers, and all of them are in sight.
     page.set_viewport_size({"width": 900, "height": 900})
     expect(page.locator("td.plot.theirs").first).to_be_hidden()
     expect(row.locator("td.plot.mine")).to_be_visible()
@@ -132,14 +125,12 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(views.first).to_be_checked()
     ready(page)
 
-    # A folded menu leaves its room to the page, and what stands in its place does not lie over the
-    # name of the screen.
+    # A folded menu leaves its room to the page, and what stands in its place does not lie over the name of the screen.
     page.locator("[data-testid=stSidebar]").hover()
     page.locator("[data-testid=stSidebarCollapseButton] button").click()
     page.wait_for_function(
         "() => { const name = document.querySelector('h1'), at = name.getBoundingClientRect();"
-        " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top +"
-        " at.height / 2)); }"
+        " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top + at.height / 2)); }"
     )
 
 

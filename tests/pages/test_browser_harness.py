@@ -41,9 +41,7 @@ def test_a_stranger_on_the_port_is_not_taken_for_the_app(stranger: str, tmp_path
     log.write_text("Port 8501 is not available\n")
     with (
         subprocess.Popen([sys.executable, "-c", "import sys; sys.exit(1)"]) as refused,
-        pytest.raises(
-            pytest.fail.Exception, match=r"did not answer(.|\n)*Port 8501 is not available"
-        ),
+        pytest.raises(pytest.fail.Exception, match=r"did not answer(.|\n)*Port 8501 is not available"),
     ):
         browser.wait_until_healthy(refused, stranger, log)
 

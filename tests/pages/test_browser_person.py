@@ -1,4 +1,4 @@
-"""The person in a browser, two windows of one person, and the bank's keys, in a real browser."""
+"""Who works in a browser, two windows of one person, and the keys of the bank, in a real browser."""
 
 from __future__ import annotations
 
@@ -113,16 +113,12 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     expect(box(tab, 0)).to_have_value("What is A?")
     project = as_it_is_now(path, tmp_path)
     assert {name: list(list_drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
-        "Zoë Müller": ["q1/a"],
-        "bob": [],
-        "eve": [],
-    }
+        "Zoë Müller": ["q1/a"], "bob": [], "eve": [],
+    }  # fmt: skip
     project.close()
 
 
-def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -133,9 +129,7 @@ def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(
     expect(box(page, 0)).to_have_value("What is A?", timeout=20_000)
 
 
-def test_a_new_question_keeps_the_caret_when_an_error_goes(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     # The list adds it: before that is there, its key does nothing.
@@ -148,8 +142,7 @@ def test_a_new_question_keeps_the_caret_when_an_error_goes(
     page.locator("[data-key=add]").click()
     expect(error).to_have_count(0)
     ready(page)
-    # What stands below the error is not drawn anew because it went: the caret would be lost, with
-    # what is typed.
+    # What stands below the error is not drawn anew because it went: the caret would be lost, with what is typed.
     expect(box(page, 4)).to_be_focused(timeout=20_000)
 
 
@@ -167,9 +160,7 @@ def test_a_save_that_is_refused_leads_to_the_question_that_it_is_about(
         expect(box(page, 1)).to_be_focused(timeout=20_000)
 
 
-def test_two_windows_of_one_person_show_and_keep_each_others_edits(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
     first = tab_of("ann")
     visit(first, link)
     second = empty_tab(first.context)
@@ -232,19 +223,13 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     page.keyboard.press("Control+s")
     expect(page.locator(".bar[data-unsaved='0'][data-version='3']")).to_be_visible()
     project = as_it_is_now(path, tmp_path)
-    assert [question.text for question in bank.list_questions(project)] == [
-        "Who is A?",
-        "Who is B?",
-        "What is C?",
-    ]
+    assert [question.text for question in bank.list_questions(project)] == ["Who is A?", "Who is B?", "What is C?"]
     notes = [version.note for version in bank.list_versions(project)]
     assert notes[:2] == ["people, not things", "1 reworded in query q1"]
     project.close()
 
 
-def test_undoing_while_typing_is_about_the_words_being_typed(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -269,9 +254,7 @@ def test_undoing_while_typing_is_about_the_words_being_typed(
     expect(note).to_have_value("people, not things")
 
 
-def test_what_leads_elsewhere_keeps_what_is_being_typed(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -292,9 +275,7 @@ def test_what_leads_elsewhere_keeps_what_is_being_typed(
     expect(box(page, 1)).to_have_value("Who is B?")
 
 
-def test_the_focus_goes_on_nearby_when_what_had_it_goes(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     # The list adds it: before that is there, its key does nothing.
@@ -345,10 +326,7 @@ def test_enter_adds_the_next_question_and_an_empty_one_does_not_stand_in_the_way
     expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
     ready(page)
     now = as_it_is_now(path, tmp_path)
-    assert [one.text for one in bank.list_questions(now, query_id="q1")][3:] == [
-        "What is new?",
-        "What is next?",
-    ]
+    assert [one.text for one in bank.list_questions(now, query_id="q1")][3:] == ["What is new?", "What is next?"]
     now.close()
 
 
@@ -357,23 +335,15 @@ def test_a_chip_says_who_answers_a_question_and_its_numbers_appear_on_it(
 ) -> None:
     project = new_project(projects / "chips.duckdb")
     answers = {"What is A?": (5, 5), "What is B?": (0, 1), "What is C?": (0, 4)}
-    ratings = {
-        (text, f"p{at}"): rating for text, of in answers.items() for at, rating in enumerate(of, 1)
-    }
+    ratings = {(text, f"p{at}"): rating for text, of in answers.items() for at, rating in enumerate(of, 1)}
     fill(project, BANK, ratings, {"one": {"q1": ["p1"]}, "two": {"q1": ["p1", "p2"]}})
     project.close()
     page = tab_of("ann")
     visit(page, f"{server.address}/question_bank?project=chips")
     chips = page.locator(".reach[title]")
     expect(chips).to_have_count(3)
-    assert [chip.get_attribute("class") for chip in chips.all()] == [
-        "reach every",
-        "reach none",
-        "reach some",
-    ]
-    assert [
-        re.findall(r"(\d+)%", chip.get_attribute("title") or "")[:2] for chip in chips.all()
-    ] == [
+    assert [chip.get_attribute("class") for chip in chips.all()] == ["reach every", "reach none", "reach some"]
+    assert [re.findall(r"(\d+)%", chip.get_attribute("title") or "")[:2] for chip in chips.all()] == [
         ["100", "100"],
         ["0", "0"],
         ["50", "50"],
@@ -425,8 +395,7 @@ def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     expect(page.locator(".state.changed")).to_have_count(1)
     # What is still being typed when the tab is loaded anew is there again, too.
     page.keyboard.type("please: ")
-    # The browser keeps what it could not hand over; the app takes it in before it has drawn all of
-    # the screen.
+    # The browser keeps what it could not hand over; the app takes it in before it has drawn all of the screen.
     page.reload()
     expect(box(page, 0)).to_have_value("Say: now, please: What is A?")
     # It is shown before the app has it, and kept until then.
@@ -480,9 +449,7 @@ def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
     expect(page).to_have_url(re.compile("query=q1"))
 
 
-def test_a_popover_is_entered_and_left_by_keys(
-    server: Server, path: Path, tab_of: Callable[[str], Page]
-) -> None:
+def test_a_popover_is_entered_and_left_by_keys(server: Server, path: Path, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, f"{server.address}/passages?project={path.stem}&part=Ratings")
     button = page.locator(".st-key-more-filters button").first

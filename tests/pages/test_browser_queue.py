@@ -1,6 +1,4 @@
-"""In a real browser: the queue of My work under the pointer, and the browser's title during a long
-run.
-"""
+"""In a real browser: the queue of My work under the pointer, and the browser's title during a long run."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ def queue(projects: Path, request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.mark.browser
-def test_two_clicks_on_one_spot_never_mark_two_queries(
-    queue: Path, server: Server, chromium_page: Page
-) -> None:
+def test_two_clicks_on_one_spot_never_mark_two_queries(queue: Path, server: Server, chromium_page: Page) -> None:
     page = chromium_page
     visit(page, f"{server.address}/my_work?project={queue.stem}")
     first, second = (page.locator(f".{css_class(f'done {query}')} input") for query in ("q1", "q2"))
@@ -35,9 +31,7 @@ def test_two_clicks_on_one_spot_never_mark_two_queries(
     assert spot is not None
     for marked in True, False:
         page.mouse.click(spot["x"] + 8, spot["y"] + spot["height"] / 2)
-        expect(page.get_by_role("progressbar")).to_have_attribute(
-            "aria-valuenow", "50" if marked else "0"
-        )
+        expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50" if marked else "0")
         ready(page)
         expect(first).to_be_checked(checked=marked)
         expect(second).not_to_be_checked()
@@ -123,19 +117,13 @@ def test_an_assessor_does_the_whole_job_without_a_mouse(
 
 
 @pytest.mark.browser
-def test_the_title_names_a_long_run_and_its_end(
-    queue: Path, server: Server, chromium_page: Page
-) -> None:
+def test_the_title_names_a_long_run_and_its_end(queue: Path, server: Server, chromium_page: Page) -> None:
     page = chromium_page
     visit(page, f"{server.address}/my_work?project={queue.stem}")
     title = page.title()
     # As Streamlit does at the beginning and at the end of a run.
-    state = (
-        "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
-    )
+    state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
     page.evaluate(state, "running")
-    page.wait_for_function(
-        "(title) => document.title !== title && document.title.endsWith(title)", arg=title
-    )
+    page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
     page.evaluate(state, "notRunning")
     page.wait_for_function("(title) => document.title === title", arg=title)

@@ -1,6 +1,4 @@
-"""The organizer's path from a disagreement to better qrels, and hostile texts, in a real browser on
-a real server.
-"""
+"""The organizer's path from a disagreement to better qrels, and hostile texts, in a real browser on a real server."""
 
 from __future__ import annotations
 
@@ -21,23 +19,9 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override, leaderboard, withdraw_by_key
-from exam_workbench.records import (
-    add_passages,
-    add_queries,
-    refresh_pool,
-    stage_judgments,
-    write_judgments,
-    write_runs,
-)
+from exam_workbench.records import add_passages, add_queries, refresh_pool, stage_judgments, write_judgments, write_runs
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.review import (
-    Judgments,
-    Labels,
-    case_of,
-    list_disagreements,
-    settle_by_dispute,
-    side_agreement,
-)
+from exam_workbench.review import Judgments, Labels, case_of, list_disagreements, settle_by_dispute, side_agreement
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
@@ -53,22 +37,14 @@ PASSAGES = {
     "tea-1": "Green tea contains caffeine and antioxidants. It may lower blood pressure a little.",
     "tea-2": "A cup of green tea has about thirty milligrams of caffeine, less than coffee.",
     "tea-3": "The tea ceremony came to Japan with Buddhist monks from China.",
-    "bees-1": (
-        "Pesticides such as neonicotinoids disorient bees, which then do not find their hive."
-    ),
-    "bees-2": (
-        "The varroa mite spreads viruses among honey bees and weakens their colonies until they"
-        " die."
-    ),
-    "bees-3": "Honey bees dance to tell one another where flowers are. The dance says how far away"
-    " they are, and in"
+    "bees-1": "Pesticides such as neonicotinoids disorient bees, which then do not find their hive.",
+    "bees-2": "The varroa mite spreads viruses among honey bees and weakens their colonies until they die.",
+    "bees-3": "Honey bees dance to tell one another where flowers are. The dance says how far away they are, and in"
     " which direction.",
     "bees-4": "Stock markets fell on Monday after weak figures from the car industry.",
 }
 VAGUE, SHARP = "What do honey bees do?", "What kills honey bees?"
-"""A question that a passage beside the point answers (rating 4), and a wording that it does not
-answer (rating 3).
-"""
+"""A question that a passage beside the point answers (rating 4), and a wording that it does not answer (rating 3)."""
 BANK = [
     Question("tea/1", "tea", "How much caffeine does green tea contain?"),
     Question("tea/2", "tea", "Does green tea lower blood pressure?"),
@@ -78,10 +54,7 @@ BANK = [
 ]
 RUNS: Rankings = {
     "careful": {"tea": ["tea-1", "tea-2", "tea-3"], "bees": ["bees-2", "bees-1", "bees-4"]},
-    "dancing": {
-        "tea": ["tea-2", "tea-1", "tea-3"],
-        "bees": ["bees-3", "bees-2", "bees-1", "bees-4"],
-    },
+    "dancing": {"tea": ["tea-2", "tea-1", "tea-3"], "bees": ["bees-3", "bees-2", "bees-1", "bees-4"]},
     "careless": {"tea": ["tea-3", "tea-1"], "bees": ["bees-4", "bees-3"]},
 }
 JUDGED = {"tea-1": 2, "tea-2": 1, "tea-3": 0, "bees-1": 1, "bees-2": 2, "bees-3": 0, "bees-4": 0}
@@ -93,19 +66,11 @@ FORMULA_ID = "=cmd|'/C'!A1"
 
 
 def fill(
-    project: Project,
-    queries: dict[str, str],
-    passages: dict[str, str],
-    questions: list[Question],
-    runs: Rankings,
+    project: Project, queries: dict[str, str], passages: dict[str, str], questions: list[Question], runs: Rankings
 ) -> None:
     """Put texts, runs and questions into a project."""
     rankings = {
-        run: [
-            Ranked(q, p, rank, 100.0 - rank)
-            for q, found in by_query.items()
-            for rank, p in enumerate(found, 1)
-        ]
+        run: [Ranked(q, p, rank, 100.0 - rank) for q, found in by_query.items() for rank, p in enumerate(found, 1)]
         for run, by_query in runs.items()
     }
     with project.transaction() as cursor:
@@ -135,10 +100,7 @@ def graded(path: Path) -> Path:
     """Make a graded project in which label and judgment disagree on one passage."""
     project = new_project(path)
     fill(project, QUERIES, PASSAGES, BANK, RUNS)
-    judge(
-        project,
-        [Judgment(passage.split("-")[0], passage, value) for passage, value in JUDGED.items()],
-    )
+    judge(project, [Judgment(passage.split("-")[0], passage, value) for passage, value in JUDGED.items()])
     assert run_job(project, make_grader("embedding", {}), Request(), "maker").state == "done"
     project.close()
     return path
@@ -146,9 +108,7 @@ def graded(path: Path) -> Path:
 
 @pytest.fixture
 def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
-    """The same project, in which core alone does what the organizer does: what the screens have to
-    come to.
-    """
+    """The same project, in which core alone does what the organizer does: what the screens have to come to."""
     project = open_project(Path(shutil.copy(bees, tmp_path / "twin.duckdb")))
     yield project
     project.close()
@@ -167,22 +127,16 @@ def metric(page: Page, key: str) -> Locator:
 
 def merged_kappa(twin: Project) -> str:
     """Kappa of the merged table as a screen writes it."""
-    return (
-        f"{side_agreement(twin, Labels(Policy()), Judgments('assessors')).merged.kappa.value:.2f}"
-    )
+    return f"{side_agreement(twin, Labels(Policy()), Judgments('assessors')).merged.kappa.value:.2f}"
 
 
 def expect_board(page: Page, twin: Project) -> list[str]:
-    """Wait until the leaderboard on the screen is the one of the twin; returns its runs, best
-    first.
-    """
+    """Wait until the leaderboard on the screen is the one of the twin; returns its runs, best first."""
     expected = leaderboard(twin, "nDCG@10", "exam", Policy()).systems
     rows = page.locator("tr.system")
     for at, system in enumerate(expected):
         expect(rows.nth(at).get_by_role("rowheader")).to_have_text(re.compile(system.run))
-        expect(rows.nth(at).locator(".score data").first).to_have_attribute(
-            "value", repr(system.score)
-        )
+        expect(rows.nth(at).locator(".score data").first).to_have_attribute("value", repr(system.score))
     expect(rows).to_have_count(len(expected))
     return [system.run for system in expected]
 
@@ -193,9 +147,7 @@ def way(case: Page | Locator, how: str) -> Locator:
 
 
 def download(page: Page, key: str, within: Locator | None = None) -> bytes:
-    """Click a download button, of a part of the page if it says which; returns the content of the
-    file.
-    """
+    """Click a download button, of a part of the page if it says which; returns the content of the file."""
     with page.expect_download() as started:
         button(within or page, key).click()
     return Path(started.value.path()).read_bytes()
@@ -228,9 +180,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     case.locator("footer a").first.click()
     expect(heading(page, "passages")).to_be_visible()
     ready(page)
-    expect(page.locator(".passage-text")).to_contain_text(
-        "Honey bees dance to tell one another where flowers are."
-    )
+    expect(page.locator(".passage-text")).to_contain_text("Honey bees dance to tell one another where flowers are.")
     label = page.locator(".desk-passage .label")
     expect(label).to_have_text(re.compile(r"\b4\D+3$"))
     blamed = page.locator(".rows [role=group]", has_text=VAGUE)
@@ -243,8 +193,8 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.locator(".tray form button.link").click()
     expect(rate_none).to_be_enabled()
 
-    # One key begins an override, which shows what it would do before it counts, and what it did.
-    # What is typed after the rating is the reason, and no redraw loses it.
+    # One key begins an override, which shows what it would do before it counts, and what it did. What is typed after
+    # the rating is the reason, and no redraw loses it.
     blamed.focus()
     page.keyboard.press("1")
     effect = page.locator(".desk-effect")
@@ -282,15 +232,11 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.locator(".st-key-part button", has_text="Ratings").click()
     page.locator(".st-key-override-list summary", has_text=re.compile(r"\b1\b")).click()
     ready(page)
-    expect(page.locator(".st-key-override-list .asked .gray")).to_have_text(
-        re.compile(r"\b4 → 1\b.*\bann\b")
-    )
+    expect(page.locator(".st-key-override-list .asked .gray")).to_have_text(re.compile(r"\b4 → 1\b.*\bann\b"))
     page.locator(".rows button[data-place^=withdraw]").press("Enter")
     expect(label).to_have_text(re.compile(r"\b4\D+3$"))
     expect(blamed).to_be_focused()
-    expect(
-        page.locator(".st-key-override-list summary", has_text=re.compile(r"\b0\b"))
-    ).to_be_visible()
+    expect(page.locator(".st-key-override-list summary", has_text=re.compile(r"\b0\b"))).to_be_visible()
     # It is still unfolded: a press in a list that folds up by itself would be lost.
     expect(note(page, "no-overrides")).to_be_visible()
     withdraw_by_key(twin, key, "ann")
@@ -339,16 +285,13 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.locator(".tables .segment").last.click()
     expect(kappa).to_have_text(re.compile(r" 1\.00$"))
 
-    # Back from another screen is back to the states and the view that were chosen, and so is a page
-    # loaded anew.
+    # Back from another screen is back to the states and the view that were chosen, and so is a page loaded anew.
     go_to(page, "changes")
     page.locator(".st-key-from-tau").get_by_role("combobox").click()
     page.get_by_role("option", name="3", exact=True).click()
     views = page.locator(".st-key-differs").get_by_role("radio")
     views.nth(1).click()
-    page.locator(
-        ".st-key-differences a[href*=question_bank], [class*=st-key-question-differs] a"
-    ).first.click()
+    page.locator(".st-key-differences a[href*=question_bank], [class*=st-key-question-differs] a").first.click()
     expect(heading(page, "question_bank")).to_be_visible()
     ready(page)
     page.go_back()
@@ -379,17 +322,11 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
 
 HOSTILE = {
     "markup": (
-        "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'><b"
-        " class=hacked>bold</b> **bold**"
-        " $x^2$ :red[red] [link](javascript:window.hacked=1) `code` &lt;entity&gt;\n# heading\n\n|"
-        " a | b |\n|---|---|",
+        "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'><b class=hacked>bold</b> **bold**"
+        " $x^2$ :red[red] [link](javascript:window.hacked=1) `code` &lt;entity&gt;\n# heading\n\n| a | b |\n|---|---|",
         None,
     ),
-    "directions": (
-        "شكرا على القراءة! \u202eback\u202c שלום"
-        " (abc) 🙂👩\u200d👩\u200d👧 e\u0301\u0302\u0303 end",
-        None,
-    ),
+    "directions": ("شكرا على القراءة! \u202eback\u202c שלום (abc) 🙂👩\u200d👩\u200d👧 e\u0301\u0302\u0303 end", None),
     "controls": (
         "null\x00 bell\x07 escape\x1b[31m delete\x7f next\x85 tab\t line\r\nend",
         "null  bell  escape [31m delete  next[U+0085] tab\t line\nend",
@@ -402,48 +339,27 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def hostile(projects: Path) -> str:
-    """The name of a project whose texts and names would do harm if anything but text were made of
-    them.
-    """
+    """The name of a project whose texts and names would do harm if anything but text were made of them."""
     project = new_project(projects / "hostile.duckdb")
     texts = {passage: text for passage, (text, _) in HOSTILE.items()}
-    asked = [
-        Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"),
-        Question("q/2", "q", FORMULA),
-    ]
-    fill(
-        project,
-        {"q": FORMULA},
-        texts,
-        asked,
-        {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}},
-    )
+    asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
+    fill(project, {"q": FORMULA}, texts, asked, {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}})
     judge(project, [Judgment("q", passage, 0) for passage in texts])
     keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     grades = [
-        (
-            questions[question.text],
-            keys[passage],
-            Grade(5 - 4 * at, answer=" ".join(text.split(" ")[:3])),
-        )
+        (questions[question.text], keys[passage], Grade(5 - 4 * at, answer=" ".join(text.split(" ")[:3])))
         for passage, text in texts.items()
         for at, question in enumerate(asked)
     ]
     with project.transaction() as cursor:
-        add_outcomes(
-            cursor, put_grader(cursor, GraderSpec("reader", "extractive", "none")), grades, 0
-        )
+        add_outcomes(cursor, put_grader(cursor, GraderSpec("reader", "extractive", "none")), grades, 0)
     add_override(project, "q/1", FORMULA_ID, 3, FORMULA, FORMULA)
     labels, judgments = Labels(Policy()), Judgments("assessors")
     worst = next(
-        row.pair
-        for row in list_disagreements(project, labels, judgments).rows
-        if row.pair.passage_id == FORMULA_ID
+        row.pair for row in list_disagreements(project, labels, judgments).rows if row.pair.passage_id == FORMULA_ID
     )
-    settle_by_dispute(
-        project, case_of(project, labels, judgments, worst), "assessors", FORMULA, FORMULA
-    )
+    settle_by_dispute(project, case_of(project, labels, judgments, worst), "assessors", FORMULA, FORMULA)
     project.close()
     return "hostile"
 
@@ -452,17 +368,13 @@ def expect_harmless(page: Page) -> None:
     """Nothing that the texts ask for has happened, and the screen holds together."""
     assert page.evaluate("window.hacked") is None
     main = page.get_by_test_id("stMain")
-    expect(
-        main.locator(".hacked, script, img, table:not([role=grid], .cross), [href^=javascript]")
-    ).to_have_count(0)
+    expect(main.locator(".hacked, script, img, table:not([role=grid], .cross), [href^=javascript]")).to_have_count(0)
     expect(page.get_by_test_id("stException")).to_have_count(0)
     assert main.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def expect_judged_in_sight(page: Page, link: str) -> None:
-    """In a narrow window a passage, however long, is read and judged at once: nothing lies over its
-    end.
-    """
+    """In a narrow window a passage, however long, is read and judged at once: nothing lies over its end."""
     page.set_viewport_size({"width": 900, "height": 900})
     visit(page, link)
     text, keys = page.locator(".pane .passage"), page.locator(".keys .scale")
@@ -475,21 +387,15 @@ def expect_judged_in_sight(page: Page, link: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
-def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(
-    hostile: str, server: Server, page: Page
-) -> None:
+def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str, server: Server, page: Page) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     visit(page, f"{server.address}/passages?project={hostile}&query=q&passage=markup")
     for number, (name, (text, shown)) in enumerate(HOSTILE.items(), 1):
         if number > 1:
             page.keyboard.press("Alt+j")
-        expect(page.locator(".where").first).to_have_text(
-            re.compile(rf"^{number}\D+{len(HOSTILE)}$")
-        )
-        expect(page.locator(".desk-passage .foot > .dim")).to_have_text(
-            re.compile(rf" {re.escape(name)}$")
-        )
+        expect(page.locator(".where").first).to_have_text(re.compile(rf"^{number}\D+{len(HOSTILE)}$"))
+        expect(page.locator(".desk-passage .foot > .dim")).to_have_text(re.compile(rf" {re.escape(name)}$"))
         box = page.locator(".passage-text")
         # The numbers of the questions stand between the words.
         whole = box.evaluate(
@@ -498,35 +404,22 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(
         )
         assert whole == (shown or text)
         expect(box.locator("sup")).to_have_count(1)
-        expect(
-            page.locator(".rows [role=group]", has_text="<b class=hacked>What</b> is **it**?")
-        ).to_be_visible()
-        ranked = page.locator(".desk-known dt", has_text=FORMULA_ID).locator(
-            "xpath=following-sibling::dd[1]"
-        )
+        expect(page.locator(".rows [role=group]", has_text="<b class=hacked>What</b> is **it**?")).to_be_visible()
+        ranked = page.locator(".desk-known dt", has_text=FORMULA_ID).locator("xpath=following-sibling::dd[1]")
         expect(ranked).to_have_text(str(number))
         expect_harmless(page)
 
     expect_judged_in_sight(
-        page,
-        f"{server.address}/passages?project={hostile}&part=Judge&query=q&passage=long&blind=false",
+        page, f"{server.address}/passages?project={hostile}&part=Judge&query=q&passage=long&blind=false"
     )
     follow(page, f"/disagreements?project={hostile}&settled=shown", "Disagreements")
     listed = page.locator("ol.list").locator(".row")
     expect(listed).to_have_count(len(HOSTILE))
-    for begin in (
-        "<script>window.hacked = 1</script><img",
-        "شكرا على القراءة!",
-        "null  bell",
-        "word0 word1",
-        FORMULA,
-    ):
+    for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null  bell", "word0 word1", FORMULA):
         expect(listed.locator(".text").filter(has_text=begin)).to_be_visible()
     shown = page.locator(".case .passage")
     for number in range(len(HOSTILE)):
-        expect(
-            page.locator(".case h2", has_text=re.compile(rf"\b{number + 1}\D+{len(HOSTILE)}$"))
-        ).to_be_visible()
+        expect(page.locator(".case h2", has_text=re.compile(rf"\b{number + 1}\D+{len(HOSTILE)}$"))).to_be_visible()
         expect(shown).to_have_text(re.compile("."))
         expect_harmless(page)
         page.keyboard.press("Alt+j")
@@ -537,22 +430,17 @@ SEEN = """
 window.seen = new Set();
 const look = (node) => {
   for (const one of node.querySelectorAll("*")) {
-    if (one.matches(".label .chip, .chip:not(.rnone), mark"))
-      window.seen.add(one.className || one.tagName);
+    if (one.matches(".label .chip, .chip:not(.rnone), mark")) window.seen.add(one.className || one.tagName);
     if (one.shadowRoot) look(one.shadowRoot);
   }
   requestAnimationFrame(() => node === document && look(document));
 };
 look(document);
 """
-"""Notes everything that gives a label or a rating away, in whichever frame of a page's life it is
-drawn.
-"""
+"""Notes everything that gives a label or a rating away, in whichever frame of a page's life it is drawn."""
 
 
-def test_blind_is_on_until_it_is_switched_off_and_the_link_says_so(
-    projects: Path, server: Server, page: Page
-) -> None:
+def test_blind_is_on_until_it_is_switched_off_and_the_link_says_so(projects: Path, server: Server, page: Page) -> None:
     graded(projects / "unseen.duckdb")
     link = f"{server.address}/passages?project=unseen&query=tea"
     page.add_init_script(SEEN)
@@ -581,9 +469,7 @@ def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, p
     for what in ("bank", "overrides"):
         files.append(download(page, f"download {hostile}-{what}.csv"))
     for content in files:
-        cells = [
-            cell for row in csv.reader(io.StringIO(content.decode(), newline="")) for cell in row
-        ]
+        cells = [cell for row in csv.reader(io.StringIO(content.decode(), newline="")) for cell in row]
         assert {f"'{FORMULA}", f"'{FORMULA_ID}"} & set(cells)
         assert not [cell for cell in cells if re.match(r"\s*[=+@-]", cell)]
 

@@ -1,6 +1,4 @@
-"""In a real browser: the one person at the computer may type an address and its key; visitors of a
-server choose.
-"""
+"""In a real browser: the one person at the computer may type an address and its key; visitors of a server choose."""
 
 from __future__ import annotations
 
@@ -74,9 +72,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         expect(note(other, "key needless")).to_be_visible()
         other.close()
 
-        (tmp_path / "endpoints.toml").write_text(
-            f'[endpoints.Ours]\nbase_url = "{endpoint.url}"\nmodels = ["mini"]\n'
-        )
+        (tmp_path / "endpoints.toml").write_text(f'[endpoints.Ours]\nbase_url = "{endpoint.url}"\nmodels = ["mini"]\n')
         monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "endpoints.toml"))
         monkeypatch.setenv("EXAM_SHARED", "1")
         shared = app_server(tmp_path / "projects")

@@ -1,6 +1,4 @@
-"""Citations on the Passages screen: a sentence beside its cited passages, valued by key, and the
-next one opens.
-"""
+"""Citations on the Passages screen: a sentence beside its cited passages, valued by key, and the next one opens."""
 
 from __future__ import annotations
 
@@ -27,15 +25,10 @@ def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Pa
     press(app, "support 1 2")
     people = {person for (person,) in project.rows("SELECT author FROM support_values")}
     assert project.rows("SELECT value FROM support_values") == [(2,)] and len(people) == 1
-    # The next sentence has two citations: the keys set the first one's value, then the second
-    # one's.
-    assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [True] * 3 + [
-        False
-    ] * 3
+    # The next sentence has two citations: the keys set the first one's value, then the second one's.
+    assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [True] * 3 + [False] * 3
     press(app, "support 1 2")
-    assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [False] * 3 + [
-        True
-    ] * 3
+    assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [False] * 3 + [True] * 3
     assert numbers(note(app, "known support 1"))[0] == 2
     press(app, "withdraw 1")
     values = project.rows("SELECT value FROM personal_support")
@@ -69,8 +62,7 @@ def test_keys_value_one_citation_after_the_other(
     values = saved.rows(
         "SELECT sentence, cited_id, value FROM support_values"
         " JOIN (SELECT sentence, cited_id, sentence_key, cited_key FROM cited WHERE run = 'good')"
-        " ON sentence_key = question_text_key AND cited_key = passage_text_key"
-        " ORDER BY support_value_key"
+        " ON sentence_key = question_text_key AND cited_key = passage_text_key ORDER BY support_value_key"
     )
     saved.close()
     assert values == [(sentence(0), "d0", 2), (sentence(1), "d1", 1), (sentence(1), "d2", 0)]

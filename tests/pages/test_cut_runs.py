@@ -1,4 +1,4 @@
-"""Actions in the question bank happen once, even if Streamlit ends the run that received them."""
+"""What is done in the question bank is done once, wherever Streamlit ends the run that took it in."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ class Session(dict[str, Any]):
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Session]:
-    """The session of ann, in place of Streamlit's; her window shows the one question of the
-    project.
-    """
+    """The session of ann, in place of Streamlit's; her window shows the one question of the project."""
     fill(project, [A], {}, {"run": {"q1": ["p1"]}})
     state = Session(author="ann")
     monkeypatch.setattr(st, "session_state", state)
@@ -54,15 +52,13 @@ def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Sessi
 
 
 def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
-    """Acts that the browser sends with every run from now on, until they are confirmed."""
+    """Acts that the browser sends with every run from here on, until it hears that they were done."""
     place = {"window": bank_window.current_window().token, "project": project.name, "author": "ann"}
     first = bank_window.current_window().done + 1
     session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}
 
 
-def typed(
-    value: str | float | None, field: str = "text", base: str | float | None = A.text
-) -> dict[str, Any]:
+def typed(value: str | float | None, field: str = "text", base: str | float | None = A.text) -> dict[str, Any]:
     return {"act": "edit", "id": "q1/a", "field": field, "value": value, "base": base}
 
 
@@ -70,9 +66,7 @@ def typed(
 def test_what_was_done_survives_a_run_that_is_ended_at_any_point(
     project: Project, session: Session, asked: int
 ) -> None:
-    sent(
-        session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "0123456789ab"}
-    )
+    sent(session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "0123456789ab"})
     session.left = asked
     with suppress(StopException):
         bank_window.take_in()
@@ -92,8 +86,7 @@ def test_the_changes_of_one_person_are_saved_before_their_list_is_shown_again(
 ) -> None:
     sent(session, project, typed("Who is A?"))
     bank_window.take_in()
-    # Bob works in the same window for a moment. Ann saves before the window has shown her questions
-    # again.
+    # Bob works in the same window for a moment. Ann saves before the window has shown her questions again.
     session["author"] = "bob"
     bank_window.open_for(project)
     bank_window.note_shown(project, bank.drafted_bank(project, "bob", "q1"))
@@ -111,9 +104,7 @@ def test_an_emptied_note_is_none(project: Project, session: Session) -> None:
     assert bank.list_questions(project)[0].note == "old"
 
 
-def test_typing_over_an_edit_of_another_window_waits_for_a_choice(
-    project: Project, session: Session
-) -> None:
+def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Project, session: Session) -> None:
     bank.put_draft(project, "ann", Question("q1/a", "q1", "From the other window?", note="old"))
     sent(session, project, typed("From this one?"))
     for _ in range(2):
@@ -124,9 +115,7 @@ def test_typing_over_an_edit_of_another_window_waits_for_a_choice(
     assert not here.shown[project.name, "ann"].is_current
 
 
-def test_nothing_is_saved_while_something_typed_could_not_be_stored(
-    project: Project, session: Session
-) -> None:
+def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Project, session: Session) -> None:
     sent(session, project, typed("Who is A?"), typed(1e9, "weight", 1.0), {"act": "save"})
     bank_window.take_in()
     here = bank_window.current_window()
@@ -145,37 +134,22 @@ def test_what_could_not_be_stored_of_a_question_that_was_taken_back_holds_nothin
     sent(session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "new"}, added)
     bank_window.take_in()
     edit = session["bank"]["acts"][-1]
-    back, save = (
-        {**edit, "n": edit["n"] + 1, "act": "take back"},
-        {**edit, "n": edit["n"] + 2, "act": "save"},
-    )
+    back, save = ({**edit, "n": edit["n"] + 1, "act": "take back"}, {**edit, "n": edit["n"] + 2, "act": "save"})
     session["bank"]["acts"] = [edit, back, save]
     bank_window.take_in()
     assert bank_window.current_window().refused and bank.latest_version(project) == 2
 
 
-@pytest.mark.parametrize(
-    "nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}]
-)
-def test_what_no_browser_of_ours_sends_does_nothing(
-    project: Project, session: Session, nonsense: object
-) -> None:
+@pytest.mark.parametrize("nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}])
+def test_what_no_browser_of_ours_sends_does_nothing(project: Project, session: Session, nonsense: object) -> None:
     session["bank"] = nonsense
     bank_window.take_in()
-    sent(
-        session,
-        project,
-        {"act": "edit"},
-        {"act": "shout"},
-        {"act": "edit", "id": 3, "field": "__class__"},
-    )
+    sent(session, project, {"act": "edit"}, {"act": "shout"}, {"act": "edit", "id": 3, "field": "__class__"})
     bank_window.take_in()
     assert bank.list_drafts(project, "ann") == {}
 
 
-def test_what_was_done_before_the_screen_was_drawn_is_taken_in(
-    project: Project, session: Session
-) -> None:
+def test_what_was_done_before_the_screen_was_drawn_is_taken_in(project: Project, session: Session) -> None:
     bank_window.current_window().shown.clear()
     sent(session, project, typed("Who is A?"))
     bank_window.take_in()
@@ -196,12 +170,7 @@ def test_what_this_tab_typed_before_it_was_loaded_anew_is_not_another_windows_ed
     for value in (first, second):
         bank.change_draft(project, "ann", bank.drafted_bank(project, "ann", "q1")[0], "text", value)
     edit = {"act": "edit", "id": "q1/a", "field": "text", "mine": [first, second]}
-    sent(
-        session,
-        project,
-        {**edit, "value": first, "base": A.text},
-        {**edit, "value": second, "base": first},
-    )
+    sent(session, project, {**edit, "value": first, "base": A.text}, {**edit, "value": second, "base": first})
     bank_window.take_in()
     assert bank_window.current_window().refused == {}
     assert bank.drafted_bank(project, "ann", "q1")[0].text == second

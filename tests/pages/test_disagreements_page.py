@@ -1,6 +1,4 @@
-"""The Disagreements screen: the tables, the queue behind a cell, settling a case, and what it says
-where it cannot.
-"""
+"""The Disagreements screen: the tables, the queue behind a cell, settling a case, and what it says where it cannot."""
 
 from __future__ import annotations
 
@@ -105,10 +103,8 @@ def open_case(app: AppTest) -> str:
 
 
 def other_rows(app: AppTest) -> list[str]:
-    """The passages of a list other than the queue: their texts, without tags."""
-    texts = [
-        part.split("</div>")[0] for part in html(app).split('<div class="text" dir="auto">')[1:]
-    ]
+    """The passages of another list than the queue, by what stands between the tags of their texts."""
+    texts = [part.split("</div>")[0] for part in html(app).split('<div class="text" dir="auto">')[1:]]
     return [text.removeprefix("text of ") for text in texts]
 
 
@@ -129,13 +125,7 @@ def act(app: AppTest, do: str, **said: object) -> AppTest:
 def weigh(app: AppTest, rating: int, *questions: str) -> AppTest:
     """Choose a rating for questions of the open case; for the first one without names."""
     case = queued(app)["open"]
-    return act(
-        app,
-        "weigh",
-        case=case["id"],
-        questions=list(questions) or [case["asked"][0]["id"]],
-        rating=rating,
-    )
+    return act(app, "weigh", case=case["id"], questions=list(questions) or [case["asked"][0]["id"]], rating=rating)
 
 
 def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
@@ -159,9 +149,7 @@ def news(app: AppTest) -> str:
 
 def counts(app: AppTest, table: int = 0) -> list[list[int]]:
     """The cross table: as it is, or merged."""
-    return [
-        [cell["count"] for cell in row["cells"]] for row in queued(app)["tables"][table]["rows"]
-    ]
+    return [[cell["count"] for cell in row["cells"]] for row in queued(app)["tables"][table]["rows"]]
 
 
 def coefficient(app: AppTest, name: str) -> Any:
@@ -169,9 +157,7 @@ def coefficient(app: AppTest, name: str) -> Any:
 
 
 class TestTables:
-    def test_counts_totals_and_kappas_stand_in_the_table_and_the_merged_one_beside_it(
-        self, shared: Project
-    ) -> None:
+    def test_counts_totals_and_kappas_stand_in_the_table_and_the_merged_one_beside_it(self, shared: Project) -> None:
         app = visit("disagreements")
         assert [counts(app)[row] for row in (0, 1, 4)] == [[1, 0, 0], [0, 1, 1], [1, 0, 1]]
         whole, merged = queued(app)["tables"]
@@ -179,36 +165,22 @@ class TestTables:
         assert counts(app, 1) == [[2, 1], [2, 1]]
         assert [row["name"] for row in merged["rows"]] == ["4–5", "0–3"]
         assert numbers(queued(app)["missing"])[0] == 6
-        assert numbers(queued(app)["missing"])[-1] == 1, (
-            "only one side has it, and it is in no cell"
-        )
+        assert numbers(queued(app)["missing"])[-1] == 1, "only one side has it, and it is in no cell"
         assert coefficient(app, "κ merged")["value"] == "0.00"
 
     def test_what_is_undefined_says_why(self, project: Project) -> None:
-        fill(
-            project,
-            [Question("a", "q1", "A?")],
-            {("A?", "p1"): 5, ("A?", "p2"): 4},
-            {"r": {"q1": ["p1", "p2"]}},
-        )
+        fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 4}, {"r": {"q1": ["p1", "p2"]}})
         judge(project, {("q1", "p1"): 1, ("q1", "p2"): 1})
         found = coefficient(visit("disagreements"), "κ merged")
         assert found["value"] == "–"
         assert found["why"]
 
-    def test_both_tables_can_be_taken_away_and_are_made_for_nobody_else(
-        self, shared: Project
-    ) -> None:
+    def test_both_tables_can_be_taken_away_and_are_made_for_nobody_else(self, shared: Project) -> None:
         app = visit("disagreements")
         assert downloads(app) == []
         app.session_state["tables"] = True
         files = downloads(sound(app.run()))
-        assert files == [
-            "agreement.tex",
-            "agreement.csv",
-            "agreement-merged.tex",
-            "agreement-merged.csv",
-        ]
+        assert files == ["agreement.tex", "agreement.csv", "agreement-merged.tex", "agreement-merged.csv"]
 
     def test_any_two_sides_can_be_compared(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob")
@@ -217,10 +189,7 @@ class TestTables:
         app = visit("disagreements")
         shown = app.selectbox("left").options
         assert len(shown) == 6
-        assert [name for name in ("ann", "bob") if any(mentions(one, name) for one in shown)] == [
-            "ann",
-            "bob",
-        ]
+        assert [name for name in ("ann", "bob") if any(mentions(one, name) for one in shown)] == ["ann", "bob"]
         app = choose(app, "right", "judgments assessor: bob")
         assert rows(app) == []
         app = choose(app, "left", "judgments assessors")
@@ -233,10 +202,7 @@ class TestTables:
         add_override(small, "q1/a", "p1", 1, "read it", "ann")
         app = visit("disagreements")
         app = choose(app, "right", "grader test grader")
-        assert (
-            all("test grader" in name for name in queued(app)["names"])
-            and len(set(queued(app)["names"])) == 2
-        )
+        assert all("test grader" in name for name in queued(app)["names"]) and len(set(queued(app)["names"])) == 2
         assert queued(app)["open"]["values"] == [1, 5]
 
     def test_no_kappa_is_minus_zero(self) -> None:
@@ -253,9 +219,7 @@ class TestTables:
 
 
 class TestQueue:
-    def test_the_worst_disagreements_come_first_and_the_first_one_is_open(
-        self, shared: Project
-    ) -> None:
+    def test_the_worst_disagreements_come_first_and_the_first_one_is_open(self, shared: Project) -> None:
         app = visit("disagreements")
         assert rows(app)[:2] == ["p3", "p7"]
         assert open_case(app) == "p3"
@@ -263,15 +227,11 @@ class TestQueue:
         assert given == ["What is B?", "What is C?"]
         assert numbers(queued(app)["count"]) == [4]
 
-    def test_a_cell_leads_to_its_passages_and_one_act_takes_the_filter_away(
-        self, shared: Project
-    ) -> None:
+    def test_a_cell_leads_to_its_passages_and_one_act_takes_the_filter_away(self, shared: Project) -> None:
         app = act(visit("disagreements"), "cell", cell="4:0")
         assert rows(app) == ["p3"]
         assert url(app, "cell") == "4:0"
-        assert [(one["what"], numbers(one["says"])) for one in queued(app)["filters"]] == [
-            ("cell", [4, 0])
-        ]
+        assert [(one["what"], numbers(one["says"])) for one in queued(app)["filters"]] == [("cell", [4, 0])]
         assert len(rows(act(app, "clear", what="cell"))) == 4
         assert "cell" not in app.query_params
 
@@ -290,10 +250,7 @@ class TestQueue:
     def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, shared: Project) -> None:
         app = visit("disagreements", query="q2")
         assert rows(app) == ["p7", "p5"]
-        assert (
-            queued(app)["filters"][0]["what"] == "query"
-            and "query q2" in queued(app)["filters"][0]["says"]
-        )
+        assert queued(app)["filters"][0]["what"] == "query" and "query q2" in queued(app)["filters"][0]["says"]
         app = choose(app, "query_listed", "query q1")
         assert "p7" not in rows(app)
         assert url(app, "query") == "q1"
@@ -307,16 +264,12 @@ class TestQueue:
         assert (url(app, "case"), url(app, "at")) == ("q2 p7", "1")
         assert open_case(visit("disagreements", case="q2 p7")) == "p7"
 
-    def test_a_link_to_a_case_that_left_the_queue_opens_what_stands_in_its_place(
-        self, shared: Project
-    ) -> None:
+    def test_a_link_to_a_case_that_left_the_queue_opens_what_stands_in_its_place(self, shared: Project) -> None:
         assert open_case(visit("disagreements", case="q1 gone", at="1")) == "p7"
         last = visit("disagreements", case="q1 gone", at="77")
         assert queued(last)["open"]["at"] == 3
 
-    def test_whoever_comes_back_from_another_screen_is_where_they_were(
-        self, shared: Project
-    ) -> None:
+    def test_whoever_comes_back_from_another_screen_is_where_they_were(self, shared: Project) -> None:
         app = act(choose(visit("disagreements"), "order", "right"), "open", at=1, case="")
         here = open_case(app)
         sound(app.switch_page("pages/passages.py").run())
@@ -328,9 +281,7 @@ class TestQueue:
         assert app.selectbox("order").value == "right"
         assert "passage" not in app.query_params
 
-    def test_whoever_comes_back_before_the_passage_was_there_is_where_they_were(
-        self, shared: Project
-    ) -> None:
+    def test_whoever_comes_back_before_the_passage_was_there_is_where_they_were(self, shared: Project) -> None:
         app = visit("disagreements", view="record")
         # The other screen began and was left again: what its address names is none of this one's.
         app.session_state["address"].screen = "passages"
@@ -385,9 +336,7 @@ class TestQueue:
         app = visit("disagreements")
         app = choose(choose(app, "left", "person ann"), "right", "person bob")
         assert [
-            name
-            for name in ("ann", "bob")
-            if any(mentions(one, name) for one in app.selectbox("order").options)
+            name for name in ("ann", "bob") if any(mentions(one, name) for one in app.selectbox("order").options)
         ] == [
             "ann",
             "bob",
@@ -395,12 +344,7 @@ class TestQueue:
 
     def test_pages_are_turned_and_never_more_than_one_is_sent(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(60)]
-        fill(
-            project,
-            [Question("a", "q1", "A?")],
-            {("A?", p): 5 for p in passages},
-            {"r": {"q1": passages}},
-        )
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements")
         assert rows(app) == passages[:25]
@@ -418,44 +362,27 @@ class TestQueue:
 
 
 class TestSettling:
-    def test_an_override_shows_the_label_before_it_is_given_and_changes_it(
-        self, small: Project
-    ) -> None:
+    def test_an_override_shows_the_label_before_it_is_given_and_changes_it(self, small: Project) -> None:
         app = weigh(visit("disagreements"), 0)
-        assert (
-            numbers(queued(app)["weighed"]["words"]) == [4, 4]
-            and "What is C?" in queued(app)["weighed"]["words"]
-        )
+        assert numbers(queued(app)["weighed"]["words"]) == [4, 4] and "What is C?" in queued(app)["weighed"]["words"]
         assert queued(app)["weighed"]["agrees"] is False
         assert sum(one["gives"] for one in queued(app)["open"]["asked"]) == 2
         app = settle(app, "override", "it does not say", rating=0, leaves=True)
-        assert (
-            numbers(news(app)) == [4, 4]
-            and "What is C?" in news(app)
-            and queued(app)["said"]["undo"]
-        )
-        assert [
-            (one.question_id, one.passage_id, one.rating, one.author)
-            for one in find_overrides(small)
-        ] == [("q1/b", "p3", 0, "ann")]
+        assert numbers(news(app)) == [4, 4] and "What is C?" in news(app) and queued(app)["said"]["undo"]
+        assert [(one.question_id, one.passage_id, one.rating, one.author) for one in find_overrides(small)] == [
+            ("q1/b", "p3", 0, "ann")
+        ]
         assert "p3" not in rows(app)
         assert numbers(queued(app)["hidden"]) == [1]
-        assert (
-            int(list_labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"])
-            == 4
-        )
+        assert int(list_labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"]) == 4
 
-    def test_an_override_that_leaves_the_sides_apart_keeps_the_case_open(
-        self, small: Project
-    ) -> None:
+    def test_an_override_that_leaves_the_sides_apart_keeps_the_case_open(self, small: Project) -> None:
         app = settle(visit("disagreements"), "override", "it does not say", rating=0)
         assert news(app) and not queued(app)["said"]["undo"]
         assert open_case(app) == "p3"
         assert (len(find_overrides(small)), list_settlings(small)) == (1, [])
 
-    def test_an_override_that_makes_the_sides_agree_settles_the_case_at_once(
-        self, small: Project
-    ) -> None:
+    def test_an_override_that_makes_the_sides_agree_settles_the_case_at_once(self, small: Project) -> None:
         add_override(small, "q1/b", "p3", 0, "it does not say", "ann")
         app = weigh(visit("disagreements"), 0)
         assert numbers(queued(app)["weighed"]["words"]) == [4, 0]
@@ -498,18 +425,14 @@ class TestSettling:
     def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
         sides = Labels(Policy()), Judgments()
         pair = list_disagreements(small, *sides).rows[0].pair
-        settle_by_override(
-            small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann"
-        )
+        settle_by_override(small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann")
         app = show(visit("disagreements"), "Show", "record")
         assert re.search(r"<b[^>]*>[^<]*\b0\b[^<]*What is B\?", note(app, "question-act"))
         assert named(app.checkbox, "withdraw").value is True
         app = press(choose(app, "withdraw", too), "reopen")
         assert len(find_overrides(small)) == (0 if too else 1)
         assert toast(app)
-        assert [
-            key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-reopen")
-        ]
+        assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-reopen")]
         settled = next(key for key in boxes(app) if key.endswith("-override"))
         since = re.search(r"<i>([^<]*)</i>", note(app, settled))
         # Reopened; and a second sentence if the override is still in force.
@@ -517,27 +440,16 @@ class TestSettling:
 
     def test_a_disputed_judgment_goes_into_the_record_and_its_file(self, small: Project) -> None:
         app = settle(visit("disagreements"), "dispute", "it is relevant")
-        assert [(one.act, one.source, one.value) for one in list_settlings(small)] == [
-            ("dispute", "assessors", 0)
-        ]
+        assert [(one.act, one.source, one.value) for one in list_settlings(small)] == [("dispute", "assessors", 0)]
         app = show(app, "Show", "record")
-        assert [
-            key
-            for key in boxes(app)
-            if key.startswith("question-act-") and key.endswith("-dispute")
-        ]
+        assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-dispute")]
         assert "disputed" in downloads(app)
 
-    def test_a_case_that_an_edit_is_to_settle_is_settled_once_that_is_saved(
-        self, small: Project
-    ) -> None:
+    def test_a_case_that_an_edit_is_to_settle_is_settled_once_that_is_saved(self, small: Project) -> None:
         app = settle(visit("disagreements"), "edit", "too broad")
         assert list_settlings(small) == []
         assert app.session_state["screen"] == "Question bank" and url(app, "query") == "q1"
-        assert (
-            shows(app, "passage-beside", "text of p3")
-            and holds(app, "questions")["focus"] == "q1/b"
-        )
+        assert shows(app, "passage-beside", "text of p3") and holds(app, "questions")["focus"] == "q1/b"
         # The harness forgets at the next run which screen it was led to.
         app = sound(app.switch_page("pages/question_bank.py").run())
         # Another question is edited first: the case waits on.
@@ -546,9 +458,7 @@ class TestSettling:
         assert bank.latest_version(small) == 2 and list_settlings(small) == []
         app = edit(app, "What is B?", text="Who is B?")
         app = in_bank(app, {"act": "save", "note": "B"})
-        assert [(one.act, one.touched, one.reason) for one in list_settlings(small)] == [
-            ("edit", "q1/b", "too broad")
-        ]
+        assert [(one.act, one.touched, one.reason) for one in list_settlings(small)] == [("edit", "q1/b", "too broad")]
         assert numbers(holds(app, "bank")["said"]) == [1]
         app = in_bank(edit(app, "Who is B?", text="What is B?"), {"act": "save", "note": "back"})
         assert len(list_settlings(small)) == 1
@@ -557,9 +467,7 @@ class TestSettling:
         app = settle(visit("disagreements"), "edit", "  ")
         assert holds(app, "cases") and queued(app)["error"]["code"] == "empty-reason"
 
-    def test_a_comment_settles_it_and_the_case_can_be_seen_and_reopened(
-        self, small: Project
-    ) -> None:
+    def test_a_comment_settles_it_and_the_case_can_be_seen_and_reopened(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "both are right")
         assert len(rows(app)) == 3
         app.toggle("show_settled").set_value(True)
@@ -585,12 +493,7 @@ class TestSettling:
     ) -> None:
         app = visit("disagreements")
         sides = Labels(Policy()), Judgments()
-        settle_by_comment(
-            small,
-            case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair),
-            "seen",
-            "bob",
-        )
+        settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
         app = settle(app, "comment", "mine")
         assert all(mentions(news(app), word) for word in ("p3", "query q1", "bob", "seen", "mine"))
         assert queued(app)["said"]["refused"] == "q1 p3"
@@ -600,24 +503,11 @@ class TestSettling:
         app = act(app, "settle", case="q1 p3", values=[4, 0], how="comment", reason="again")
         assert mentions(news(app), "seen") and len(list_settlings(small)) == 1
 
-    def test_what_was_refused_is_said_though_more_was_asked_for_at_once(
-        self, small: Project
-    ) -> None:
+    def test_what_was_refused_is_said_though_more_was_asked_for_at_once(self, small: Project) -> None:
         app = visit("disagreements")
         sides = Labels(Policy()), Judgments()
-        settle_by_comment(
-            small,
-            case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair),
-            "seen",
-            "bob",
-        )
-        mine = {
-            "do": "settle",
-            "case": "q1 p3",
-            "values": [4, 0],
-            "how": "comment",
-            "reason": "mine",
-        }
+        settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
+        mine = {"do": "settle", "case": "q1 p3", "values": [4, 0], "how": "comment", "reason": "mine"}
         acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
         assert mentions(news(tell(app, "cases", "acts", acts)), "bob")
 
@@ -626,39 +516,21 @@ class TestSettling:
         self, project: Project, cell: str
     ) -> None:
         passages = [f"p{i:02}" for i in range(60)]
-        fill(
-            project,
-            [Question("a", "q1", "A?")],
-            {("A?", p): 5 for p in passages},
-            {"r": {"q1": passages}},
-        )
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements", cell=cell)
         add_override(project, "a", "p00", 4, "nearly", "bob")
         app = settle(app, "comment", "both are right")
         assert mentions(news(app), "p00") and numbers(news(app))[-2:] == [5, 4]
         assert queued(app)["filters"] == []
-        assert (open_case(app), queued(app)["open"]["values"], list_settlings(project)) == (
-            "p00",
-            [4, 0],
-            [],
-        )
+        assert (open_case(app), queued(app)["open"]["values"], list_settlings(project)) == ("p00", [4, 0], [])
         app = settle(app, "comment", "both are right")
-        assert [(one.case.place[1], one.case.left_value) for one in list_settlings(project)] == [
-            ("p00", 4)
-        ]
+        assert [(one.case.place[1], one.case.left_value) for one in list_settlings(project)] == [("p00", 4)]
         assert queued(app)["said"]["refused"] == ""
 
-    def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(
-        self, project: Project
-    ) -> None:
+    def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(60)]
-        fill(
-            project,
-            [Question("a", "q1", "A?")],
-            {("A?", p): 5 for p in passages},
-            {"r": {"q1": passages}},
-        )
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements")
         add_override(project, "a", "p00", 4, "nearly", "bob")
@@ -670,9 +542,7 @@ class TestSettling:
         assert open_case(app) == "p01" and queued(app)["gone"]
         assert queued(act(app, "open", at=1, case="q1 p02"))["gone"] == ""
 
-    def test_the_first_override_of_a_project_leaves_what_others_are_typing(
-        self, small: Project
-    ) -> None:
+    def test_the_first_override_of_a_project_leaves_what_others_are_typing(self, small: Project) -> None:
         app = visit("disagreements")
         # Under this the browser keeps what is typed.
         home = queued(app)["home"]
@@ -688,16 +558,9 @@ class TestSettling:
         assert numbers(news(app))[-2:] == [4, 0] and mentions(news(app), "mine")
         assert (open_case(app), list_settlings(small)) == ("p7", [])
 
-    def test_an_override_that_leads_the_case_elsewhere_in_the_queue_keeps_it_open(
-        self, project: Project
-    ) -> None:
+    def test_an_override_that_leads_the_case_elsewhere_in_the_queue_keeps_it_open(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(30)]
-        fill(
-            project,
-            [Question("a", "q1", "A?")],
-            {("A?", p): 5 for p in passages},
-            {"r": {"q1": passages}},
-        )
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = settle(visit("disagreements"), "override", "nearly", rating=4)
         assert news(app) and not queued(app)["said"]["undo"]
@@ -719,13 +582,9 @@ class TestBankQueues:
     def test_questions_that_non_relevant_passages_answer(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Show", "strays")
         assert numbers(note(app, "strays"))[0] == 2
-        assert [1, 0] in [
-            numbers(words) for words in re.findall(r'class="from">(.*?)</div>', note(app, "stray"))
-        ]
+        assert [1, 0] in [numbers(words) for words in re.findall(r'class="from">(.*?)</div>', note(app, "stray"))]
 
-    def test_relevant_passages_that_no_question_covers_lead_to_the_bank(
-        self, small: Project
-    ) -> None:
+    def test_relevant_passages_that_no_question_covers_lead_to_the_bank(self, small: Project) -> None:
         app = show(visit("disagreements"), "Show", "uncovered")
         assert other_rows(app) == ["p7", "p2"]
         app = press(app, "bank uncovered q2 p7")
@@ -768,9 +627,7 @@ def test_settled_elsewhere_is_settled_here(small: Project) -> None:
     assert pair.passage_id not in rows(visit("disagreements"))
 
 
-def test_an_organizer_holds_out_a_share_and_the_screen_reports_the_agreement_on_it(
-    small: Project,
-) -> None:
+def test_an_organizer_holds_out_a_share_and_the_screen_reports_the_agreement_on_it(small: Project) -> None:
     app = visit("disagreements")
     named(app.number_input, "hold out share").set_value(50)
     named(app.number_input, "hold out seed").set_value(3)

@@ -32,14 +32,9 @@ def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(bank
     bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
     with pytest.raises(bank.CrossedEdit) as crossed:
         bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
-    assert (crossed.value.stored, crossed.value.given) == (
-        "From the first window?",
-        "From the second window?",
-    )
+    assert (crossed.value.stored, crossed.value.given) == ("From the first window?", "From the second window?")
     assert (text(banked), bank.count_steps(banked, "ann")) == ("From the first window?", (1, 0))
-    bank.change_draft(
-        banked, "ann", A, "text", "From the second window?", over="From the first window?"
-    )
+    bank.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
     assert text(banked) == "From the second window?"
     bank.undo_step(banked, "ann")
     assert text(banked) == "From the first window?"
@@ -99,9 +94,9 @@ def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
     assert summary_of_changes(banked, []) == ""
     both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]
     assert summary_of_changes(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
-    assert summary_of_changes(
-        banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]
-    ) == ("1 retired, 1 changed in detail in 2 queries")
+    assert summary_of_changes(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
+        "1 retired, 1 changed in detail in 2 queries"
+    )
 
 
 def test_a_long_query_is_shortened_in_a_note(banked: Project):

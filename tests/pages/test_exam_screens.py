@@ -1,6 +1,4 @@
-"""The screens of exams: empty, sat, what filters and item response say, and retiring through
-drafts.
-"""
+"""The screens of exams: empty, sat, what filters and item response say, and retiring through drafts."""
 
 from __future__ import annotations
 
@@ -99,15 +97,11 @@ def test_a_student_is_added_and_sits(project: Project) -> None:
     (row,) = exam_board(examinee_responses(project))
     assert row.score.answered == 6
     shown = app.dataframe[0].value
-    assert list(shown.iloc[:, 0]) == [row.student.name] and list(shown["Right"]) == [
-        row.score.right
-    ]
+    assert list(shown.iloc[:, 0]) == [row.student.name] and list(shown["Right"]) == [row.score.right]
     assert not keyed(app.button, "sit begin")
 
 
-def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(
-    project: Project,
-) -> None:
+def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(project: Project) -> None:
     put_exam(project, 2)
     gone = {"model": "m", "base_url": "http://localhost:9/v1", "attempts": 1}
     add_student(project, Plan(None, gone, name="remote"), "ann")
@@ -156,32 +150,19 @@ def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) ->
     assert list(shown["Information"]) == sorted(row.information for row in told.items)
 
 
-def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(
-    shared: Project,
-) -> None:
+def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(shared: Project) -> None:
     spec = ability_curves({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0]).to_dict()
     ticks = [row["ability"] for row in spec["datasets"][spec["layer"][1]["data"]["name"]]]
-    assert ticks == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [
-        -4.5,
-        3,
-    ]
+    assert ticks == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
     app = visit("items")
     before = len(charts(app))
-    app.session_state["worth of items"] = {
-        "selection": {"rows": [0, 1], "columns": [], "cells": []}
-    }
+    app.session_state["worth of items"] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}
     assert len(charts(sound(app.run()))) == before + 2
-    fitted = next(
-        table.value for table in visit("students", view="Ability").dataframe if "SD" in table.value
-    )
-    assert list(fitted["Mean"]) == [
-        row[1] for row in fit_abilities(shared, "exam").statistics.table
-    ]
+    fitted = next(table.value for table in visit("students", view="Ability").dataframe if "SD" in table.value)
+    assert list(fitted["Mean"]) == [row[1] for row in fit_abilities(shared, "exam").statistics.table]
 
 
-def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
-    project: Project,
-) -> None:
+def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(project: Project) -> None:
     put_sat(project)
     dropped = [row.item for row in propose_shorter_exam(project, "exam").retire]
     app = visit("improve")
@@ -190,9 +171,7 @@ def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
     assert numbers(note(app, "retired-drafts")) == [len(dropped)]
     assert not keyed(app.button, "retire shortened")
     drafts = bank.list_drafts(project, "ann")
-    assert sorted(drafts) == sorted(dropped) and not any(
-        draft.question.active for draft in drafts.values()
-    )
+    assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
     assert all(question.active for question in bank.list_questions(project, query_id="exam"))
 
 
@@ -216,25 +195,16 @@ def writer() -> Iterator[EndpointServer]:
         assert jar is not None
         if jar[1] == "3":
             return chat("I would rather not.")
-        question = (
-            f"Which of these metals is it that they kept in the jar with the number {jar[1]}?"
-        )
+        question = f"Which of these metals is it that they kept in the jar with the number {jar[1]}?"
         choices = [f"{metal} {jar[1]}" for metal in ("tin", "zinc", "gold", "lead")]
-        written = {
-            "question": question,
-            "choices": choices,
-            "correct_answer": choices[1],
-            "explanation": "",
-        }
+        written = {"question": question, "choices": choices, "correct_answer": choices[1], "explanation": ""}
         return chat(json.dumps(written))
 
     with EndpointServer(answer) as server:
         yield server
 
 
-def test_a_model_writes_items_that_are_proposed_with_choices_and_key(
-    project: Project, writer: EndpointServer
-) -> None:
+def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Project, writer: EndpointServer) -> None:
     with project.transaction() as cursor:
         add_passages(cursor, [source(item(number)) for number in range(1, 5)])
     app = visit("exam")
@@ -260,33 +230,16 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(
         assert f"{one.item.answer_key}**" in words
         assert all(choice in words for choice in one.item.choices)
     app = visit("exam")
-    app = sound(
-        next(box for box in app.number_input if box.key == "proposed threshold near")
-        .set_value(1.0)
-        .run()
-    )
+    app = sound(next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run())
     press(app, "accept passing")
-    assert sorted(bank.list_drafts(project, "ann")) == sorted(
-        one.item.question_id for one in proposals if one.item
-    )
+    assert sorted(bank.list_drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
     accepted = last_acceptance(project, "exam")
     assert accepted is not None and (accepted.thresholds.near, accepted.fell) == (1, ())
     bank.save_drafts(project, "ann", "an exam")
     app = visit("exam", view="Filters")
     assert next(box.value for box in app.number_input if box.key == "threshold near") == 1
     steps = visit("exam", view="Statistics").dataframe[0].value
-    assert dict(zip(steps["Step"], steps["Items"], strict=True)) | {
-        "filtered": 0,
-        "accepted": 3,
-    } == {
-        "candidates": 4,
-        "unparsed": 1,
-        "unparsed: question": 1,
-        "unparsed: choices": 1,
-        "unparsed: key": 1,
-        "filtered": 0,
-        "accepted": 3,
-        "rejected": 0,
-        "undecided": 0,
-        "without an answer": 0,
-    }
+    assert dict(zip(steps["Step"], steps["Items"], strict=True)) | {"filtered": 0, "accepted": 3} == {
+        "candidates": 4, "unparsed": 1, "unparsed: question": 1, "unparsed: choices": 1, "unparsed: key": 1,
+        "filtered": 0, "accepted": 3, "rejected": 0, "undecided": 0, "without an answer": 0,
+    }  # fmt: skip

@@ -1,6 +1,4 @@
-"""What people see when something fails that nobody foresaw: our page with a number, wherever it
-failed.
-"""
+"""What people see when something fails that nobody foresaw: our page with a number, wherever it failed."""
 
 from __future__ import annotations
 
@@ -49,11 +47,7 @@ def part():
 if __name__ == "__main__":
     st.text("The screen is whole.")
     st.button("Break the click", on_click=click, args=(LookupError("in a click"),))
-    st.button(
-        "Refuse the click",
-        on_click=click,
-        args=(InputError("empty-note", "The note is empty.", "Say why."),),
-    )
+    st.button("Refuse the click", on_click=click, args=(InputError("empty-note", "The note is empty.", "Say why."),))
     part()
 else:
     app = st.App(__file__, on_script_error=error_messages.show)
@@ -115,9 +109,7 @@ def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_t
         for button, error in (("Break the part", "in a part"), ("Break the click", "in a click")):
             page.get_by_role("button", name=button).click(timeout=SOON)
             number = number_on(page)
-            line = next(
-                line for line in log.read_text(encoding="utf-8").splitlines() if number in line
-            )
+            line = next(line for line in log.read_text(encoding="utf-8").splitlines() if number in line)
             assert error in line
             page.locator("[class*=st-key-try-again] button").click()
             expect(page.get_by_text("The part is whole.")).to_be_visible(timeout=SOON)
@@ -135,10 +127,7 @@ def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_wor
     made, page = new_project(projects / "broken.duckdb"), chromium_page
     fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
     with made.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO named_graders VALUES ('odd', 'self-rating', 'no JSON', 'ann',"
-            " now()::TIMESTAMP)"
-        )
+        cursor.execute("INSERT INTO named_graders VALUES ('odd', 'self-rating', 'no JSON', 'ann', now()::TIMESTAMP)")
     made.close()
     page.goto(f"{server.address}/grading?project=broken")
     number_on(page)

@@ -1,6 +1,4 @@
-"""Two freezes of a live target on the Changes screen: what came and went, the measure, and a
-query's passages.
-"""
+"""Two freezes of a live target on the Changes screen: what came and went, the measure, and a query's passages."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ __all__ = ["served", "shared"]
 
 def put(project: Project) -> None:
     with project.transaction() as cursor:
-        add_queries(
-            cursor, [Query(name, f"words of {name}") for name in ("q1", "q2", "q3")], replace=False
-        )
+        add_queries(cursor, [Query(name, f"words of {name}") for name in ("q1", "q2", "q3")], replace=False)
         texts = {
             "p1": "An old text of one.",
             "p1~0123456789ab": "A new text of one.",

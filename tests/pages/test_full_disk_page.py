@@ -1,6 +1,4 @@
-"""An action on a screen that meets a full disk: one sentence, nothing half saved, and the same
-action works later.
-"""
+"""An action on a screen that meets a full disk: one sentence, nothing half saved, and the same action works later."""
 
 from __future__ import annotations
 
@@ -16,26 +14,12 @@ from exam_workbench.bank import list_drafts
 from exam_workbench.exchange import list_publications
 from exam_workbench.records import list_actions
 from exam_workbench.store import Project
-from tests.made.screens import (
-    edited,
-    errors,
-    holds,
-    in_bank,
-    leave,
-    named,
-    press,
-    said,
-    served,
-    small,
-    visit,
-)
+from tests.made.screens import edited, errors, holds, in_bank, leave, named, press, said, served, small, visit
 from tests.pages.test_failures_page import handled
 
 __all__ = ["handled", "served", "small"]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "win32", reason="Windows has no limit for the size of files."
-)
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files.")
 
 
 @contextmanager
@@ -62,20 +46,13 @@ def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made
     edit, before = edited(app, "What is A?", text="Who is A?"), len(list_actions(small).acts)
     with full_disk():
         in_bank(app, edit)
-    assert (
-        not app.exception
-        and not list_drafts(small, "ann")
-        and len(list_actions(small).acts) == before
-    )
+    assert not app.exception and not list_drafts(small, "ann") and len(list_actions(small).acts) == before
     # The browser keeps what was typed, shows the sentence at the field, and sends it again.
     bank = holds(app, "bank")
     assert [*bank["refused"]] == ["1"] and "disk" in bank["refused"]["1"] and bank["unsaved"] == 0
     place = {name: bank[name] for name in ("window", "project", "author")}
     leave(app, "bank", acts=[{"n": 1, **place, **edit}])
-    assert (
-        holds(app, "bank")["refused"] == {}
-        and list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
-    )
+    assert holds(app, "bank")["refused"] == {} and list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
 
 
 def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_room(
@@ -92,6 +69,4 @@ def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_roo
     # What was typed is there.
     assert named(app.text_input, "publication note").value == "for the paper"
     press(app, "publish")
-    assert [one["note"] for one in list_publications(small)] == ["for the paper"] and refused(
-        app
-    ) == []
+    assert [one["note"] for one in list_publications(small)] == ["for the paper"] and refused(app) == []

@@ -1,6 +1,4 @@
-"""The settings of a grader on the Grading screen and on the command line: what is chosen there is
-what is kept.
-"""
+"""The settings of a grader on the Grading screen and on the command line: what is chosen there is what is kept."""
 
 from __future__ import annotations
 
@@ -65,26 +63,9 @@ def test_every_setting_has_an_option_of_the_command_line(project: Project) -> No
     project.close()
 
     def save(name: str, *options: str) -> int:
-        return (
-            CliRunner()
-            .invoke(cli, ["graders", "add", name, "--project", str(path), *options])
-            .exit_code
-        )
+        return CliRunner().invoke(cli, ["graders", "add", name, "--project", str(path), *options]).exit_code
 
-    assert (
-        save(
-            "a",
-            "--grader",
-            "self-rating",
-            "--dtype",
-            "bfloat16",
-            "--num-beams",
-            "5",
-            "--cue",
-            "none",
-        )
-        == 0
-    )
+    assert save("a", "--grader", "self-rating", "--dtype", "bfloat16", "--num-beams", "5", "--cue", "none") == 0
     assert save("b", "--grader", "choice", "--normalise", "characters") == 0
     url = ["--base-url", "http://localhost:1/v1", "--model", "m"]
     assert save("c", "--grader", "self-rating", *url, "--api", "completions") == 0

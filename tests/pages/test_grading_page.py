@@ -1,6 +1,4 @@
-"""The Grading screen: setting graders up, trying them, what a job would take, watching it, and
-mending what failed.
-"""
+"""The Grading screen: setting graders up, trying them, what a job would take, watching it, and mending what failed."""
 
 from __future__ import annotations
 
@@ -113,9 +111,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
 
 
-def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leaderboard(
-    project: Project,
-) -> None:
+def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leaderboard(project: Project) -> None:
     fill_audited(project)
     with EndpointServer() as server:
         parameters = {"model": "m", "base_url": server.url}
@@ -124,9 +120,7 @@ def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leade
         run_job(project, grader, Request(), "ann")
         name = grader.spec.name
         app = press(press(visit("grading", trusted=name), "probe"), "make card")
-        assert find_card(project, find_grader(project, name)).content["flips"] and shows(
-            app, "card"
-        )
+        assert find_card(project, find_grader(project, name)).content["flips"] and shows(app, "card")
         app = press(visit("grading", trusted=name), "watch")
         assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "trust 1")
         server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
@@ -198,9 +192,7 @@ class Held(EndpointServer):
 
 
 class TestSettingUp:
-    def test_the_first_choice_is_the_kind_of_model_and_leads_to_its_settings(
-        self, shared: Project
-    ) -> None:
+    def test_the_first_choice_is_the_kind_of_model_and_leads_to_its_settings(self, shared: Project) -> None:
         app = visit("grading")
         assert named(app.get("button_group"), "setup place").value == "embedding"
         named(app.get("button_group"), "setup place").set_value("openai")
@@ -212,20 +204,14 @@ class TestSettingUp:
         named(app.get("button_group"), "setup place").set_value("embedding")
         assert sound(app.run()).selectbox("setup").value == "embedding"
 
-    def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(
-        self, asked: Project, tiny_t5: Path
-    ) -> None:
+    def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(visit("grading"), "setup", "Self-rating")
         choose(app, "model", str(tiny_t5))
         enter(app, "dtype", "float32")
         press(enter(app, "setup name", "our tiny one"), "setup save")
         (kept,) = named_graders(asked)
         assert (kept.name, kept.kind, kept.author) == ("our tiny one", "self-rating", "ann")
-        assert kept.parameters == {
-            "back_end": "transformers",
-            "model": str(tiny_t5),
-            "dtype": "float32",
-        }
+        assert kept.parameters == {"back_end": "transformers", "model": str(tiny_t5), "dtype": "float32"}
         assert app.selectbox("setup").value == "saved:our tiny one"
 
     def test_a_kept_grader_comes_back_with_its_settings_by_a_link(self, asked: Project) -> None:
@@ -277,11 +263,7 @@ class TestSettingUp:
         for method in "answer", "extractive", "choice", "direct":
             app = kind(GRADERS[method].title)
             assert not app.error, method
-            assert (
-                metric(app, "metric needed")
-                if method == "direct"
-                else shows(app, "nothing-to-grade")
-            )
+            assert metric(app, "metric needed") if method == "direct" else shows(app, "nothing-to-grade")
 
     def test_a_choice_behind_an_endpoint_is_by_letter(self, shared: Project) -> None:
         app = kind("Multiple choice")
@@ -310,11 +292,7 @@ class TestKeys:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = choose(kind("Self-rating"), "back_end", "Endpoint")
         assert shows(app, "key missing", "OPENAI_API_KEY")
-        assert [
-            code
-            for code in codes(app)
-            if tomllib.loads(code.removeprefix("export ")) == {"OPENAI_API_KEY": "KEY"}
-        ]
+        assert [code for code in codes(app) if tomllib.loads(code.removeprefix("export ")) == {"OPENAI_API_KEY": "KEY"}]
         monkeypatch.setenv("GROQ_API_KEY", "open-sesame")
         choose(app, "base_url", "https://api.groq.com/openai/v1")
         assert shows(app, "key found", "GROQ_API_KEY", "api.groq.com")
@@ -337,24 +315,16 @@ class TestKeys:
         keys = [seen.headers["authorization"] for seen in server.seen]
         assert keys == ["Bearer open-sesame"] * (PAIRS + 1) + ["Bearer no-key"]
         assert "open-sesame" not in said(app)
-        tables = [
-            name for (name,) in asked.rows("SELECT table_name FROM information_schema.tables")
-        ]
-        assert all(
-            "open-sesame" not in str(asked.rows(f'SELECT * FROM "{name}"')) for name in tables
-        )
+        tables = [name for (name,) in asked.rows("SELECT table_name FROM information_schema.tables")]
+        assert all("open-sesame" not in str(asked.rows(f'SELECT * FROM "{name}"')) for name in tables)
 
     def test_a_key_among_the_apps_secrets_goes_to_its_host(
         self, shared: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        app = AppTest.from_file(
-            str(Path(ui.__file__).parents[3] / "app.py"), default_timeout=DEADLINE
-        )
+        app = AppTest.from_file(str(Path(ui.__file__).parents[3] / "app.py"), default_timeout=DEADLINE)
         app.secrets["OPENAI_API_KEY"] = "open-sesame"
-        app.secrets["endpoints"] = {
-            "Ours": {"base_url": "https://ours.example/v1", "models": ["one", "two"]}
-        }
+        app.secrets["endpoints"] = {"Ours": {"base_url": "https://ours.example/v1", "models": ["one", "two"]}}
         sound(app.switch_page("pages/grading.py").run())
         choose(choose(app, "setup", "Self-rating"), "back_end", "Endpoint")
         assert named(app.selectbox, "endpoint").options[0] == "Ours"
@@ -362,18 +332,14 @@ class TestKeys:
         choose(app, "endpoint", "Another address")
         assert shows(app, "key found", "OPENAI_API_KEY")
 
-    def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(
-        self, shared: Project
-    ) -> None:
+    def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(self, shared: Project) -> None:
         app = visit("grading")
         assert access.find_key("NO_SUCH_KEY_ANYWHERE") is None
         assert not app.error
 
 
 class TestAskingOneQuestion:
-    def test_a_local_model_shows_prompt_answer_rating_and_distribution(
-        self, shared: Project, tiny_t5: Path
-    ) -> None:
+    def test_a_local_model_shows_prompt_answer_rating_and_distribution(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
         press(app, "ask")
         answer, prompt = codes(app)
@@ -410,43 +376,27 @@ class TestAskingOneQuestion:
     def test_it_says_what_one_waits_for_and_since_when(self, tiny_t5: Path) -> None:
         def said(**parameters: Any) -> str:
             grader = make_grader("self-rating", parameters)
-            return as_text(
-                describe_wait(
-                    Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)
-                )
-            )
+            return as_text(describe_wait(Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)))
 
         waits = said(model="mini", base_url="http://localhost:1/v1", timeout_s=20)
         assert [
-            value
-            for value in ("14:03:05", "mini", "http://localhost:1/v1", "20")
-            if not mentions(waits, value)
+            value for value in ("14:03:05", "mini", "http://localhost:1/v1", "20") if not mentions(waits, value)
         ] == []
         here = said(model=str(tiny_t5))
         assert mentions(here, "14:03:05") and "http" not in here
 
-    def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(
-        self, asked: Project
-    ) -> None:
-        with EndpointServer(
-            lambda seen: no_structure() if seen.wants_json else chat(MARKUP)
-        ) as server:
+    def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(self, asked: Project) -> None:
+        with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
             app = press(endpoint(asked, server), "ask")
         assert MARKUP in codes(app)
-        assert drawn_grade(app).startswith(
-            f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}"
-        )
+        assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}")
 
-    def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(
-        self, shared: Project, tmp_path: Path
-    ) -> None:
+    def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, shared: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
         app = choose(kind("Self-rating"), "model", str(tmp_path / "hollow"))
         check_refused(app, "model-unusable", str(tmp_path / "hollow"))
 
-    def test_what_was_asked_goes_away_with_another_passage(
-        self, shared: Project, tiny_t5: Path
-    ) -> None:
+    def test_what_was_asked_goes_away_with_another_passage(self, shared: Project, tiny_t5: Path) -> None:
         app = press(choose(kind("Self-rating"), "model", str(tiny_t5)), "ask")
         choose(app, "passage of q1", "text of p2")
         assert codes(app) == []
@@ -456,15 +406,11 @@ class TestPlan:
     def test_what_takes_no_time_is_not_said_to_take_zero_seconds(self) -> None:
         assert [numbers(ui.as_estimate(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
 
-    def test_it_has_a_price_tag_and_says_who_is_left_out(
-        self, shared: Project, tiny_t5: Path
-    ) -> None:
+    def test_it_has_a_price_tag_and_says_who_is_left_out(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
         assert metric(app, "metric to grade") == str(PAIRS)
         assert metric(app, "metric calls") == str(PAIRS)
-        assert not metric(app, "metric tokens read").startswith("≈"), (
-            "the tokenizer is at hand before the weights are"
-        )
+        assert not metric(app, "metric tokens read").startswith("≈"), "the tokenizer is at hand before the weights are"
         assert metric(app, "metric cost") == "–"
         assert numbers(note(app, "left-out")) == [1, 1]
         elsewhere = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
@@ -484,9 +430,7 @@ class TestPlan:
 
 
 class TestJobs:
-    def test_failed_and_defaulted_pairs_are_counted_beside_the_graded_ones(
-        self, asked: Project
-    ) -> None:
+    def test_failed_and_defaulted_pairs_are_counted_beside_the_graded_ones(self, asked: Project) -> None:
         with EndpointServer(failing) as server:
             app = ended(press(typed(server), "grade"), asked)
         assert numbers(note(app, "job done"))[:3] == [3, 1, 1]
@@ -496,25 +440,14 @@ class TestJobs:
         (kept,) = named_graders(asked)
         assert kept.parameters["base_url"] == server.url
 
-    def test_a_job_of_another_grader_leads_to_its_labels_beside_those_that_are_looked_at(
-        self, asked: Project
-    ) -> None:
+    def test_a_job_of_another_grader_leads_to_its_labels_beside_those_that_are_looked_at(self, asked: Project) -> None:
         grade(asked, {(QUESTIONS[0].shown, "p1"): 4})
         with EndpointServer() as server:
             app = ended(press(endpoint(asked, server), "grade"), asked)
         (told,) = (link.query_string for link in page_links(app) if link.page == "changes")
-        states = {
-            name: value
-            for name, (value,) in parse_qs(told).items()
-            if name.startswith(("from-", "to-"))
-        }
+        states = {name: value for name, (value,) in parse_qs(told).items() if name.startswith(("from-", "to-"))}
         made = find_jobs(asked)[0].name
-        assert states == {
-            "from-grader": SPEC.name,
-            "to-grader": made,
-            "from-version": "1",
-            "to-version": "1",
-        }
+        assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}
 
     def test_a_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
         with Held() as server:
@@ -539,9 +472,7 @@ class TestJobs:
             app = ended(app, asked)
         assert numbers(note(app, "job done"))[:2] == [PAIRS, 0]
 
-    def test_the_bank_shows_a_job_and_cannot_cancel_it_as_if_it_were_its_trial(
-        self, asked: Project
-    ) -> None:
+    def test_the_bank_shows_a_job_and_cannot_cancel_it_as_if_it_were_its_trial(self, asked: Project) -> None:
         with Held() as server:
             press(choose(endpoint(asked, server), "plan flying", 1), "grade")
             started(asked).control.pause()
@@ -550,14 +481,10 @@ class TestJobs:
             app = visit("question_bank")
             assert not keyed(app.button, "cancel job")
             assert "grading" in links(app)
-            assert numbers(
-                "".join(bar.proto.text for bar in visit("leaderboard").get("progress"))
-            ) == [0, PAIRS]
+            assert numbers("".join(bar.proto.text for bar in visit("leaderboard").get("progress"))) == [0, PAIRS]
             server.go_on.set()
 
-    def test_an_endpoint_that_answers_nothing_is_not_said_to_be_about_to(
-        self, asked: Project
-    ) -> None:
+    def test_an_endpoint_that_answers_nothing_is_not_said_to_be_about_to(self, asked: Project) -> None:
         with EndpointServer(lambda seen: status(500, "out of memory")) as server:
             press(choose(endpoint(asked, server), "plan flying", 1), "grade")
             while not started(asked).log:
@@ -573,9 +500,7 @@ class TestJobs:
         with Held() as server:
             app = choose(endpoint(asked, server), "plan flying", 1)
             spec = {"back_end": "openai", "model": "mini", "base_url": server.url}
-            start_job(
-                asked, make_grader("self-rating", spec), Request(trial=tuple(QUESTIONS[:1])), "bob"
-            )
+            start_job(asked, make_grader("self-rating", spec), Request(trial=tuple(QUESTIONS[:1])), "bob")
             press(app, "grade")
             assert shows(app, "not begun", "bob")
             server.go_on.set()
@@ -626,9 +551,7 @@ class TestJobs:
         app = ended(press(app, "grade"), asked)
         assert shows(app, "job failed", "mine.example")
 
-    def test_a_second_job_is_refused_with_a_sentence(
-        self, asked: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_second_job_is_refused_with_a_sentence(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         def refused(*_: Any) -> None:
             raise GradingError("job-running", "Running.", "Wait.")
 
@@ -647,9 +570,7 @@ class TestJudgedSample:
     def test_it_is_graded_and_compared_and_the_first_job_has_a_cap(self, asked: Project) -> None:
         self.judged(asked)
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
-        with EndpointServer(
-            lambda seen: rate(seen, 5 if "text of p1" in seen.prompt else 0)
-        ) as server:
+        with EndpointServer(lambda seen: rate(seen, 5 if "text of p1" in seen.prompt else 0)) as server:
             app = endpoint(asked, server)
             assert named(app.number_input, "plan calls").value == job_plan.FIRST_CALLS
             app = ended(press(app, "grade sample"), asked)
@@ -668,22 +589,16 @@ class TestJudgedSample:
         self, asked: Project
     ) -> None:
         self.judged(asked)
-        with EndpointServer(
-            lambda seen: refuse() if "is tin" in seen.prompt else rate(seen, 4)
-        ) as server:
+        with EndpointServer(lambda seen: refuse() if "is tin" in seen.prompt else rate(seen, 4)) as server:
             app = choose(endpoint(asked, server), "plan calls", 3)
             app = choose(app, "plan flying", 1)
             app = ended(press(app, "grade"), asked)
             assert shows(app, "failed", "I cannot help with that")
-            assert (
-                metric(app, "metric to grade") == "1" and metric(app, "metric calls failed") != ""
-            )
+            assert metric(app, "metric to grade") == "1" and metric(app, "metric calls failed") != ""
             app = press(app, "grade sample")
             app = ended(app, asked)
             assert len(table := next(t.value for t in app.dataframe if "Judgment" in t.value)) == 2
-        assert table["Label"].tolist() == [4, 4], (
-            "a refused pair leaves the label to the other question"
-        )
+        assert table["Label"].tolist() == [4, 4], "a refused pair leaves the label to the other question"
         agreeing, compared, *_ = numbers(note(app, "sample-outcome"))
         assert (agreeing, compared) == (1, 2)
 
@@ -712,15 +627,8 @@ class TestFailedPairs:
     def test_many_are_shown_a_page_at_a_time_and_by_reason(self, project: Project) -> None:
         asked = [Question(f"q1/{i}", "q1", f"Question {i:02}?") for i in range(13)]
         fill(project, asked, {}, RUNS)
-        refused, odd = (
-            Grade(None, "failed", reason="refused"),
-            Grade(None, "failed", reason="off the scale", raw="9"),
-        )
-        say(
-            project,
-            *((question.text or "", "p1", refused) for question in asked),
-            ("Question 00?", "p2", odd),
-        )
+        refused, odd = Grade(None, "failed", reason="refused"), Grade(None, "failed", reason="off the scale", raw="9")
+        say(project, *((question.text or "", "p1", refused) for question in asked), ("Question 00?", "p2", odd))
         app = visit("grading")
 
         def shown() -> int:
@@ -735,20 +643,12 @@ class TestFailedPairs:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
         bodies = [str(element.proto.body) for element in app.get("html")]
-        assert [body for body in bodies if look.rating_html(1, "Rating") in body] and shows(
-            app, "failed"
-        )
+        assert [body for body in bodies if look.rating_html(1, "Rating") in body] and shows(app, "failed")
         assert codes(app) == ["Hm."]
         assert not shows(app, "not-asked-again")
 
-    def test_an_imported_graders_failures_cannot_be_asked_again_and_that_is_said(
-        self, asked: Project
-    ) -> None:
-        say(
-            asked,
-            ("What is tin?", "p1", Grade(None, "failed")),
-            spec=GraderSpec("theirs", "self-rating", "gone"),
-        )
+    def test_an_imported_graders_failures_cannot_be_asked_again_and_that_is_said(self, asked: Project) -> None:
+        say(asked, ("What is tin?", "p1", Grade(None, "failed")), spec=GraderSpec("theirs", "self-rating", "gone"))
         app = visit("grading", failed_of="theirs")
         assert find_grader(asked, "theirs").failures == 1
         assert shows(app, "failed")

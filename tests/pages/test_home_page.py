@@ -53,29 +53,20 @@ __all__ = ["served", "small"]
 
 def panel(app: AppTest, screen: str) -> dict[str, Any]:
     """The panel of the project's state that leads to a screen."""
-    return next(
-        one for one in holds(app, "state")["panels"] if (one["to"] or "").startswith(f"{screen}?")
-    )
+    return next(one for one in holds(app, "state")["panels"] if (one["to"] or "").startswith(f"{screen}?"))
 
 
 def counted(app: AppTest) -> dict[str, str]:
     """How many of what the project has, as Home says it."""
     (blocks,) = (one["blocks"] for one in holds(app, "state")["panels"] if one["to"] is None)
     # Without an exam the last ones are left out.
-    return {
-        name: one["count"] for name, one in zip(panels.COUNTED, blocks[0]["lines"], strict=False)
-    }
+    return {name: one["count"] for name, one in zip(panels.COUNTED, blocks[0]["lines"], strict=False)}
 
 
 def lines(app: AppTest, door: str) -> dict[str, dict[str, Any]]:
     """The lines of a door, by their keys."""
     (shown,) = holds(app, f"door {door}")["panels"]
-    return {
-        one["key"]: one
-        for block in shown["blocks"]
-        if block["kind"] == "lines"
-        for one in block["lines"]
-    }
+    return {one["key"]: one for block in shown["blocks"] if block["kind"] == "lines" for one in block["lines"]}
 
 
 def words(app: AppTest, door: str) -> dict[str, str]:
@@ -86,29 +77,19 @@ def words(app: AppTest, door: str) -> dict[str, str]:
 
 def marks(app: AppTest) -> list[str]:
     """What is wrong with the files that were dragged in, in their rows."""
-    found = (
-        re.search(r'role="alert"><span[^>]*>(.*)</span>', one.proto.body) for one in app.get("html")
-    )
+    found = (re.search(r'role="alert"><span[^>]*>(.*)</span>', one.proto.body) for one in app.get("html"))
     return [match[1] for match in found if match]
 
 
 def previews(app: AppTest) -> dict[str, list[float]]:
     """By kind of the uploaded files, the numbers in its heading: files, and what they would add."""
-    found = {
-        key.removeprefix("preview "): box
-        for key, box in boxes(app).items()
-        if key.startswith("preview ")
-    }
+    found = {key.removeprefix("preview "): box for key, box in boxes(app).items() if key.startswith("preview ")}
     return {kind: numbers(box.expander[0].label) for kind, box in found.items()}
 
 
 def needed(app: AppTest) -> dict[str, list[float]]:
     """The kinds that a new project needs, with the numbers of those that are there."""
-    found = {
-        key.removeprefix("kind "): note(app, key)
-        for key in boxes(app)
-        if re.match(r"kind \w+ \w+$", key)
-    }
+    found = {key.removeprefix("kind "): note(app, key) for key in boxes(app) if re.match(r"kind \w+ \w+$", key)}
     return {kind: numbers(said) for kind, said in found.items()}
 
 
@@ -116,38 +97,22 @@ class TestImportFirst:
     def test_an_empty_project_shows_what_to_import_and_nothing_else(self, project: Project) -> None:
         app = visit("home")
         assert list(needed(app)) == [
-            "queries missing",
-            "passages missing",
-            "bank missing",
-            "runs missing",
-            "qrels missing",
-        ]
+            "queries missing", "passages missing", "bank missing", "runs missing", "qrels missing",
+        ]  # fmt: skip
         assert shows(app, "next home")
-        assert not [
-            part
-            for part in app.get("bidi_component")
-            if part.proto.id.endswith(("-state", "-door curate"))
-        ]
+        assert not [part for part in app.get("bidi_component") if part.proto.id.endswith(("-state", "-door curate"))]
 
-    def test_the_list_follows_the_imports_until_there_are_passages_to_grade(
-        self, project: Project
-    ) -> None:
+    def test_the_list_follows_the_imports_until_there_are_passages_to_grade(self, project: Project) -> None:
         import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
         app = visit("home")
         assert needed(app) == {
-            "queries there": [9],
-            "passages missing": [],
-            "bank missing": [],
-            "runs missing": [],
-            "qrels missing": [],
-        }
+            "queries there": [9], "passages missing": [], "bank missing": [], "runs missing": [], "qrels missing": [],
+        }  # fmt: skip
         assert counted(app)["queries"] == "9"
         app.file_uploader[0].upload("a.run", b"fish-mercury Q0 p1 1 2.0 a\n")
         app = sound(app.run())
         assert previews(app) == {"runs": [1, 1, 1]} and "runs missing" not in needed(app)
-        import_files(
-            project, "runs", [Source(name="a.run", data=b"fish-mercury Q0 p1 1 2.0 a\n")], "ann"
-        )
+        import_files(project, "runs", [Source(name="a.run", data=b"fish-mercury Q0 p1 1 2.0 a\n")], "ann")
         assert needed(visit("home")) == {}
 
     def test_many_files_of_a_kind_are_one_row_with_their_notes_folded(self, small: Project) -> None:
@@ -176,9 +141,7 @@ class TestHome:
         assert project_counts(with_name)["queries"] == 0
         with_name.close()
 
-    def test_a_link_to_a_project_that_is_not_here_says_which_one_opened(
-        self, small: Project, tmp_path: Path
-    ) -> None:
+    def test_a_link_to_a_project_that_is_not_here_says_which_one_opened(self, small: Project, tmp_path: Path) -> None:
         new_project(tmp_path / "other.duckdb").close()
         app = visit("question_bank", project="gone")
         assert shows(app, "another-project", "gone", "other")
@@ -198,9 +161,7 @@ class TestHome:
             ("Aux", "reserved-name"),
         ],
     )
-    def test_a_name_that_is_no_file_name_is_refused(
-        self, tmp_path: Path, name: str, code: str
-    ) -> None:
+    def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path, name: str, code: str) -> None:
         app = visit("home")
         named(app.text_input, "name of the new project").set_value(name)
         press(app, "create project")
@@ -224,17 +185,10 @@ class TestHome:
             assert counted(app)[name] == f"{found[name]:,}"
         assert links(app) == ["leaderboard"]
 
-    def test_the_picture_has_what_is_graded_and_failed_the_labels_and_the_board(
-        self, small: Project
-    ) -> None:
+    def test_the_picture_has_what_is_graded_and_failed_the_labels_and_the_board(self, small: Project) -> None:
         app = visit("home")
-        pairs, labels = (
-            block for block in panel(app, "grading")["blocks"] if block["kind"] == "bar"
-        )
-        assert [(part["tone"], part["count"]) for part in pairs["parts"]] == [
-            ("rated", 17),
-            ("failed", 1),
-        ]
+        pairs, labels = (block for block in panel(app, "grading")["blocks"] if block["kind"] == "bar")
+        assert [(part["tone"], part["count"]) for part in pairs["parts"]] == [("rated", 17), ("failed", 1)]
         assert sum(part["count"] for part in labels["parts"]) == 7
         (systems,) = (b for b in panel(app, "leaderboard")["blocks"] if b["kind"] == "systems")
         assert systems["rows"][0]["name"] == "good"
@@ -247,9 +201,7 @@ class TestHome:
 
     def test_every_number_leads_to_what_is_behind_it(self, small: Project) -> None:
         app = visit("home")
-        failed = next(
-            p for p in panel(app, "grading")["blocks"][0]["parts"] if p["tone"] == "failed"
-        )
+        failed = next(p for p in panel(app, "grading")["blocks"][0]["parts"] if p["tone"] == "failed")
         assert failed["to"] == "grading?project=test"
         (systems,) = (b for b in panel(app, "leaderboard")["blocks"] if b["kind"] == "systems")
         to = urlsplit(systems["rows"][0]["to"])
@@ -271,9 +223,7 @@ class TestHome:
         assert not lines(app, "curate") and numbers(words(app, "curate")[""]) == []
         assert list(words(app, "review")) == ["no-labels"]
 
-    def test_queries_of_which_nothing_is_known_are_not_among_those_that_have_questions(
-        self, project: Project
-    ) -> None:
+    def test_queries_of_which_nothing_is_known_are_not_among_those_that_have_questions(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"good": {"q1": ["p1"]}})
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q8", "more"), Query("q9", "and more")], replace=False)
@@ -282,12 +232,7 @@ class TestHome:
     def test_what_waits_for_a_person_stands_at_its_door(self, small: Project) -> None:
         bank.put_draft(small, "ann", replace(QUESTIONS[3], weight=2.0))
         bank.put_draft(small, "bob", replace(QUESTIONS[4], weight=2.0))
-        bank.save_version(
-            small,
-            [replace(QUESTIONS[1], active=False), replace(QUESTIONS[0], active=False)],
-            "",
-            "bob",
-        )
+        bank.save_version(small, [replace(QUESTIONS[1], active=False), replace(QUESTIONS[0], active=False)], "", "bob")
         bank.save_version(small, [replace(QUESTIONS[2], active=False)], "", "bob")
         app = visit("home")
         curate = lines(app, "curate")
@@ -337,9 +282,7 @@ class TestHome:
         app = visit("home")
         for what, (name, text) in files.items():
             (folder / name).write_text(text)
-            done = CliRunner().invoke(
-                cli, ["import", what, str(folder / name), "--project", str(path)]
-            )
+            done = CliRunner().invoke(cli, ["import", what, str(folder / name), "--project", str(path)])
             assert done.exit_code == 0, done.output
             app.file_uploader[0].upload(name, text.encode())
         proposed = boxes(sound(app.run()))["source name"].text_input[0].value
@@ -358,9 +301,7 @@ class TestHome:
         press(app, "import")
         assert dict(imported_leaderboards(small)) == {"b": "AVG"}
 
-    def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(
-        self, small: Project
-    ) -> None:
+    def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(self, small: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
         sound(app.run())
@@ -368,9 +309,7 @@ class TestHome:
         assert not keyed(app.button, "import")
         assert project_counts(small)["runs"] == len(RUNS)
 
-    def test_a_broken_file_among_others_is_marked_in_its_row_and_can_be_left_out(
-        self, small: Project
-    ) -> None:
+    def test_a_broken_file_among_others_is_marked_in_its_row_and_can_be_left_out(self, small: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("fine.run", b"q1 Q0 p1 1 2.0 fine\n")
         app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
@@ -399,16 +338,8 @@ def test_home_and_grading_know_that_an_exam_is_sat_and_not_graded(project: Proje
     put_exam(project)
     app = visit("home")
     assert shows(app, "next students") and links(app) == ["students"]
-    assert counted(app) == {
-        "queries": "0",
-        "passages": "6",
-        "runs": "0",
-        "judgments": "0",
-        "questions": "0",
-        "grades": "0",
-        "items": "6",
-        "students": "0",
-    }
+    assert counted(app) == {"queries": "0", "passages": "6", "runs": "0", "judgments": "0", "questions": "0",
+                            "grades": "0", "items": "6", "students": "0"}  # fmt: skip
     (curate,) = holds(app, "door curate")["panels"]
     assert numbers(curate["blocks"][0]["text"]) == [6]
     assert shows(visit("grading"), "items-not-graded")
@@ -460,25 +391,14 @@ class TestTour:
         assert not shows(visit("grading"), "tour-step")
 
     def test_the_leaderboard_says_that_the_collection_is_made(self, demo: Project) -> None:
-        fill(
-            demo,
-            [Question("sea-salt/x", "sea-salt", "Why?")],
-            {("Why?", "p1"): 5},
-            {"a": {"sea-salt": ["p1"]}},
-        )
+        fill(demo, [Question("sea-salt/x", "sea-salt", "Why?")], {("Why?", "p1"): 5}, {"a": {"sea-salt": ["p1"]}})
         judge(demo, {("sea-salt", "p1"): 1})
         assert shows(visit("leaderboard"), "made-collection")
 
     def test_its_stops_are_in_the_demo(self) -> None:
-        bank_file, passages = (
-            (FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl")
-        )
+        bank_file, passages = ((FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl"))
         for stop in tour.STOPS:
-            for name, text in (
-                ("query", bank_file),
-                ("question", bank_file),
-                ("passage", passages),
-            ):
+            for name, text in (("query", bank_file), ("question", bank_file), ("passage", passages)):
                 assert stop.query.get(name, "") in text
         assert tour.STOPS[0].points_at[1] in bank_file
 
@@ -531,9 +451,7 @@ class TestMoving:
         assert errors(app) == ["invalid-name"]
         assert sound(app.run()).selectbox("project").value == "test"
 
-    def test_a_removed_project_is_restored_by_undo_and_from_the_list(
-        self, small: Project, tmp_path: Path
-    ) -> None:
+    def test_a_removed_project_is_restored_by_undo_and_from_the_list(self, small: Project, tmp_path: Path) -> None:
         found = project_counts(small)
         for restoring in ("undo removal", "restore project"):
             app = self.opened(small)

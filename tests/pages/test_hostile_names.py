@@ -1,6 +1,4 @@
-"""Names that are Markdown, shortcodes or formulas are text on every screen, wherever they are
-drawn.
-"""
+"""Names that are Markdown, shortcodes or formulas are text on every screen, wherever they are drawn."""
 
 from __future__ import annotations
 
@@ -56,12 +54,9 @@ __all__ = ["served"]
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
 LONG = "w" * 100_000
 WILD = re.compile(
-    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|"
-    r"(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
+    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
 )
-"""What of `MARKUP` is left in Markdown: shortcodes are looked for when the escapes are gone
-already.
-"""
+"""What of `MARKUP` is left in Markdown: shortcodes are looked for when the escapes are gone already."""
 MARKDOWN = {
     "Markdown": ("body", "help"),
     "Alert": ("body",),
@@ -70,9 +65,7 @@ MARKDOWN = {
     "Metric": ("label", "body", "delta", "help"),
     "Progress": ("text",),
 }
-"""Fields that the browser shows as Markdown, by the kind of element; all others have a label and a
-tooltip.
-"""
+"""Fields that the browser shows as Markdown, by the kind of element; all others have a label and a tooltip."""
 CHOICES = ("ButtonGroup", "Radio")
 """Widgets whose options are Markdown; those of lists to choose from are plain."""
 
@@ -98,7 +91,7 @@ def _of(node: Any) -> Iterator[tuple[str, str]]:
 
 
 def _column_helps(proto: Any) -> Iterator[str]:
-    """The tooltips of a table's columns, which are Markdown, unlike names and cells."""
+    """The tooltips of a table's columns, which are Markdown; names and cells of tables are plain."""
     if columns := getattr(proto, "columns", "") if type(proto).__name__ == "Dataframe" else "":
         for column in json.loads(columns).values():
             yield str(column.get("help") or "")
@@ -107,11 +100,7 @@ def _column_helps(proto: Any) -> Iterator[str]:
 def _protos(proto: Any) -> list[Any]:
     if proto is None:
         return []
-    parts = [
-        getattr(proto, name)
-        for name in ("popover", "dialog", "expandable", "tab")
-        if hasattr(proto, name)
-    ]
+    parts = [getattr(proto, name) for name in ("popover", "dialog", "expandable", "tab") if hasattr(proto, name)]
     return [proto, *parts]
 
 
@@ -131,53 +120,30 @@ def test_the_walk_finds_what_is_not_escaped() -> None:
         st.selectbox("fine", [name])
         st.dataframe({name: [name]}, column_config={name: st.column_config.TextColumn(help=name)})
 
-    found = [
-        place for place, text in markdown_of(AppTest.from_function(page).run()) if WILD.search(text)
-    ]
+    found = [place for place, text in markdown_of(AppTest.from_function(page).run()) if WILD.search(text)]
     assert sorted(found) == sorted(
-        [
-            "Markdown.body",
-            "Expandable.label",
-            "Metric.label",
-            "Tab.label",
-            "Popover.label",
-            "Button.label",
-            "Radio option",
-            "ButtonGroup option",
-            "Alert.body",
-            "Checkbox.help",
-            "Dataframe column",
-        ]
-    )
+        ["Markdown.body", "Expandable.label", "Metric.label", "Tab.label", "Popover.label", "Button.label",
+         "Radio option", "ButtonGroup option", "Alert.body", "Checkbox.help", "Dataframe column"]
+    )  # fmt: skip
 
 
 def hostile(project: Project, name: str) -> None:
     """A project whose every name is `name`, told apart by a number."""
     ids = {"q1": f"q1{name.replace(' ', '')[:300]}", "q2": "q2"}
     questions = [
-        Question(
-            f"{ids['q1']}/a",
-            ids["q1"],
-            f"A {name}?",
-            subtopic_id=f"s{name[:300]}",
-            note=f"n {name}",
-        ),
+        Question(f"{ids['q1']}/a", ids["q1"], f"A {name}?", subtopic_id=f"s{name[:300]}", note=f"n {name}"),
         Question("q2/b", "q2", f"B {name}?", answer_key=f"k {name}", kind="question"),
     ]
     passages = [f"p{n}{name.replace(' ', '')[:300]}" for n in range(4)]
     runs = [f"r{n} {name[:400]}" for n in range(3)]
     with project.transaction() as cursor:
         subtopics = (Subtopic(f"s{name[:300]}", f"S {name}"),)
-        queries = [
-            Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()
-        ]
+        queries = [Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()]
         add_queries(cursor, queries, replace=True)
         add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
         rankings = {
             run: [
-                Ranked(q, p, k, 9.0 - k)
-                for q in ids.values()
-                for k, p in enumerate(passages[at:] + passages[:at], 1)
+                Ranked(q, p, k, 9.0 - k) for q in ids.values() for k, p in enumerate(passages[at:] + passages[:at], 1)
             ]
             for at, run in enumerate(runs)
         }
@@ -197,18 +163,10 @@ def hostile(project: Project, name: str) -> None:
     for at, method in enumerate(("self-rating", "answer", "self-rating")):
         spec = GraderSpec(f"g{at} {name[:400]}", method, f"m{at} {name[:300]}", f"p {name[:100]}")
         outcomes = [
-            (
-                texts[q.text],
-                keys[p],
-                Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}"),
-            )
-            for i, q in enumerate(questions)
-            for n, p in enumerate(passages[:3])
-        ]
-        outcomes += [
-            (texts[q.text], keys[passages[3]], Grade(None, "failed", reason=f"why {name}"))
-            for q in questions
-        ]
+            (texts[q.text], keys[p], Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}"))
+            for i, q in enumerate(questions) for n, p in enumerate(passages[:3])
+        ]  # fmt: skip
+        outcomes += [(texts[q.text], keys[passages[3]], Grade(None, "failed", reason=f"why {name}")) for q in questions]
         with project.transaction() as cursor:
             add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
     save_named_grader(project, f"named {name[:300]}", "embedding", {}, who)
@@ -222,20 +180,11 @@ def hostile(project: Project, name: str) -> None:
 
 
 VISITS = [
-    ("home", {}),
-    ("question_bank", {"query": "q2"}),
-    ("question_bank", {}),
-    ("grading", {}),
-    ("prompts", {}),
-    ("passages", {}),
-    ("leaderboard", {}),
-    ("measures", {}),
-    ("disagreements", {}),
-    ("disagreements", {"show_settled": "true"}),
-    ("changes", {}),
-    ("export", {}),
+    ("home", {}), ("question_bank", {"query": "q2"}), ("question_bank", {}), ("grading", {}), ("prompts", {}),
+    ("passages", {}), ("leaderboard", {}), ("measures", {}),
+    ("disagreements", {}), ("disagreements", {"show_settled": "true"}), ("changes", {}), ("export", {}),
     ("activity", {}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [MARKUP, LONG], ids=["markup", "a word of 100 kB"])
@@ -252,9 +201,7 @@ def test_every_name_is_text_on_every_screen(tmp_path: Path, name: str) -> None:
 def _look(app: AppTest, where: str, wild: list[str]) -> None:
     for place, text in markdown_of(app):
         if found := _wild_in(text):
-            wild.append(
-                f"{where}: {place}: …{text[max(0, found.start() - 40) : found.end() + 20]}…"
-            )
+            wild.append(f"{where}: {place}: …{text[max(0, found.start() - 40) : found.end() + 20]}…")
 
         if len(text) > 20_000 and place != "Markdown.body":
             wild.append(f"{where}: {place}: {len(text):,} characters: {text[:60]}…")

@@ -1,6 +1,4 @@
-"""The Leaderboard screen: the scores of what was chosen, the official board beside it, and one
-system's queries.
-"""
+"""The Leaderboard screen: the scores of what was chosen, the official board beside it, and one system's queries."""
 
 from __future__ import annotations
 
@@ -85,13 +83,11 @@ class TestLeaderboard:
         assert metric(app, "metric Pearson") == f"{expected.correlation.pearson:.3f}"
         assert metric(app, "metric systems") == "4"
         interval = kendall_interval(expected)
-        assert interval is not None and numbers(note(app, "kendall-interval"))[
-            -2:
-        ] == pytest.approx([abs(bound) for bound in interval], abs=5e-4)
+        assert interval is not None and numbers(note(app, "kendall-interval"))[-2:] == pytest.approx(
+            [abs(bound) for bound in interval], abs=5e-4
+        )
 
-    def test_systems_under_two_measures_are_not_compared_as_if_under_one(
-        self, shared: Project
-    ) -> None:
+    def test_systems_under_two_measures_are_not_compared_as_if_under_one(self, shared: Project) -> None:
         app = visit("leaderboard", view="Two systems")
         assert not shows(app, "different-boards")
         second = next(box for box in app.selectbox if box.label == "Second leaderboard")
@@ -111,9 +107,7 @@ class TestLeaderboard:
         fill(project, QUESTIONS, RATINGS, RUNS)
         app = visit("leaderboard")
         assert not app.metric
-        assert board(app)["Score"].to_dict() == pytest.approx(
-            leaderboard(project, "nDCG@10").scores
-        )
+        assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
         assert not [name for name in board(app) if "fficial" in name]
 
     def test_the_official_board_can_be_put_away(self, shared: Project) -> None:
@@ -130,9 +124,7 @@ class TestLeaderboard:
         assert board(app)["Labelled"].to_dict() == dict.fromkeys(RUNS, 1.0) | {"new": 0.5}
         assert {3, 1} <= set(numbers(note(app, "rests-on")))
 
-    def test_a_run_is_chosen_to_stand_for_the_gold_texts_and_measures_by_them_are_offered(
-        self, small: Project
-    ) -> None:
+    def test_a_run_is_chosen_to_stand_for_the_gold_texts_and_measures_by_them_are_offered(self, small: Project) -> None:
         app = visit("leaderboard")
         assert "n-EXAM" not in named(app.selectbox, "measure").options
         run = leaderboard(small, "nDCG@10").systems[0].run
@@ -145,21 +137,15 @@ class TestLeaderboard:
         press(sound(app.run()), "set gold")
         assert gold_name(small) is None
 
-    def test_the_sentence_has_a_part_for_each_fact_and_fewer_questions_have_a_chart(
-        self, shared: Project
-    ) -> None:
+    def test_the_sentence_has_a_part_for_each_fact_and_fewer_questions_have_a_chart(self, shared: Project) -> None:
         app = visit("leaderboard")
         parts = ["separation", "queries", "agreement", "grading", "auditing"]
         assert [name for name in parts if shows(app, f"summary {name}")] == parts
         app = choose(app, "against", "No official board")
         assert not shows(app, "summary agreement") and shows(app, "summary grading")
-        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, (
-            "two queries are too few for samples"
-        )
+        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
 
-    def test_if_all_queries_wait_for_grades_it_says_so_and_compares_nothing(
-        self, small: Project
-    ) -> None:
+    def test_if_all_queries_wait_for_grades_it_says_so_and_compares_nothing(self, small: Project) -> None:
         new = [Question(f"{query}/new", query, f"What else of {query}?") for query in ("q1", "q2")]
         bank.save_version(small, new, "", "ann")
         app = visit("leaderboard")
@@ -173,12 +159,8 @@ class TestLeaderboard:
         assert not shows(app, "queries-changed")
         bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
         assert {2, 1} <= set(numbers(note(sound(app.run()), "queries-changed")))
-        assert not shows(visit("leaderboard"), "queries-changed"), (
-            "a screen that is opened anew has no earlier state"
-        )
-        monkeypatch.setattr(
-            jobs, "current_job", lambda project, family: SimpleNamespace(over=False)
-        )
+        assert not shows(visit("leaderboard"), "queries-changed"), "a screen that is opened anew has no earlier state"
+        monkeypatch.setattr(jobs, "current_job", lambda project, family: SimpleNamespace(over=False))
         assert shows(visit("leaderboard"), "queries-changed")
 
     def test_an_unknown_measure_gives_a_sentence(self, shared: Project) -> None:
@@ -187,13 +169,7 @@ class TestLeaderboard:
         assert len(board(app)) == len(RUNS)
 
     def test_a_link_carries_the_choices(self, shared: Project) -> None:
-        app = visit(
-            "leaderboard",
-            project=shared.name,
-            measure="AP",
-            tau="3",
-            label="Supported by 2 questions",
-        )
+        app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
         expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
         assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
 
@@ -205,16 +181,12 @@ class TestLeaderboard:
         app = tell(visit("leaderboard", sorted="-run"), "systems", "sort", "score")
         assert (app.query_params["sorted"], holds(app, "systems")["sorted"]) == ("score", "score")
         assert "sorted" not in tell(app, "systems", "sort", "").query_params
-        second = named(
-            visit("leaderboard", view="All boards", system="good").selectbox, "system's board"
-        ).options[-1]
+        second = named(visit("leaderboard", view="All boards", system="good").selectbox, "system's board").options[-1]
         app = visit("leaderboard", view="All boards", system="good", **{"system's board": second})
         assert named(app.selectbox, "system's board").value == second
 
     def test_a_score_can_be_followed_down_to_the_passages(self, shared: Project) -> None:
-        found, official = (
-            leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors")
-        )
+        found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         best = found.systems[0].run
         app = tell(visit("leaderboard"), "systems", "open", best)
         opened = holds(app, "systems")["detail"]
@@ -229,18 +201,13 @@ class TestLeaderboard:
         first = opened["passages"][0]
         assert (first["text"], first["label"], first["judgment"]) == ("text of p1", 5, 2)
         assert first["question"] == "What is A?"
-        for href, screen in zip(
-            [link["href"] for link in opened["links"]],
-            ("question_bank", "disagreements"),
-            strict=True,
-        ):
+        for href, screen in zip([link["href"] for link in opened["links"]], ("question_bank", "disagreements"),
+                                strict=True):  # fmt: skip
             assert href == f"{screen}?project={shared.name}&query={asked}"
         for row in opened["passages"]:
             assert row["link"].startswith(f"passages?project={shared.name}&query={asked}&passage=p")
 
-    def test_the_address_keeps_what_is_open_and_a_second_click_closes_it(
-        self, shared: Project
-    ) -> None:
+    def test_the_address_keeps_what_is_open_and_a_second_click_closes_it(self, shared: Project) -> None:
         app = visit("leaderboard", followed="fair", asked="q1")
         held = holds(app, "systems")
         assert (held["open"], held["detail"]["asked"]) == ("fair", "q1")
@@ -256,12 +223,8 @@ class TestLeaderboard:
         assert shows(app, "unknown-system", "nobody")
         assert holds(app, "systems")["open"] == ""
 
-    def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(
-        self, shared: Project
-    ) -> None:
-        found, official = (
-            leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors")
-        )
+    def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, shared: Project) -> None:
+        found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         run = found.systems[1].run
         queries = holds(visit("leaderboard", followed=run), "systems")["detail"]["queries"]
         differences = [row["score"] - row["official"] for row in queries]
@@ -269,9 +232,7 @@ class TestLeaderboard:
         mine, theirs = found.per_query[run], official.per_query[run]
         assert differences[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
 
-    def test_both_boards_are_drawn_on_one_scale_only_where_the_measure_is_the_same(
-        self, shared: Project
-    ) -> None:
+    def test_both_boards_are_drawn_on_one_scale_only_where_the_measure_is_the_same(self, shared: Project) -> None:
         held = holds(visit("leaderboard"), "systems")["board"]
         assert held["domain"] == held["official"]["domain"]
         for source in ("exam", "assessors"):
@@ -281,39 +242,25 @@ class TestLeaderboard:
         held = holds(visit("leaderboard", measure="EXAM-Cover"), "systems")["board"]
         assert held["domain"] != held["official"]["domain"]
 
-    def test_systems_that_cannot_be_told_apart_are_bracketed_and_said(
-        self, shared: Project
-    ) -> None:
+    def test_systems_that_cannot_be_told_apart_are_bracketed_and_said(self, shared: Project) -> None:
         app = visit("leaderboard")
         mine = compare(shared, "nDCG@10", "assessors").board
         expected = group_alike(mine, compare_all(mine))
         held = holds(app, "systems")["board"]
         assert [tuple(group) for group in held["groups"]] == expected.groups
         runs = [system["run"] for system in held["systems"]]
-        assert {
-            run: [runs[at] for at in held["alike"][place]] for place, run in enumerate(runs)
-        } == expected.of
+        assert {run: [runs[at] for at in held["alike"][place]] for place, run in enumerate(runs)} == expected.of
         assert shows(app, "told-apart")
 
-    def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(
-        self, shared: Project
-    ) -> None:
+    def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, shared: Project) -> None:
         app = visit("leaderboard", measure="EXAM-Cover@2/pool")
         expected = leaderboard(shared, "EXAM-Cover@2/pool")
         shown = board(app)
         assert shown["Score"].to_dict() == pytest.approx(expected.scores)
-        assert shown["Passages"].to_dict() == {
-            run: length.passages for run, length in expected.lengths.items()
-        }
+        assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
         assert holds(app, "systems")["board"]["official"]["title"] == "assessors nDCG@10"
-        drawn_by = {
-            "All boards": 1,
-            "Two boards": 2,
-            "Two systems": 1,
-            "Significance": 1,
-            "Sample size": 0,
-        }
+        drawn_by = {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1, "Sample size": 0}
         for view, drawn in drawn_by.items():
             app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
             assert not app.error
@@ -330,13 +277,8 @@ def test_a_number_too_small_to_be_shown_has_no_sign() -> None:
 
 class TestNames:
     def test_long_names_are_cut_and_still_told_apart(self) -> None:
-        names = [
-            "team_gpt4o_fusion_rerank",
-            "team_gpt4o_nonp_fusion_rerank",
-            "bm25",
-            "x" * 40 + "a" + "x" * 20,
-            "x" * 61,
-        ]
+        names = ["team_gpt4o_fusion_rerank", "team_gpt4o_nonp_fusion_rerank", "bm25", "x" * 40 + "a" + "x" * 20,
+                 "x" * 61]  # fmt: skip
         shown = short_names(names)
         assert len(set(shown.values())) == len(names)
         assert shown["bm25"] == "bm25"
@@ -347,46 +289,28 @@ class TestNames:
         assert list(short_names(names, 15).values()) == ["…bm25", "…dense", "…dense_2"]
         assert list(short_names(names).values()) == names, "all have room as they are"
         splade = "SPLADE_P_P_ENSEMBLE_DISTIL+"
-        long = [
-            f"{splade}output_v2_aug_vicuna_7b_4096_20",
-            f"{splade}vicuna-7b-checkpoint-800_4096_100",
-            "REP_LLAMA",
-        ]
+        long = [f"{splade}output_v2_aug_vicuna_7b_4096_20", f"{splade}vicuna-7b-checkpoint-800_4096_100", "REP_LLAMA"]
         assert not any("……" in name for name in short_names(long).values())
         assert list(short_names(["run_1", "run_1_a"], 6).values()) == ["…1", "…1_a"]
-        assert short_names(["a_b", "a_c_of_many_words"], 10)["a_b"] == "a_b", (
-            "too little to leave out"
-        )
+        assert short_names(["a_b", "a_c_of_many_words"], 10)["a_b"] == "a_b", "too little to leave out"
 
     def test_words_that_tell_names_apart_stay(self) -> None:
         tails = ("v1_reranked_top_100", "v2_reranked_top_100", "v1_reranked_top_20")
-        shown = short_names(
-            [f"{system}_of_the_team_{tail}" for system in ("dense", "sparse") for tail in tails], 20
-        )
+        shown = short_names([f"{system}_of_the_team_{tail}" for system in ("dense", "sparse") for tail in tails], 20)
         assert [name.split("_")[0] for name in shown.values()] == ["dense"] * 3 + ["sparse"] * 3
         for name, short in shown.items():
             assert len(short) <= 20
-            assert ("v2" in short, "20" in short.removeprefix("…")) == (
-                "v2" in name,
-                name.endswith("_20"),
-            )
+            assert ("v2" in short, "20" in short.removeprefix("…")) == ("v2" in name, name.endswith("_20"))
 
     def test_a_name_that_begins_with_another_keeps_it(self) -> None:
         families = ("BM25", "BM25_RM3", "OPEN_AI_ADA2")
-        names = [
-            f"{family}{tail}"
-            for family in families
-            for tail in ("", "+output_v2_4096_100", "+output_v2_4096_20")
-        ]
+        names = [f"{family}{tail}" for family in families for tail in ("", "+output_v2_4096_100", "+output_v2_4096_20")]
         shown = short_names(names, 20)
         for name, short in shown.items():
             assert short.startswith(name.partition("+")[0])
             assert len(short) <= 20
 
-    @given(
-        st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True),
-        st.integers(8, 40),
-    )
+    @given(st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True), st.integers(8, 40))
     def test_no_two_names_are_shown_alike(self, names: list[str], length: int) -> None:
         shown = short_names(names, length)
         assert len(set(shown.values())) == len(names)

@@ -9,44 +9,20 @@ from tests.made.screens import boxes, errors, holds, looked_at, served, shared, 
 __all__ = ["looked_at", "served", "shared"]  # fixtures
 
 
-def test_a_link_to_a_query_that_is_not_there_says_so_and_shows_the_first_passage(
-    shared: Project,
-) -> None:
+def test_a_link_to_a_query_that_is_not_there_says_so_and_shows_the_first_passage(shared: Project) -> None:
     app = visit("passages", query="q*9")
     assert shows(app, "another-query", "q*9")
     assert holds(app, "place")["values"]["query"] == "q1"
     assert not visit("passages", query="q2").warning
 
 
-def test_a_link_to_a_prompt_that_is_not_there_says_so_and_shows_the_usual_one(
-    shared: Project,
-) -> None:
+def test_a_link_to_a_prompt_that_is_not_there_says_so_and_shows_the_usual_one(shared: Project) -> None:
     assert shows(visit("prompts", prompt="gone"), "another-prompt", "gone", "self-rating")
 
 
 OLD = (
-    *(
-        "home",
-        "my_work",
-        "question_bank",
-        "grading",
-        "passages",
-        "disagreements",
-        "adjudication",
-        "changes",
-    ),
-    *(
-        "leaderboard",
-        "audit",
-        "measures",
-        "export",
-        "exam",
-        "students",
-        "items",
-        "improve",
-        "answers",
-        "cases",
-    ),
+    *("home", "my_work", "question_bank", "grading", "passages", "disagreements", "adjudication", "changes"),
+    *("leaderboard", "audit", "measures", "export", "exam", "students", "items", "improve", "answers", "cases"),
     *("judges", "prompts", "people", "activity"),
 )
 """Screens to which links were sent when each had its own entry in the menu."""

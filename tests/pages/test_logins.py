@@ -1,6 +1,4 @@
-"""Logins against the app as it is served, with a provider of the test's own; what a viewer tries
-stands beside it.
-"""
+"""Logins against the app as it is served, with a provider of the test's own; what a viewer tries stands beside it."""
 
 from __future__ import annotations
 
@@ -63,17 +61,9 @@ class Served:
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("logins")
     project = new_project(folder / "projects" / "test.duckdb")
-    questions = [
-        Question("q1/a", "q1", f"What is {WORD}?"),
-        Question("q2/b", "q2", f"Where is {WORD}?"),
-    ]
+    questions = [Question("q1/a", "q1", f"What is {WORD}?"), Question("q2/b", "q2", f"Where is {WORD}?")]
     ratings = {(questions[0].text or "", "p1"): 4, (questions[1].text or "", "p2"): 2}
-    fill(
-        project,
-        questions,
-        ratings,
-        {"fine": {"q1": ["p1", "p2"], "q2": ["p2"]}, "poor": {"q1": ["p2"]}},
-    )
+    fill(project, questions, ratings, {"fine": {"q1": ["p1", "p2"], "q2": ["p2"]}, "poor": {"q1": ["p2"]}})
     for name, role in ("vera", "viewer"), ("asta", "assessor"), ("olga", "organizer"):
         set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
     project.close()
@@ -100,12 +90,9 @@ def hang_links(projects: Path, elsewhere: Path) -> None:
     set_member(other, "olga@x.org", "organizer", "shell")
     other.close()
     for name, target in (
-        ("linked", other.path),
-        ("within", projects / "test.duckdb"),
-        ("loop", projects / "loop.duckdb"),
-        ("dangling", elsewhere / "none.duckdb"),
-        ("secrets", elsewhere / ".streamlit" / "secrets.toml"),
-    ):
+        ("linked", other.path), ("within", projects / "test.duckdb"), ("loop", projects / "loop.duckdb"),
+        ("dangling", elsewhere / "none.duckdb"), ("secrets", elsewhere / ".streamlit" / "secrets.toml"),
+    ):  # fmt: skip
         (projects / f"{name}.duckdb").symlink_to(target)
     os.mkfifo(projects / "pipe.duckdb")
     (projects / "folder.duckdb").mkdir()
@@ -192,9 +179,7 @@ def test_a_login_that_is_not_sound_is_refused_with_a_sentence(
 
 
 def test_a_token_for_several_applications_counts_for_each(app: Served) -> None:
-    with app.come("asta", aud=["another application", CLIENT], azp=CLIENT).open(
-        "question_bank"
-    ) as tab:
+    with app.come("asta", aud=["another application", CLIENT], azp=CLIENT).open("question_bank") as tab:
         assert tab.holds(WORD)
 
 
@@ -240,26 +225,16 @@ def test_links_in_the_projects_folder_lead_nobody_elsewhere(app: Served, olga: V
 
 def test_a_role_that_changes_counts_at_the_next_act(app: Served, olga: Visitor) -> None:
     asta = app.come("asta")
-    with (
-        olga.open("people") as people,
-        asta.open("question_bank") as bank,
-        asta.open("export") as export,
-    ):
+    with olga.open("people") as people, asta.open("question_bank") as bank, asta.open("export") as export:
 
         def become(role: str) -> None:
-            at = next(
-                at for at in range(9) if people.widget("role", at).default == ROLES.index(before)
-            )
+            at = next(at for at in range(9) if people.widget("role", at).default == ROLES.index(before))
             people.run(WidgetState(id=people.widget("role", at).id, string_value=role))
             assert people.widget("undo person").id
 
         ROLES, before = ["viewer", "assessor", "organizer"], "assessor"
         parts = bank.parts
-        files = [
-            one.deferred_file_id
-            for one in export.elements()
-            if getattr(one, "deferred_file_id", "")
-        ]
+        files = [one.deferred_file_id for one in export.elements() if getattr(one, "deferred_file_id", "")]
         assert bank.holds(WORD) and parts and files
         become("viewer")
         try:
@@ -284,16 +259,10 @@ def signed(claims: dict[str, Any], secret: str = SIGNS, name: str = COOKIE) -> s
 
 def test_a_cookie_that_somebody_made_or_changed_is_nobodys(app: Served, olga: Visitor) -> None:
     mine = {
-        "origin": app.address,
-        "is_logged_in": True,
-        "provider": "default",
-        "aud": CLIENT,
-        "email": "olga@x.org",
-        "sub": "x",
-        "iat": int(time.time()),
-    }
-    # One with the secret of the server would do, so that the others are refused for what is wrong
-    # with them.
+        "origin": app.address, "is_logged_in": True, "provider": "default", "aud": CLIENT,
+        "email": "olga@x.org", "sub": "x", "iat": int(time.time()),
+    }  # fmt: skip
+    # One with the secret of the server would do, so that the others are refused for what is wrong with them.
     with Visitor(app.address, {COOKIE: signed(mine)}).open("people") as tab:
         assert "olga, organizer" in tab.text
     value = olga.cookies[COOKIE]
@@ -320,10 +289,7 @@ def test_a_cookie_that_somebody_made_or_changed_is_nobodys(app: Served, olga: Vi
 
 def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: Visitor) -> None:
     evil = "http://evil.example/"
-    asked = "&".join(
-        f"{name}={evil}"
-        for name in ("next", "redirect", "redirect_uri", "return_to", "url", "state")
-    )
+    asked = "&".join(f"{name}={evil}" for name in ("next", "redirect", "redirect_uri", "return_to", "url", "state"))
     visitor = app.visitor()
     with visitor.open() as tab:
         tab.press("log in")
@@ -335,72 +301,36 @@ def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: V
     assert visitor.ask(f"{back}&{asked}".replace(f"&state={evil}", "")).location == "/"
     assert visitor.cookies[COOKIE]
     for path in (
-        f"/auth/login?{asked}",
-        f"/auth/login?provider=x.y.z&{asked}",
-        f"/oauth2callback?{asked}",
-        f"/oauth2callback?code=1&{asked}",
-        f"/oauth2callback?error=x&error_uri={evil}&{asked}",
-    ):
+        f"/auth/login?{asked}", f"/auth/login?provider=x.y.z&{asked}", f"/oauth2callback?{asked}",
+        f"/oauth2callback?code=1&{asked}", f"/oauth2callback?error=x&error_uri={evil}&{asked}",
+    ):  # fmt: skip
         assert app.visitor().ask(path).location in ("/", "/?login=refused"), path
-    assert (
-        "evil" not in Visitor(app.address, dict(olga.cookies)).ask(f"/auth/logout?{asked}").location
-    )
-    for path in (
-        "//evil.example/",
-        "//evil.example/..",
-        "/\\evil.example/",
-        "/%2f%2fevil.example/",
-        "//evil.example",
-    ):
+    assert "evil" not in Visitor(app.address, dict(olga.cookies)).ask(f"/auth/logout?{asked}").location
+    for path in "//evil.example/", "//evil.example/..", "/\\evil.example/", "/%2f%2fevil.example/", "//evil.example":
         answer = app.visitor().ask(path)
-        assert not answer.location or urlsplit(answer.location).netloc in (
-            "",
-            urlsplit(app.address).netloc,
-        ), path
+        assert not answer.location or urlsplit(answer.location).netloc in ("", urlsplit(app.address).netloc), path
     # Home by its name, as people type it, which is not its address.
     assert app.visitor().ask("/home").location == "./"
-    assert (
-        app.visitor().ask(f"/home?project=demo&next={evil}").location
-        == f"./?project=demo&next={evil}"
-    )
+    assert app.visitor().ask(f"/home?project=demo&next={evil}").location == f"./?project=demo&next={evil}"
 
 
-def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(
-    app: Served, olga: Visitor
-) -> None:
-    for path in (
-        "/",
-        "/question_bank",
-        "/healthz",
-        "/api/v1/status",
-        "/auth/login",
-        "/static/none.js",
-    ):
+def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(app: Served, olga: Visitor) -> None:
+    for path in "/", "/question_bank", "/healthz", "/api/v1/status", "/auth/login", "/static/none.js":
         headers = {name.lower(): value for name, value in app.visitor().ask(path).headers.items()}
-        assert (
-            headers["x-frame-options"] == "DENY" and headers["x-content-type-options"] == "nosniff"
-        ), path
+        assert headers["x-frame-options"] == "DENY" and headers["x-content-type-options"] == "nosniff", path
         assert headers["content-security-policy"] == "frame-ancestors 'none'", path
     with olga.open() as tab:
-        # A form of another site has the cookies at best, and not what the app's own script reads
-        # from one of them.
-        sent = olga.ask(
-            f"/_stcore/upload_file/{tab.session}/1", "PUT", b"q1\tA?", Origin="http://evil.example"
-        )
+        # A form of another site has the cookies at best, and not what the app's own script reads from one of them.
+        sent = olga.ask(f"/_stcore/upload_file/{tab.session}/1", "PUT", b"q1\tA?", Origin="http://evil.example")
         assert sent.status in (400, 403), sent
 
 
-def upload(
-    visitor: Visitor, session: str, size: int = 10, name: str = "1", method: str = "PUT"
-) -> int:
+def upload(visitor: Visitor, session: str, size: int = 10, name: str = "1", method: str = "PUT") -> int:
     """What the server answers to the upload of a file."""
     head = 'Content-Disposition: form-data; name="file"; filename="a.run"'
     body = f"--edge\r\n{head}\r\n\r\n{'x' * size}\r\n--edge--\r\n".encode()
     visitor.cookies.get(XSRF) or visitor.ask("/_stcore/health")
-    headers = {
-        "X_Xsrftoken": visitor.cookies[XSRF],
-        "Content_Type": "multipart/form-data; boundary=edge",
-    }
+    headers = {"X_Xsrftoken": visitor.cookies[XSRF], "Content_Type": "multipart/form-data; boundary=edge"}
     return visitor.ask(f"/_stcore/upload_file/{session}/{name}", method, body, **headers).status
 
 
@@ -408,24 +338,17 @@ def test_only_people_with_a_role_upload_files(app: Served, olga: Visitor) -> Non
     stranger, stray = app.visitor(), app.come("stray")
     with stranger.open() as unknown, stray.open() as roleless, olga.open() as own:
         for visitor, tab in (
-            (stranger, unknown),
-            (stranger, own),
-            (stray, roleless),
-            (stray, own),
-        ):
+            (stranger, unknown), (stranger, own), (stray, roleless), (stray, own),
+        ):  # fmt: skip
             assert upload(visitor, tab.session, 1000) == 403
             assert upload(visitor, tab.session, method="DELETE") == 403
         assert upload(olga, own.session, 1000) == 204
 
 
-def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(
-    app: Served, olga: Visitor
-) -> None:
+def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(app: Served, olga: Visitor) -> None:
     with olga.open() as tab, olga.open() as other:
         # In megabytes, as the screen names it.
-        assert [
-            one.max_upload_size_mb for one in tab.elements() if hasattr(one, "max_upload_size_mb")
-        ] == [1]
+        assert [one.max_upload_size_mb for one in tab.elements() if hasattr(one, "max_upload_size_mb")] == [1]
         assert upload(olga, tab.session, UPLOAD + 1) == 413
         assert upload(olga, tab.session, UPLOAD * 2 // 3) == 204
         assert upload(olga, tab.session, UPLOAD, "2") == 413
@@ -437,16 +360,12 @@ def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(
         try:
             connection.putrequest("PUT", f"/_stcore/upload_file/{tab.session}/3")
             for name, value in {
-                "Cookie": olga.cookie,
-                "X-Xsrftoken": olga.cookies[XSRF],
-                "Transfer-Encoding": "chunked",
+                "Cookie": olga.cookie, "X-Xsrftoken": olga.cookies[XSRF], "Transfer-Encoding": "chunked",
                 "Content-Type": "multipart/form-data; boundary=edge",
-            }.items():
+            }.items():  # fmt: skip
                 connection.putheader(name, value)
             connection.endheaders()
-            head = (
-                b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.run"\r\n\r\n'
-            )
+            head = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.run"\r\n\r\n'
             for piece in [head, *[b"x" * (UPLOAD // 16)] * 18]:
                 connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
             assert connection.getresponse().status == 413
@@ -454,17 +373,11 @@ def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(
             connection.close()
 
 
-def test_a_file_to_download_is_for_the_person_whose_screen_offers_it(
-    app: Served, olga: Visitor, vera: Visitor
-) -> None:
+def test_a_file_to_download_is_for_the_person_whose_screen_offers_it(app: Served, olga: Visitor, vera: Visitor) -> None:
     asta, stray = app.come("asta"), app.come("stray")
     with asta.open("export") as export, vera.open() as viewing, olga.open("export") as others:
         # Two people who download the same get a file each.
-        files = [
-            one.deferred_file_id
-            for one in export.elements()
-            if getattr(one, "deferred_file_id", "")
-        ]
+        files = [one.deferred_file_id for one in export.elements() if getattr(one, "deferred_file_id", "")]
         url = export.fetch(files[0])
         assert asta.ask(url).status == 200 and PASSAGE not in url
         # A tab of another person that knows the number of the button gets a file for asta.
@@ -473,22 +386,12 @@ def test_a_file_to_download_is_for_the_person_whose_screen_offers_it(
             *((visitor, tab.fetch(files[0])) for visitor, tab in ((vera, viewing), (olga, others))),
         ):
             assert visitor.ask(address).status == 403, address
-        [own] = [
-            others.fetch(one.deferred_file_id)
-            for one in others.elements()
-            if getattr(one, "deferred_file_id", "")
-        ][:1]
+        [own] = [others.fetch(one.deferred_file_id) for one in others.elements()
+                 if getattr(one, "deferred_file_id", "")][:1]  # fmt: skip
         assert own != url and olga.ask(own).status == 200
         # Nor does an answer tell whether a file is there.
         stem, _, extension = url.rpartition(".")
-        for address in (
-            f"{stem[:-1]}.{extension}",
-            f"{stem}0",
-            "/media/0",
-            "/media/",
-            f"/media{url}",
-            "/media/%2e",
-        ):
+        for address in f"{stem[:-1]}.{extension}", f"{stem}0", "/media/0", "/media/", f"/media{url}", "/media/%2e":
             assert olga.ask(address).status == 403, address
 
 
@@ -498,32 +401,15 @@ def test_what_the_server_says_of_itself_needs_a_role(app: Served, vera: Visitor)
     assert left.ask("/_stcore/metrics").status == 200
     with asta.open() as tab:
         tab.press("log out")
-    forged = Visitor(
-        app.address,
-        {COOKIE: signed({"is_logged_in": True, "email": "olga@x.org"}, "another secret")},
-    )
-    foreign = {
-        "origin": "http://evil.example",
-        "is_logged_in": True,
-        "provider": "default",
-        "aud": CLIENT,
-        "email": "olga@x.org",
-        "iat": int(time.time()),
-    }
+    forged = Visitor(app.address, {COOKIE: signed({"is_logged_in": True, "email": "olga@x.org"}, "another secret")})
+    foreign = {"origin": "http://evil.example", "is_logged_in": True, "provider": "default", "aud": CLIENT,
+               "email": "olga@x.org", "iat": int(time.time())}  # fmt: skip
     elsewhere = Visitor(app.address, {COOKIE: signed(foreign)})
     refused = app.visitor(), app.come("stray"), left, forged, elsewhere
     for path in (
-        "metrics",
-        "metrics/",
-        "script-health-check",
-        "message?hash=1",
-        "agent/interact",
-        "agent/openapi.json",
-        "none",
-        "allowed-message-origins",
-        "upload_file/_stcore/health",
-        "upload_file/1/2",
-    ):
+        "metrics", "metrics/", "script-health-check", "message?hash=1", "agent/interact", "agent/openapi.json", "none",
+        "allowed-message-origins", "upload_file/_stcore/health", "upload_file/1/2",
+    ):  # fmt: skip
         for visitor in refused:
             assert visitor.ask(f"/_stcore/{path}").status == 403, path
     assert vera.ask("/_stcore/metrics").status == 200
@@ -551,9 +437,7 @@ def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> N
     assert attacker.ask(back).location == "/?login=refused" and COOKIE not in attacker.cookies
 
 
-def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(
-    app: Served, vera: Visitor
-) -> None:
+def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(app: Served, vera: Visitor) -> None:
     with vera.open() as planted:
         visitor = Visitor(app.address, {COOKIE: vera.cookies[COOKIE], TOKENS: vera.cookies[TOKENS]})
         app.provider.behave(email="asta@x.org")
@@ -563,12 +447,9 @@ def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(
         before = dict(visitor.cookies)
         callback = visitor.ask(visitor.ask(begun.location).location)
         assert callback.location == "/"
-        assert {
-            name for name in (COOKIE, TOKENS, SESSION) if visitor.cookies.get(name) == before[name]
-        } == set()
+        assert {name for name in (COOKIE, TOKENS, SESSION) if visitor.cookies.get(name) == before[name]} == set()
         assert "httponly" in callback.headers["set-cookie"].lower()
-        # Nor does one tab take up another's, whoever has its number: that of somebody else, and
-        # that before the login.
+        # Nor does one tab take up another's, whoever has its number: that of somebody else, and that before the login.
         for number in planted.session, tab.session:
             with visitor.open("question_bank", session=number) as own:
                 assert own.session != number and "asta, assessor" in own.text
@@ -590,20 +471,13 @@ def test_neither_the_log_nor_a_screen_tells_secrets(app: Served, olga: Visitor) 
 def test_a_viewer_gets_at_no_question_by_any_way(app: Served, vera: Visitor, olga: Visitor) -> None:
     assert len(WAYS) > 30
     with ExitStack() as tabs:
-        hidden = {
-            name: tabs.enter_context(olga.open(name))
-            for name in ("question_bank", "passages", "export")
-        }
+        hidden = {name: tabs.enter_context(olga.open(name)) for name in ("question_bank", "passages", "export")}
         assert hidden["question_bank"].holds(WORD) and hidden["passages"].holds(PASSAGE)
         scene = Scene(vera, hidden)
         got = {way: tried(scene) for way, tried in WAYS.items()}
         # In what arrives at an organizer by the same way it is found.
         assert PASSAGE.encode() in WAYS["a link to passages"](Scene(olga, {}))
-    assert [
-        way
-        for way, arrived in got.items()
-        if WORD.encode() in arrived or PASSAGE.encode() in arrived
-    ] == []
+    assert [way for way, arrived in got.items() if WORD.encode() in arrived or PASSAGE.encode() in arrived] == []
     assert [way for way, arrived in got.items() if not arrived and way != "another origin"] == []
     for name in FOR_VIEWERS:
         assert b"vera, viewer" in got[f"a link to {name}"]
@@ -646,9 +520,7 @@ def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], P
     visit(page, f"{app.address}/question_bank")
     button(page, "log in None").click()
     expect(note(page, "signed-in", "olga organizer")).to_be_visible()
-    page.locator("input[type=file]").first.set_input_files(
-        {"name": "n.txt", "mimeType": "", "buffer": b"Notes of us"}
-    )
+    page.locator("input[type=file]").first.set_input_files({"name": "n.txt", "mimeType": "", "buffer": b"Notes of us"})
     expect(note(page, "which-files")).to_be_visible()
     go_to(page, "activity")
     with page.expect_download() as download:

@@ -1,6 +1,4 @@
-"""The Measures screen in Streamlit's own test harness: the table, the heat map, and the boards
-behind a cell.
-"""
+"""The Measures screen in Streamlit's own test harness: the table, the heat map, and the boards behind a cell."""
 
 from __future__ import annotations
 
@@ -21,17 +19,7 @@ from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_t
 from pages.parts.boards import agreement_table
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    errors,
-    holds,
-    looking_at,
-    numbers,
-    served,
-    shared,
-    shows,
-    tell,
-    visit,
-)
+from tests.made.screens import errors, holds, looking_at, numbers, served, shared, shows, tell, visit
 from tests.study.test_meta_evaluation import BANK, GRADES as META_GRADES, JUDGED, RUNS
 
 __all__ = ["served", "shared"]
@@ -57,31 +45,18 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def said(app: AppTest) -> str:
     kinds = ("title", "subheader", "markdown", "text", "caption", "info", "error")
-    return "\n".join(
-        str(element.value) for kind in kinds for element in getattr(app, kind)
-    ).replace("\\", "")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind)).replace("\\", "")
 
 
 def table(app: AppTest) -> dict[str, Any]:
-    """The table as a person sees it: names of rows, what stands beside them, and the numbers by
-    column.
-    """
+    """The table as a person sees it: names of rows, what stands beside them, and the numbers by column."""
     held = holds(app, "agreements")["table"]
-    heads = [
-        (at, name, f"{head['title']} {sign['sign']}")
-        for at, head in enumerate(held["heads"])
-        for name, sign in enumerate(head["signs"])
-    ]
+    heads = [(at, name, f"{head['title']} {sign['sign']}") for at, head in enumerate(held["heads"])
+             for name, sign in enumerate(head["signs"])]  # fmt: skip
     return (
         {"Method": [row["name"] for row in held["rows"]]}
-        | {
-            column["title"]: [row["fixed"][column["title"]] for row in held["rows"]]
-            for column in held["fixed"]
-        }
-        | {
-            title: [row["cells"][at][name]["said"] for row in held["rows"]]
-            for at, name, title in heads
-        }
+        | {column["title"]: [row["fixed"][column["title"]] for row in held["rows"]] for column in held["fixed"]}
+        | {title: [row["cells"][at][name]["said"] for row in held["rows"]] for at, name, title in heads}
     )
 
 
@@ -113,27 +88,14 @@ def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: 
 
 def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> None:
     shown = table(
-        visit(
-            "measures",
-            rows=["test grader"],
-            measures=["P@30"],
-            ratings=["2", "5"],
-            coefficients=["tau_AP"],
-            relevant="2",
-        )
-    )
-    assert [
-        column for column in shown if column not in ("Method", "Min rating", "Queries", "Pairs")
-    ] == ["P@30 τ_AP"]
+        visit("measures", rows=["test grader"], measures=["P@30"], ratings=["2", "5"], coefficients=["tau_AP"],
+              relevant="2")
+    )  # fmt: skip
+    assert [column for column in shown if column not in ("Method", "Min rating", "Queries", "Pairs")] == ["P@30 τ_AP"]
     assert shown["Min rating"] == ["2", "5"]
     official = Policy(min_judgment=2)
-    expected = meta_table(
-        shared,
-        choose_rows(shared, ["test grader"], [2, 5], policy=official),
-        ["assessors"],
-        ["P@30"],
-        official=official,
-    )
+    expected = meta_table(shared, choose_rows(shared, ["test grader"], [2, 5], policy=official), ["assessors"],
+                          ["P@30"], official=official)  # fmt: skip
     values = [row.cells[0].value("tau_ap") for row in expected.rows]
     assert shown["P@30 τ_AP"] == ["†" if value is None else f"{value:.3f}" for value in values]
 
@@ -158,21 +120,13 @@ def test_rows_come_as_they_are_scored(shared: Project, monkeypatch: pytest.Monke
 def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Project) -> None:
     app = select(visit("measures", ratings=["3"]), 0, 0)
     detail = opened(app)
-    assert all(
-        mentions(detail["title"], value)
-        for value in ("AP of test grader, min rating 3", "AP of assessors")
-    )
+    assert all(mentions(detail["title"], value) for value in ("AP of test grader, min rating 3", "AP of assessors"))
     assert "3" in [fact["value"] for fact in detail["facts"]]
-    compared = cell_comparison(
-        shared,
-        choose_rows(shared, min_ratings=[3])[0],
-        meta_table(shared, choose_rows(shared), ["assessors"]).columns[0],
-    )
+    compared = cell_comparison(shared, choose_rows(shared, min_ratings=[3])[0],
+                               meta_table(shared, choose_rows(shared), ["assessors"]).columns[0])  # fmt: skip
     systems = detail["board"]["systems"]
     assert {system["run"]: system["score"] for system in systems} == compared.board.scores
-    assert {
-        system["run"]: system["official"]["score"] for system in systems
-    } == compared.official.scores
+    assert {system["run"]: system["official"]["score"] for system in systems} == compared.official.scores
     assert app.query_params["cell"] == "0,0"
     query = dict(parse_qsl(urlsplit(detail["href"]).query))
     assert (query["measure"], query["tau"], query["against"]) == ("AP", "3", "assessors")
@@ -207,9 +161,7 @@ def test_the_heat_map_shows_the_same_numbers(shared: Project) -> None:
 
 
 def test_intervals_come_when_asked_for(shared: Project) -> None:
-    app = visit(
-        "measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true"
-    )
+    app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
     (row,) = holds(app, "agreements")["table"]["rows"]
     assert " to " in row["cells"][0][0]["interval"]
     assert shows(app, "legend")

@@ -84,23 +84,16 @@ def test_each_query_has_links_with_counts_to_the_work_on_it(shared: Project) -> 
     for query in QUERIES:
         _, questions, passages, disagreements = row_links(app, query)
         assert [one.page for one in (questions, passages, disagreements)] == [
-            "question_bank",
-            "passages",
-            "disagreements",
-        ]
+            "question_bank", "passages", "disagreements",
+        ]  # fmt: skip
         assert {place(one)["query"] for one in (questions, passages, disagreements)} == {query}
         counts[query] = [numbers(one.label) for one in (questions, passages, disagreements)]
-    waiting = {
-        one: list_disagreements(shared, Labels(Policy()), Judgments(), query_id=one).total
-        for one in QUERIES
-    }
+    waiting = {one: list_disagreements(shared, Labels(Policy()), Judgments(), query_id=one).total for one in QUERIES}
     assert counts == {"q1": [[3], [0, 4], [waiting["q1"]]], "q2": [[2], [0, 3], [waiting["q2"]]]}
     assert sum(waiting.values()) > 0
 
 
-def test_the_links_open_the_passages_and_disagreements_of_their_query_alone(
-    shared: Project,
-) -> None:
+def test_the_links_open_the_passages_and_disagreements_of_their_query_alone(shared: Project) -> None:
     _, _, passages, disagreements = row_links(visit("my_work"), "q2")
     listed = holds(followed(passages, part="Ratings"), "passage-list")
     assert [row["at"] for row in listed["rows"]] == [["q2", "p5"], ["q2", "p6"], ["q2", "p7"]]
@@ -157,9 +150,7 @@ def news(app: AppTest) -> list[str]:
 
 def test_an_audit_with_passages_for_the_person_stands_on_top(project: Project) -> None:
     fill_audited(project)
-    assert not [
-        one for one in visit("my_work").get("bidi_component") if one.proto.id.endswith("my-news")
-    ]
+    assert not [one for one in visit("my_work").get("bidi_component") if one.proto.id.endswith("my-news")]
     audit.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
     found = audit.find_audit(project)
     assert audits_to_judge(project, "ann") == {}
@@ -192,17 +183,13 @@ def test_judging_counts_up(small: Project) -> None:
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
     script = (
-        "import sys; from pathlib import Path; from exam_workbench.records import list_actions,"
-        " set_guidelines;"
+        "import sys; from pathlib import Path; from exam_workbench.records import list_actions, set_guidelines;"
         " from exam_workbench.store import create_project;"
         " from pages.parts.home.panels import ago; project = create_project(Path(sys.argv[1]));"
-        " set_guidelines(project, 'Read all.', 'ann');"
-        " print(ago(list_actions(project).acts[0].happened_at))"
+        " set_guidelines(project, 'Read all.', 'ann'); print(ago(list_actions(project).acts[0].happened_at))"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "a.duckdb")]
     environment = os.environ | {"TZ": zone, "PYTHONPATH": str(APP.parent)}
-    done = subprocess.run(
-        command, env=environment, cwd=APP.parent, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, env=environment, cwd=APP.parent, capture_output=True, text=True, check=True)
     # Words without a number: it has just happened.
     assert done.stdout.strip() and not numbers(done.stdout)

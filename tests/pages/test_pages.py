@@ -1,6 +1,4 @@
-"""Every screen in Streamlit's own test harness: what it shows, what it stores, what it says where
-it cannot.
-"""
+"""Every screen in Streamlit's own test harness: what it shows, what it stores, what it says where it cannot."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ class TestGrading:
         app = visit("grading")
 
         def shown() -> tuple[str, ...]:
-            return tuple(
-                metric(app, f"metric {name}") for name in ("needed", "known", "failed", "to grade")
-            )
+            return tuple(metric(app, f"metric {name}") for name in ("needed", "known", "failed", "to grade"))
 
         assert shown() == ("18", "1", "1", "16")
         boxes(app)["plan again"].checkbox[0].check()
@@ -121,9 +117,7 @@ class TestGrading:
         assert shows(app, "all-graded")
         assert metric(app, "metric known") == "18"
         table = next(table.value for table in app.dataframe if "State" in table.value)
-        assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [
-            ["done", 18, 0, "ann"]
-        ]
+        assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 18, 0, "ann"]]
         assert [(j.state, j.done) for j in find_jobs(project)] == [("done", 18)]
         assert "leaderboard" in links(app)
         assert board(visit("leaderboard"))["Score"].notna().all()
@@ -163,9 +157,7 @@ def broken(path: Path) -> None:
 def newer(path: Path) -> None:
     new_project(path).close()
     with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)"
-        )
+        connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -199,10 +191,7 @@ def test_a_project_that_another_process_holds_says_so_until_it_is_free(
     set_patience(monkeypatch, 0.0)
     path = small.path
     small.close()
-    hold = (
-        "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True);"
-        " sys.stdin.read()"
-    )
+    hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:

@@ -58,22 +58,14 @@ from tests.made.screens import (
 __all__ = ["looked_at", "served", "shared", "small"]  # fixtures
 
 HOSTILE = (
-    "<script>document.title = 'broken'</script><img src=x onerror=\"document.title='broken'\">"
-    " **bold** $x$ :red[r]"
-    " [link](http://x) `code` # heading\n\nشكرا على القراءة 🙂👩‍👩‍👧 null\x01 bell\x07"
-    " escape\x1b[31m &lt;entity&gt;"
+    "<script>document.title = 'broken'</script><img src=x onerror=\"document.title='broken'\"> **bold** $x$ :red[r]"
+    " [link](http://x) `code` # heading\n\nشكرا على القراءة 🙂👩‍👩‍👧 null\x01 bell\x07 escape\x1b[31m &lt;entity&gt;"
 )
 
 
 def passage(app: AppTest) -> str:
     """The HTML of the open passage, with its query and its label."""
-    return str(
-        next(
-            element.proto.body
-            for element in app.get("html")
-            if "desk-passage" in element.proto.body
-        )
-    )
+    return str(next(element.proto.body for element in app.get("html") if "desk-passage" in element.proto.body))
 
 
 def text_of(app: AppTest) -> str:
@@ -91,9 +83,7 @@ def label(app: AppTest) -> str:
 
 def beside(app: AppTest) -> str:
     """What is known of the passage beside its grades, and what ratings would do, as it is read."""
-    known = [
-        e.proto.body for e in app.get("html") if re.search("desk-(known|effect)", e.proto.body)
-    ]
+    known = [e.proto.body for e in app.get("html") if re.search("desk-(known|effect)", e.proto.body)]
     return plain_text(" ".join(re.sub(r"(?=<)", " ", body) for body in known))
 
 
@@ -104,16 +94,12 @@ def asked(app: AppTest) -> dict[str, Any]:
 
 def rows(app: AppTest) -> str:
     """The HTML of the list of all overrides."""
-    return "\n".join(
-        element.proto.body for element in app.get("html") if 'class="asked"' in element.proto.body
-    )
+    return "\n".join(element.proto.body for element in app.get("html") if 'class="asked"' in element.proto.body)
 
 
 def url(app: AppTest, name: str) -> str:
     """What the URL says of a parameter, or is completed with in the browser."""
-    value = (
-        app.query_params[name] if name in app.query_params else holds(app, "place")["values"][name]
-    )
+    value = app.query_params[name] if name in app.query_params else holds(app, "place")["values"][name]
     return value if isinstance(value, str) else value[-1]
 
 
@@ -133,9 +119,7 @@ def walk(app: AppTest, step: str) -> AppTest:
 
 def in_list(app: AppTest, **act: object) -> AppTest:
     """Send an action of the list."""
-    return tell(
-        app, "passage-list", "acts", [{"id": holds(app, "passage-list")["taken"] + 1, **act}]
-    )
+    return tell(app, "passage-list", "acts", [{"id": holds(app, "passage-list")["taken"] + 1, **act}])
 
 
 def do(app: AppTest, what: str, number: int | None = None, **more: object) -> AppTest:
@@ -145,29 +129,20 @@ def do(app: AppTest, what: str, number: int | None = None, **more: object) -> Ap
     return tell(app, "question-ratings", "acts", [act])
 
 
-def rate(
-    app: AppTest, ratings: dict[str, int], reason: str = "it only asks", number: int | None = None
-) -> AppTest:
+def rate(app: AppTest, ratings: dict[str, int], reason: str = "it only asks", number: int | None = None) -> AppTest:
     """Override ratings of the open passage for one reason."""
     return do(app, "override", number, ratings=ratings, reason=reason)
 
 
-def extract(
-    project: Project, text: str, answers: dict[str, str], spec: GraderSpec, rating: int | None = 4
-) -> None:
+def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSpec, rating: int | None = 4) -> None:
     """Let a grader answer questions from a passage of query q1 with this text."""
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("new", text)])
         list_passages(cursor, [("q1", "new")])
         refresh_pool(cursor)
-        key = cursor.execute("SELECT text_key FROM passages WHERE passage_id = 'new'").fetchall()[
-            0
-        ][0]
-        outcomes = [
-            (questions[question], key, Grade(rating, answer=answer))
-            for question, answer in answers.items()
-        ]
+        key = cursor.execute("SELECT text_key FROM passages WHERE passage_id = 'new'").fetchall()[0][0]
+        outcomes = [(questions[question], key, Grade(rating, answer=answer)) for question, answer in answers.items()]
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
 
 
@@ -185,18 +160,11 @@ def desk(app: AppTest) -> Any:
 def at_desk(app: AppTest, *acts: dict[str, object]) -> AppTest:
     """Send actions of the judging desk."""
     taken = desk(app)["taken"]
-    return tell(
-        app,
-        "passage-judging",
-        "acts",
-        [{"id": taken + at, **one} for at, one in enumerate(acts, 1)],
-    )
+    return tell(app, "passage-judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
 
 
 def judge_at_desk(app: AppTest, query: str, passage_id: str, value: int, **more: object) -> AppTest:
-    return at_desk(
-        app, {"do": "judge", "query": query, "passage": passage_id, "value": value, **more}
-    )
+    return at_desk(app, {"do": "judge", "query": query, "passage": passage_id, "value": value, **more})
 
 
 def cards(app: AppTest) -> dict[str, Any]:
@@ -217,26 +185,19 @@ def test_a_link_with_a_filter_drops_the_filters_of_an_earlier_visit(shared: Proj
 
 
 class TestReading:
-    def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(
-        self, shared: Project
-    ) -> None:
+    def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, shared: Project) -> None:
         app = visit("passages", part="Ratings")
         assert url(app, "passage") == "p1"
         assert text_of(app) == "text of p1"
         about = holds(app, "passage-list")
         assert (about["total"], about["place"], about["chosen"]) == (7, 1, ["q1", "p1"])
         assert (
-            about["rows"][0]
-            | {"at": ["q1", "p1"], "query": "query q1", "text": "text of p1", "label": 5}
+            about["rows"][0] | {"at": ["q1", "p1"], "query": "query q1", "text": "text of p1", "label": 5}
             == (about["rows"][0])
         )
         assert numbers(label(app)) == [5, 1], "the label, and the question that gives it"
         first = asked(app)["q1/a"]
-        assert (first["words"], first["about"], first["gives"]) == (
-            "What is A?",
-            ["weight 3"],
-            True,
-        )
+        assert (first["words"], first["about"], first["gives"]) == ("What is A?", ["weight 3"], True)
         assert re.search(r"assessors\s+2", beside(app))
         assert re.search(r"good\s+1\s", beside(app))
 
@@ -251,11 +212,7 @@ class TestReading:
 
     def test_failed_and_ungraded_pairs_are_named_as_what_they_are(self, small: Project) -> None:
         app = visit("passages", query="q1", passage="p4")
-        assert [one["said"][0]["status"] for one in asked(app).values()] == [
-            "graded",
-            "graded",
-            "failed",
-        ]
+        assert [one["said"][0]["status"] for one in asked(app).values()] == ["graded", "graded", "failed"]
         assert numbers(label(app))[-2:] == [2, 3], "so many of so many pairs have a rating"
         extract(small, "unread", {}, SPEC)
         app = visit("passages", query="q1", passage="new")
@@ -263,17 +220,13 @@ class TestReading:
         assert {one["rating"] for one in asked(app).values()} == {None}
         assert label(app).startswith("Label –")
 
-    def test_a_stale_override_is_named_as_such_confirmed_and_withdrawn(
-        self, small: Project
-    ) -> None:
+    def test_a_stale_override_is_named_as_such_confirmed_and_withdrawn(self, small: Project) -> None:
         key = add_override(small, "q1/a", "p1", 0, "no", "bob")
         save_version(small, [replace(QUESTIONS[0], text="What is A, exactly?")], "reworded", "bob")
         app = visit("passages", query="q1", passage="p1")
         one = asked(app)["q1/a"]
         assert one["override"] is None
-        assert [(old["key"], old["rating"], old["wording"]) for old in one["stale"]] == [
-            (key, 0, "What is A?")
-        ]
+        assert [(old["key"], old["rating"], old["wording"]) for old in one["stale"]] == [(key, 0, "What is A?")]
         app = do(app, "confirm", keys=[key])
         assert (asked(app)["q1/a"]["override"]["rating"], asked(app)["q1/a"]["stale"]) == (0, [])
         app = do(app, "withdraw", keys=[asked(app)["q1/a"]["override"]["key"]])
@@ -281,12 +234,7 @@ class TestReading:
         assert find_overrides(small) == []
 
     def test_hostile_text_is_shown_whole_and_does_nothing(self, small: Project) -> None:
-        extract(
-            small,
-            HOSTILE,
-            {"What is A?": "<img src=x onerror=\"document.title='broken'\">"},
-            EXTRACTIVE,
-        )
+        extract(small, HOSTILE, {"What is A?": "<img src=x onerror=\"document.title='broken'\">"}, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader="reader")
         shown = passage(app)
         assert "<script" not in shown
@@ -301,16 +249,10 @@ class TestReading:
         assert text_of(visit("passages", query="q1", passage="new")) == text
 
     def test_answers_are_marked_in_the_text_and_numbered_by_question(self, small: Project) -> None:
-        answers = {
-            "What is A?": "the grass is green",
-            "What is B?": "green and wet",
-            "What is C?": "not in it",
-        }
+        answers = {"What is A?": "the grass is green", "What is B?": "green and wet", "What is C?": "not in it"}
         extract(small, "Here the grass is green and wet.", answers, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader="reader")
-        marks = re.findall(
-            r'<mark title="([^"]*)"[^>]*>([^<]*)</mark>(?:<sup>([^<]*)</sup>)?', passage(app)
-        )
+        marks = re.findall(r'<mark title="([^"]*)"[^>]*>([^<]*)</mark>(?:<sup>([^<]*)</sup>)?', passage(app))
         assert [(text, number) for _, text, number in marks] == [
             ("the grass is ", ""),
             ("green", "1"),
@@ -318,32 +260,17 @@ class TestReading:
         ]
         assert marks[1][0] == "1. What is A? (rated 4 by reader)\n2. What is B? (rated 4 by reader)"
 
-    @pytest.mark.parametrize(
-        ("rating", "marked"), [(None, []), (0, []), (1, [' class="short"']), (3, [""])]
-    )
+    @pytest.mark.parametrize(("rating", "marked"), [(None, []), (0, []), (1, [' class="short"']), (3, [""])])
     def test_only_an_answer_that_counts_as_one_is_marked(
         self, small: Project, rating: int | None, marked: list[str]
     ) -> None:
         spec = replace(EXTRACTIVE, max_rating=3)
-        extract(
-            small,
-            "Here the grass is green and wet.",
-            {"What is A?": "the grass is green"},
-            spec,
-            rating,
-        )
+        extract(small, "Here the grass is green and wet.", {"What is A?": "the grass is green"}, spec, rating)
         shown = passage(visit("passages", query="q1", passage="new", grader="reader"))
         assert re.findall(r'<mark title="[^"]*"([^>]*)>', shown) == marked
 
-    def test_the_bare_number_of_a_grader_that_only_rates_is_not_marked(
-        self, small: Project
-    ) -> None:
-        extract(
-            small,
-            "There are 4 of them.",
-            {"What is A?": "4"},
-            GraderSpec("rater", "self-rating", "other"),
-        )
+    def test_the_bare_number_of_a_grader_that_only_rates_is_not_marked(self, small: Project) -> None:
+        extract(small, "There are 4 of them.", {"What is A?": "4"}, GraderSpec("rater", "self-rating", "other"))
         assert "<mark" not in passage(visit("passages", query="q1", passage="new", grader="rater"))
 
     def test_several_graders_stand_side_by_side(self, small: Project) -> None:
@@ -352,14 +279,9 @@ class TestReading:
         assert {one["grader"] for q in asked(app).values() for one in q["said"]} == {SPEC.name}
         app.multiselect("beside_it").set_value(["reader"])
         sound(app.run())
-        by_grader = {
-            q["id"]: {one["grader"]: one for one in q["said"]} for q in asked(app).values()
-        }
+        by_grader = {q["id"]: {one["grader"]: one for one in q["said"]} for q in asked(app).values()}
         assert all(set(one) == {SPEC.name, "reader"} for one in by_grader.values())
-        assert (
-            by_grader["q1/a"]["reader"] | {"rating": 4, "answer": "green"}
-            == by_grader["q1/a"]["reader"]
-        )
+        assert by_grader["q1/a"]["reader"] | {"rating": 4, "answer": "green"} == by_grader["q1/a"]["reader"]
         assert holds(app, "question-ratings")["several"]
 
     def test_without_grades_passages_can_be_read_and_judged(self, project: Project) -> None:
@@ -392,9 +314,7 @@ class TestReading:
 
 
 class TestFinding:
-    def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(
-        self, shared: Project
-    ) -> None:
+    def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(self, shared: Project) -> None:
         app = choose(visit("passages", part="Ratings"), "words", "OF P6")
         assert listed(app) == ["text of p6"]
         press(app, "clear filters")
@@ -424,9 +344,7 @@ class TestFinding:
         about = holds(app, "passage-list")
         assert (about["place"], about["total"]) == (2, 3)
 
-    def test_no_more_than_a_page_is_drawn_and_the_page_follows_the_passage(
-        self, small: Project
-    ) -> None:
+    def test_no_more_than_a_page_is_drawn_and_the_page_follows_the_passage(self, small: Project) -> None:
         with small.transaction() as cursor:
             more = [Passage(f"m{i:02}", f"more {i:02}") for i in range(90)]
             add_passages(cursor, more)
@@ -444,9 +362,7 @@ class TestFinding:
 
 class TestOverriding:
     def open(self, question: str = "q1/a", passage: str = "p1") -> AppTest:
-        return visit(
-            "passages", query="q1", passage=passage, question=question, against="assessors"
-        )
+        return visit("passages", query="q1", passage=passage, question=question, against="assessors")
 
     def attempt(self, app: AppTest, ratings: dict[str, int]) -> AppTest:
         return do(app, "try", ratings=ratings)
@@ -464,9 +380,7 @@ class TestOverriding:
         assert holds(app, "question-ratings")["label"] == [5, 0]
         assert re.search(r"5 → 0", note(app, "effect tried"))
 
-    def test_it_counts_at_once_with_author_and_reason_and_can_be_withdrawn(
-        self, small: Project
-    ) -> None:
+    def test_it_counts_at_once_with_author_and_reason_and_can_be_withdrawn(self, small: Project) -> None:
         app = rate(self.attempt(self.open(), {"q1/a": 0}), {"q1/a": 0})
         ((one),) = find_overrides(small)
         assert (one.rating, one.author, one.reason) == (0, "ann", "it only asks")
@@ -484,9 +398,7 @@ class TestOverriding:
     def test_several_are_made_for_one_reason_and_taken_back_together(self, small: Project) -> None:
         app = rate(self.open(), {"q1/a": 0, "q1/b": 0}, "not relevant")
         made = holds(app, "question-ratings")["made"]
-        assert [(one.key, one.reason) for one in reversed(find_overrides(small))] == [
-            (k, "not relevant") for k in made
-        ]
+        assert [(one.key, one.reason) for one in reversed(find_overrides(small))] == [(k, "not relevant") for k in made]
         assert label(app).startswith("Label 0")
         app = do(app, "withdraw", keys=made)
         assert find_overrides(small) == []
@@ -522,16 +434,12 @@ class TestOverriding:
         assert url(app, "passage") == "p2"
         assert url(app, "question") == "q1/b"
 
-    def test_raw_output_and_the_reason_of_a_failure_are_shown_on_demand(
-        self, small: Project
-    ) -> None:
+    def test_raw_output_and_the_reason_of_a_failure_are_shown_on_demand(self, small: Project) -> None:
         questions = dict(small.rows("SELECT text, text_key FROM question_texts"))
         ((key,),) = small.rows("SELECT text_key FROM passages WHERE passage_id = 'p4'")
         with small.transaction() as cursor:
             lost = Grade(None, "failed", raw="I <b>cannot</b>", reason="no number in the output")
-            add_outcomes(
-                cursor, put_grader(cursor, SPEC), [(questions["What is C?"], key, lost)], 0
-            )
+            add_outcomes(cursor, put_grader(cursor, SPEC), [(questions["What is C?"], key, lost)], 0)
         app = self.open("q1/c", "p4")
         assert "no number in the output" in asked(app)["q1/c"]["said"][0]["more"]
         assert asked(app)["q1/c"]["said"][0]["raw"] == "I <b>cannot</b>"
@@ -543,9 +451,7 @@ class TestOverriding:
 
 
 class TestJudging:
-    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_undone(
-        self, small: Project
-    ) -> None:
+    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_undone(self, small: Project) -> None:
         app = visit("passages")
         judge_at_desk(app, "q1", "p1", 2, note="names it")
         judge_at_desk(app, "q1", "p1", 1)
@@ -568,14 +474,8 @@ class TestJudging:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
         add_override(small, "q1/a", "p1", 0, "bob says no", "bob")
         app = visit("passages", query="q1")
-        page = [
-            str(element.proto.body)
-            for element in app.get("html")
-            if "<style>" not in element.proto.body
-        ]
-        everything = "".join(
-            [said(app), *page, json.dumps(desk(app)["cards"]), json.dumps(desk(app)["labels"])]
-        )
+        page = [str(element.proto.body) for element in app.get("html") if "<style>" not in element.proto.body]
+        everything = "".join([said(app), *page, json.dumps(desk(app)["cards"]), json.dumps(desk(app)["labels"])])
         for secret in ("bob", "assessors", "<mark", "Rank"):
             assert secret not in everything, secret
         assert {card["about"] for card in cards(app).values()} == {""}
@@ -600,9 +500,7 @@ class TestJudging:
         app = visit("passages", query="q1")
         judge_at_desk(app, "q1", "p1", 1)
         at_desk(app, {"do": "look", "query": "q1", "passage": "p1"})
-        assert [(one["passage"], one["label"], one["highest"]) for one in desk(app)["labels"]] == [
-            ("p1", 5, 5)
-        ]
+        assert [(one["passage"], one["label"], one["highest"]) for one in desk(app)["labels"]] == [("p1", 5, 5)]
         judge_at_desk(app, "q1", "p1", 3)
         open_eyed = visit("passages", query="q1", blind="false")
         assert cards(open_eyed)["p2"]["about"]
@@ -630,18 +528,13 @@ class TestJudging:
         assert [card["value"] for card in shown.values()] == [None, None, 3, None]
         assert numbers(shown["p2"]["about"]) == [3, 1]
 
-    def test_the_next_passages_are_there_already_and_judgments_come_in_their_order(
-        self, small: Project
-    ) -> None:
+    def test_the_next_passages_are_there_already_and_judgments_come_in_their_order(self, small: Project) -> None:
         app = visit("passages", query="q1")
         first = desk(app)
         assert [first["cards"][at]["text"] for at in first["open"]] == [
             f"text of {first['cards'][at]['passage']}" for at in first["open"]
         ]
-        acts = [
-            {"id": n, "do": "judge", "query": "q1", "passage": f"p{n}", "value": 1}
-            for n in (1, 2, 3)
-        ]
+        acts = [{"id": n, "do": "judge", "query": "q1", "passage": f"p{n}", "value": 1} for n in (1, 2, 3)]
         tell(app, "passage-judging", "acts", acts[:2])
         tell(app, "passage-judging", "acts", acts)
         assert [own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
@@ -650,17 +543,12 @@ class TestJudging:
         judge_at_desk(app, "q1", "gone", 1)
         assert desk(app)["error"]["passage"] == "gone"
 
-    def test_a_judged_query_leads_to_the_next_but_not_where_one_query_was_asked_for(
-        self, small: Project
-    ) -> None:
+    def test_a_judged_query_leads_to_the_next_but_not_where_one_query_was_asked_for(self, small: Project) -> None:
         for n in (1, 2, 3):
             assess(small, "q1", f"p{n}", 1, "ann")
         app = judge_at_desk(visit("passages", query="q1"), "q1", "p4", 0)
         assert desk(app)["open"] == []
-        assert (desk(app)["finished"]["act"], desk(app)["finished"]["with"]) == (
-            "next",
-            {"query": "q2"},
-        )
+        assert (desk(app)["finished"]["act"], desk(app)["finished"]["with"]) == ("next", {"query": "q2"})
         at_desk(app, {"do": "next", "query": "q2"})
         assert {card["query"] for card in desk(app)["cards"]} == {"q2"}
         assert desk(choose(visit("passages"), "of_query", "q1"))["finished"]["act"] is None
@@ -672,9 +560,7 @@ class TestJudging:
         assert cards(app)["p2"]["text"] == "text of p2"
         assert url(app, "query") == "q1"
 
-    def test_a_link_to_a_query_without_passages_is_said_and_another_query_is_shown(
-        self, shared: Project
-    ) -> None:
+    def test_a_link_to_a_query_without_passages_is_said_and_another_query_is_shown(self, shared: Project) -> None:
         app = visit("passages", query="q9")
         assert shows(app, "another-query", "q9")
         assert {card["query"] for card in desk(app)["cards"]} == {"q1"}
@@ -766,9 +652,7 @@ def test_keys_go_on_from_the_passage_that_was_chosen_in_the_list(
 
 
 @pytest.mark.browser
-def test_an_assessor_judges_by_keys_alone(
-    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
-) -> None:
+def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")
     fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
@@ -789,9 +673,7 @@ def test_an_assessor_judges_by_keys_alone(
     for at in range(12):
         given[current()] = at % 4
         page.keyboard.press(str(at % 4))
-        expect(page.locator(".list [aria-current]")).not_to_have_attribute(
-            "aria-label", re.compile("judged \\d")
-        )
+        expect(page.locator(".list [aria-current]")).not_to_have_attribute("aria-label", re.compile("judged \\d"))
         passage.wait_for()
     ready(page)
     # The last one is undone and judged otherwise. Typing a note judges nothing.
@@ -818,8 +700,7 @@ def test_an_assessor_judges_by_keys_alone(
     judged = page.locator(".list .chip:not(.rnone)")
     expect(judged).to_have_count(len(given))
     expect(passage).to_have_text(f"text of {before}")
-    # Undo also works after a reload. A digit judges only a passage in view; otherwise it scrolls to
-    # it.
+    # Undo also works after a reload. A digit judges only a passage in view; otherwise it scrolls to it.
     ready(page)
     page.keyboard.press("u")
     expect(passage).to_have_text(f"text of {undone}")

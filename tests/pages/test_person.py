@@ -1,6 +1,4 @@
-"""Who works here, without a browser: reading needs no name, acting asks for one, and edits hang on
-it.
-"""
+"""Who works here, without a browser: reading needs no name, acting asks for one, and edits hang on it."""
 
 from __future__ import annotations
 
@@ -14,29 +12,12 @@ from exam_workbench.types import Question
 from pages.parts.shared import person
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    edit,
-    edited,
-    holds,
-    in_bank,
-    numbers,
-    press,
-    served,
-    shows,
-    sound,
-    texts,
-    visit,
-)
+from tests.made.screens import edit, edited, holds, in_bank, numbers, press, served, shows, sound, texts, visit
 
 __all__ = ["served"]
 
 ASKED = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
-RATINGS = {
-    ("What is A?", "p1"): 5,
-    ("What is A?", "p2"): 1,
-    ("What is B?", "p1"): 0,
-    ("What is B?", "p2"): 3,
-}
+RATINGS = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 0, ("What is B?", "p2"): 3}
 
 
 @pytest.fixture
@@ -55,9 +36,7 @@ def new_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said(app: AppTest) -> str:
     return "\n".join(
-        str(element.value)
-        for kind in ("markdown", "text", "caption", "toast")
-        for element in app.get(kind)
+        str(element.value) for kind in ("markdown", "text", "caption", "toast") for element in app.get(kind)
     )
 
 
@@ -74,17 +53,7 @@ def give_name(app: AppTest, name: str) -> AppTest:
     return press(app, "give name")
 
 
-READ = (
-    "home",
-    "question_bank",
-    "grading",
-    "passages",
-    "leaderboard",
-    "disagreements",
-    "changes",
-    "export",
-    "activity",
-)
+READ = ("home", "question_bank", "grading", "passages", "leaderboard", "disagreements", "changes", "export", "activity")
 
 
 def test_reading_needs_no_name_and_records_nothing(small: Project, new_here: None) -> None:
@@ -126,21 +95,15 @@ def test_a_name_without_letters_is_no_name(small: Project, new_here: None) -> No
     assert shows(app, "about-names")
 
 
-def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(
-    small: Project,
-) -> None:
+def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(small: Project) -> None:
     put_draft(small, "bob", Question("q1/b", "q1", "What is B to Bob?"))
     app = visit("question_bank")
     edit(app, "What is A?", text="Who is A?")
-    assert mentions(holds(app, "bank")["others"], "bob") and numbers(
-        holds(app, "bank")["others"]
-    ) == [1, 1]
+    assert mentions(holds(app, "bank")["others"], "bob") and numbers(holds(app, "bank")["others"]) == [1, 1]
     app.text_input("author").set_value("bob")
     sound(app.run())
     assert texts(app) == ["What is A?", "What is B to Bob?"]
-    assert mentions(holds(app, "bank")["others"], "ann") and numbers(
-        holds(app, "bank")["others"]
-    ) == [1, 1]
+    assert mentions(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
     act(app, "discard")
     assert (list(list_drafts(small, "ann")), list(list_drafts(small, "bob"))) == (["q1/a"], [])
 
@@ -161,9 +124,7 @@ def test_what_another_window_did_is_shown_before_it_can_be_discarded(small: Proj
 
 
 @pytest.mark.parametrize(("takes", "kept"), [(True, "Mine?"), (False, "Theirs?")])
-def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(
-    small: Project, takes: bool, kept: str
-) -> None:
+def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(small: Project, takes: bool, kept: str) -> None:
     app = visit("question_bank")
     change_draft(small, "ann", ASKED[0], "text", "Theirs?")
     number = str(holds(app, "bank")["done"] + 1)

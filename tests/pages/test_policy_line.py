@@ -37,9 +37,7 @@ SCREENS = ("question_bank", "passages", "disagreements", "leaderboard", "export"
 @pytest.mark.parametrize("screen", SCREENS)
 def test_every_screen_says_the_same_of_the_same_choices(shared: Project, screen: str) -> None:
     app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
-    assert shows(app, "looking", "test grader", "AP") and numbers(
-        note(app, "looking").splitlines()[0]
-    ) == [3, 1]
+    assert shows(app, "looking", "test grader", "AP") and numbers(note(app, "looking").splitlines()[0]) == [3, 1]
 
 
 def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Project) -> None:
@@ -49,26 +47,20 @@ def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Proj
         question_text_key(cursor, "query q1")
     grade(project, {("query q1", "p1"): 3}, judge)
     app = visit("question_bank")
-    assert shows(app, "looking", "a judge") and numbers(note(app, "looking").splitlines()[0])[
-        :3
-    ] == [3, 0, 3]
+    assert shows(app, "looking", "a judge") and numbers(note(app, "looking").splitlines()[0])[:3] == [3, 0, 3]
     bank = holds(app, "questions")
     assert mentions(bank["about"], "a judge")
     assert [row["figures"] for row in bank["rows"]] == [None]
     # A min rating within the scale is the one that the labels are cut at.
     for asked in 1, 2, 3:
         chosen = visit("question_bank", tau=str(asked))
-        assert shows(chosen, "looking", "a judge") and numbers(
-            note(chosen, "looking").splitlines()[0]
-        )[:3] == [
+        assert shows(chosen, "looking", "a judge") and numbers(note(chosen, "looking").splitlines()[0])[:3] == [
             asked,
             0,
             3,
         ]
     # The qrels say the threshold of that scale, too: no label is above 3.
-    assert [numbers(box.label)[-2:] for box in visit("export").checkbox if box.key == "binary"] == [
-        [3, 0]
-    ]
+    assert [numbers(box.label)[-2:] for box in visit("export").checkbox if box.key == "binary"] == [[3, 0]]
 
 
 def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:
@@ -81,9 +73,7 @@ def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> Non
 
 def test_a_choice_goes_along_to_the_next_screen(shared: Project) -> None:
     app = choose(visit("passages"), "tau", 2)
-    assert (
-        numbers(note(app.switch_page("pages/export.py").run(), "looking").splitlines()[0])[0] == 2
-    )
+    assert numbers(note(app.switch_page("pages/export.py").run(), "looking").splitlines()[0])[0] == 2
 
 
 def test_where_no_choice_has_an_effect_none_is_said_and_none_is_lost(shared: Project) -> None:
@@ -91,15 +81,10 @@ def test_where_no_choice_has_an_effect_none_is_said_and_none_is_lost(shared: Pro
     app = app.switch_page("pages/activity.py").run()
     assert not shows(app, "looking") and not keyed(app.selectbox, "tau")
     assert app.query_params["tau"] == "2"
-    assert (
-        numbers(note(app.run().switch_page("pages/export.py").run(), "looking").splitlines()[0])[0]
-        == 2
-    )
+    assert numbers(note(app.run().switch_page("pages/export.py").run(), "looking").splitlines()[0])[0] == 2
 
 
-def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(
-    shared: Project,
-) -> None:
+def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(shared: Project) -> None:
     app = visit("question_bank", measure="n-EXAM@20")
     assert shows(app, "other-measure", "n-EXAM@20", "nDCG@10")
     assert not app.error
@@ -107,9 +92,7 @@ def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(
 
 def test_links_take_the_choices_along_and_the_address_says_each_once(shared: Project) -> None:
     app = choose(visit("passages", measure="AP"), "tau", 2)
-    menu = {
-        element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")
-    }
+    menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
     assert set(menu["export"].split("&")) == {"project=test", "tau=2", "measure=AP"}
     assert app.query_params["tau"] == "2"
     choose(app, "tau", 4)
@@ -141,15 +124,10 @@ def test_an_address_names_its_project_without_a_step_of_the_history(shared: Proj
 
 def test_what_an_address_says_wrongly_is_the_default(shared: Project) -> None:
     app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
-    assert (
-        shows(app, "looking", "test grader", "nDCG@10")
-        and numbers(note(app, "looking").splitlines()[0])[0] == 4
-    )
+    assert shows(app, "looking", "test grader", "nDCG@10") and numbers(note(app, "looking").splitlines()[0])[0] == 4
 
 
-def test_a_choice_beside_one_of_the_screen_itself_is_written_into_the_address(
-    shared: Project,
-) -> None:
+def test_a_choice_beside_one_of_the_screen_itself_is_written_into_the_address(shared: Project) -> None:
     app = choose(visit("leaderboard", view="All boards"), "tau", 2)
     assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
     assert numbers(note(app, "looking").splitlines()[0])[0] == 2
@@ -168,9 +146,7 @@ def test_a_grader_that_became_the_usual_one_by_itself_is_said_to_have(project: P
 
 
 def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) -> None:
-    """A browser that draws a widget for the first time, long after its value was sent, takes the
-    default.
-    """
+    """A browser that draws a widget for the first time, long after its value was sent, takes the default."""
     app = visit("question_bank", cutoff="7", tau="2", measure="P@7", label="Weighted mean")
     app = sound(app.run())
     assert named(app.checkbox, "weights").proto.default is True
@@ -181,12 +157,7 @@ def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) 
 
 
 def test_a_link_carries_the_rating_rule(project: Project) -> None:
-    fill(
-        project,
-        [Question("q1/a", "q1", "What is A?")],
-        {("What is A?", "p1"): 5},
-        {"run": {"q1": ["p1"]}},
-    )
+    fill(project, [Question("q1/a", "q1", "What is A?")], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
     with project.transaction() as cursor:
         cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
     assert visit("leaderboard", rating="expected").selectbox("rating").value == "expected"
@@ -206,8 +177,5 @@ def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
         cursor.execute("UPDATE grades SET raw = '.55'")
     cuts = "expected:.1,.2,.3,.4,.5"
     app = visit("leaderboard", rating=cuts)
-    assert (
-        app.selectbox("rating").value == cuts
-        and "Expected rating" not in app.selectbox("rating").options
-    )
+    assert app.selectbox("rating").value == cuts and "Expected rating" not in app.selectbox("rating").options
     assert label_qrels(project, basis(project, Policy(rating=cuts)))["q1"]["p1"] == 5

@@ -1,6 +1,4 @@
-"""A press of a button is acted on once, also where the run that it began was ended before it came
-to the button.
-"""
+"""A press of a button is acted on once, also where the run that it began was ended before it came to the button."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ def test_a_press_is_forgotten_where_a_whole_page_was_drawn_without_its_button() 
     assert not here.take("save")
 
 
-def test_a_press_is_forgotten_where_its_button_was_long_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Presses()
     now = 100.0
     monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)

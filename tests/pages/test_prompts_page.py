@@ -1,6 +1,4 @@
-"""The Prompts screen: reading prompts, copying and editing them, replacing examples, and trying
-one.
-"""
+"""The Prompts screen: reading prompts, copying and editing them, replacing examples, and trying one."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ __all__ = ["served", "shared", "tiny_t5"]  # fixtures
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
-    Question(
-        "q1/c", "q1", "Which is it?", kind="choice", answer_key="clay", choices=("tin", "clay")
-    ),
+    Question("q1/c", "q1", "Which is it?", kind="choice", answer_key="clay", choices=("tin", "clay")),
 ]
 OWN = replace(built_in_prompts()["self-rating"], name="mine", title="My prompt", source="ours")
 
@@ -89,20 +85,14 @@ class TestReading:
 
     def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
         app = visit("prompts")
-        listed = {
-            button.key.removeprefix("open ")
-            for button in app.button
-            if str(button.key).startswith("open ")
-        }
+        listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
         assert listed == set(built_in_prompts())
         app.button("open Thomas").click()
         sound(app.run())
         assert app.query_params["prompt"] in ("Thomas", ["Thomas"])
         assert codes(app)[0] == built_in_prompts()["Thomas"].template
 
-    @pytest.mark.parametrize(
-        "name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"]
-    )
+    @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
     def test_a_prompt_shows_its_text_source_form_and_hash(self, shared: Project, name: str) -> None:
         prompt = built_in_prompts()[name]
         app = opened(name)
@@ -121,22 +111,16 @@ class TestReading:
         assert built_in_prompts()["self-rating"].template in codes(opened("gone"))
 
     def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
-        save_prompt(
-            asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann"
-        )
+        save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
         app = opened("mine")
         assert as_text(app.header[0].value) == MARKUP
         assert MARKUP in codes(app)[0]
-        source = next(
-            caption.value for caption in app.caption if caption.value.startswith("Source: ")
-        )
+        source = next(caption.value for caption in app.caption if caption.value.startswith("Source: "))
         assert as_text(source.partition(": ")[2]) == MARKUP
 
 
 class TestEditing:
-    def test_a_copy_of_a_built_in_prompt_is_saved_under_a_name_of_its_own(
-        self, asked: Project
-    ) -> None:
+    def test_a_copy_of_a_built_in_prompt_is_saved_under_a_name_of_its_own(self, asked: Project) -> None:
         app = press(opened("Thomas"), "copy prompt")
         write(app, editor(app).value.replace("You are a search quality rater", "You judge"))
         press(app, "save prompt")
@@ -201,9 +185,7 @@ class TestEditing:
         press(app, "save prompt")
         assert list_prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
-    def test_a_file_that_holds_no_examples_is_refused_with_its_reason(
-        self, shared: Project
-    ) -> None:
+    def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, shared: Project) -> None:
         app = press(opened("Sun_few"), "copy prompt")
         before = editor(app).value
         app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
@@ -225,26 +207,20 @@ class TestTrying:
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")
 
-    def test_with_a_model_the_answer_and_how_it_is_read_are_shown(
-        self, asked: Project, tiny_t5: Path
-    ) -> None:
+    def test_with_a_model_the_answer_and_how_it_is_read_are_shown(self, asked: Project, tiny_t5: Path) -> None:
         app = opened("self-rating")
         named(app.toggle, "with a model").set_value(True)
         choose(sound(app.run()), "model/self-rating//transformers model", str(tiny_t5))
         press(app, "ask")
         assert "5" in codes(app)
-        assert drawn_grade(app).startswith(
-            f"{look.rating_html(5)}<span>of 5</span><span>graded</span>"
-        )
+        assert drawn_grade(app).startswith(f"{look.rating_html(5)}<span>of 5</span><span>graded</span>")
 
     def test_an_endpoint_gets_the_drafted_prompt_fenced(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
             app = press(opened("Sun"), "copy prompt")
             write(app, editor(app).value.replace("Given a passage", "Given one passage"))
             named(app.toggle, "with a model").set_value(True)
-            choose(
-                choose(sound(app.run()), "back_end", "openai"), "model/direct//openai model", "mini"
-            )
+            choose(choose(sound(app.run()), "back_end", "openai"), "model/direct//openai model", "mini")
             choose(app, "base_url", server.url)
             press(app, "ask")
             seen = server.seen[-1]

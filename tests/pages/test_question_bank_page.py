@@ -1,6 +1,4 @@
-"""The Question bank screen: edits are drafts at once, saved as versions, and nobody's edits are
-lost.
-"""
+"""The Question bank screen: edits are drafts at once, saved as versions, and nobody's edits are lost."""
 
 from __future__ import annotations
 
@@ -85,15 +83,11 @@ class TestQuestionBank:
         edit(visit("question_bank"), "What is A?", text="Who is A?")
         for label, sign in (("best", "≥"), ("mean", "≈")):
             flips = [
-                one.label
-                for one in visit("question_bank", label=label).button
-                if (one.key or "").startswith("flip ")
+                one.label for one in visit("question_bank", label=label).button if (one.key or "").startswith("flip ")
             ]
             assert flips and all(f"→ {sign} " in one for one in flips), flips
 
-    def test_known_and_pending_effects_are_apart_and_queries_are_named(
-        self, small: Project
-    ) -> None:
+    def test_known_and_pending_effects_are_apart_and_queries_are_named(self, small: Project) -> None:
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert not shows(app, "pending")
         assert shows(details(app), "reach")
@@ -113,11 +107,7 @@ class TestQuestionBank:
         app = edit(visit("question_bank"), "What is A?", active=False)
         # p1: 5 → 1, judged 2. p2: 3 stays. p3: 4 stays. p4: 1 → 0, judged 0.
         assert numbers(note(app, "flips")) == [2, 1, 1]
-        judged = {
-            one.key: numbers(one.label.split("judged")[1])[0]
-            for one in app.button
-            if "judged" in one.label
-        }
+        judged = {one.key: numbers(one.label.split("judged")[1])[0] for one in app.button if "judged" in one.label}
         assert judged == {"flip q1 p1": 2, "flip q1 p4": 0}
         share, kept = 0.5, set(judged)
         set_hold_out(small, share, "olga", 3)
@@ -135,16 +125,10 @@ class TestQuestionBank:
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert numbers(note(app, "flips")) == [2, 0, 2]
 
-    def test_several_questions_are_merged_retired_restored_and_reweighted_in_one_step(
-        self, small: Project
-    ) -> None:
+    def test_several_questions_are_merged_retired_restored_and_reweighted_in_one_step(self, small: Project) -> None:
         def drafted() -> dict[str, tuple[float, bool]]:
             known = drafted_bank(small, "ann", "q1")
-            return {
-                one.question_id: (one.weight, one.active)
-                for one in known
-                if one.question_id.count("/") == 1
-            }
+            return {one.question_id: (one.weight, one.active) for one in known if one.question_id.count("/") == 1}
 
         app = visit("question_bank")
         first, second = {"ids": ["q1/a", "q1/b"]}, {"ids": ["q1/b", "q1/c"]}
@@ -158,14 +142,10 @@ class TestQuestionBank:
         act(app, "several", what="restore", **second)
         assert drafted() == expected | {"q1/b": (0.5, True), "q1/c": (1.0, True)}
         app = act(app, "several", what="merge", **second)
-        (new,) = [
-            one for one in drafted_bank(small, "ann", "q1") if one.question_id not in expected
-        ]
+        (new,) = [one for one in drafted_bank(small, "ann", "q1") if one.question_id not in expected]
         assert (new.text, new.active) == ("What is B? What is C?", True)
         assert holds(app, "questions")["focus"] == new.question_id
-        assert [
-            key for key, (_, active) in drafted().items() if not active and key in expected
-        ] == ["q1/b", "q1/c"]
+        assert [key for key, (_, active) in drafted().items() if not active and key in expected] == ["q1/b", "q1/c"]
         act(app, "several", what="merge", ids=["q1/a"])
         check_refused(app, "too-few-questions")
         act(app, "several", what="weight", value=None, **first)
@@ -197,16 +177,8 @@ class TestQuestionBank:
 
     def test_acts_are_done_in_their_order_and_once(self, small: Project) -> None:
         app = visit("question_bank")
-        in_bank(
-            app,
-            edited(app, "What is A?", text="Who is A?"),
-            {"act": "undo"},
-            edited(app, "What is B?", weight=2),
-        )
-        assert [(row["text"], row["weight"]) for row in rows(app)[:2]] == [
-            ("What is A?", 3.0),
-            ("What is B?", 2.0),
-        ]
+        in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "undo"}, edited(app, "What is B?", weight=2))
+        assert [(row["text"], row["weight"]) for row in rows(app)[:2]] == [("What is A?", 3.0), ("What is B?", 2.0)]
         # The browser sends what it has not heard of as done along with every run.
         here = holds(app, "bank")
         place = {name: here[name] for name in ("window", "project", "author")}
@@ -215,9 +187,7 @@ class TestQuestionBank:
         leave(app, "bank", acts=sent)
         assert bank.count_steps(small, "ann") == (0, 1)
 
-    def test_what_was_done_in_a_window_that_the_server_forgot_is_not_done(
-        self, small: Project
-    ) -> None:
+    def test_what_was_done_in_a_window_that_the_server_forgot_is_not_done(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         act(app, "undo", window="another")
@@ -233,9 +203,7 @@ class TestQuestionBank:
         assert list(list_drafts(small, "bob")) == []
 
     @pytest.mark.parametrize("pressed", ["save", "discard"])
-    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(
-        self, small: Project, pressed: str
-    ) -> None:
+    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(self, small: Project, pressed: str) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
@@ -251,11 +219,7 @@ class TestQuestionBank:
             edit(app, "What is A?", text="Who is A?", weight=0.5)
             act(app, name, **more)
             assert nothing_to_undo(small)
-            assert (rows(app)[0]["text"], rows(app)[0]["weight"], unsaved(app)) == (
-                "What is A?",
-                3.0,
-                0,
-            )
+            assert (rows(app)[0]["text"], rows(app)[0]["weight"], unsaved(app)) == ("What is A?", 3.0, 0)
 
     def test_typing_the_old_words_again_ends_the_draft(self, small: Project) -> None:
         app = visit("question_bank")
@@ -283,12 +247,7 @@ class TestQuestionBank:
         edit(app, "", text="What is new?")
         act(app, "save", note="one more")
         newest = bank.list_versions(small)[0]
-        assert (newest.version, newest.note, newest.author, newest.changed) == (
-            2,
-            "one more",
-            "ann",
-            1,
-        )
+        assert (newest.version, newest.note, newest.author, newest.changed) == (2, "one more", "ann", 1)
         assert [q.text for q in bank.list_questions(small, query_id="q1")][-1] == "What is new?"
         assert (holds(app, "bank")["version"], unsaved(app)) == (2, 0)
         app.session_state["more"] = "versions"
@@ -317,14 +276,9 @@ class TestQuestionBank:
         first, second = [row["id"] for row in rows(app)[-2:]]
         for key, text in ((first, "The first?"), (second, "The second?")):
             act(app, "edit", id=key, field="text", value=text, base="")
-        assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == [
-            "The first?",
-            "The second?",
-        ]
+        assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == ["The first?", "The second?"]
 
-    def test_a_note_may_be_left_empty_and_is_then_written_from_what_changed(
-        self, small: Project
-    ) -> None:
+    def test_a_note_may_be_left_empty_and_is_then_written_from_what_changed(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         assert holds(app, "bank")["note"] == "1 reworded in query q1"
@@ -332,9 +286,7 @@ class TestQuestionBank:
         assert not app.error
         assert bank.list_versions(small)[0].note == "1 reworded in query q1"
 
-    def test_saving_a_question_without_words_says_so_and_keeps_the_changes(
-        self, small: Project
-    ) -> None:
+    def test_saving_a_question_without_words_says_so_and_keeps_the_changes(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text=" ")
         act(app, "save", note="emptied")
@@ -342,9 +294,7 @@ class TestQuestionBank:
         assert bank.latest_version(small) == 1
         assert "q1/a" in list_drafts(small, "ann")
 
-    def test_the_error_of_a_save_goes_when_its_cause_is_settled_in_another_window(
-        self, small: Project
-    ) -> None:
+    def test_the_error_of_a_save_goes_when_its_cause_is_settled_in_another_window(self, small: Project) -> None:
         app, other = visit("question_bank"), visit("question_bank")
         edit(app, "What is A?", text=" ")
         act(app, "save")
@@ -385,14 +335,10 @@ class TestQuestionBank:
         sound(app.run())
         assert "Saved elsewhere?" in texts(app)
 
-    def test_typing_over_what_somebody_else_saved_meanwhile_is_a_conflict(
-        self, small: Project
-    ) -> None:
+    def test_typing_over_what_somebody_else_saved_meanwhile_is_a_conflict(self, small: Project) -> None:
         app = visit("question_bank")
         typed = edited(app, "What is A?", text="Who is A?")
-        bank.save_version(
-            small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob"
-        )
+        bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
         sound(app.run())
         in_bank(app, typed)
         assert holds(app, "bank")["conflicts"] == 1
@@ -425,21 +371,15 @@ class TestQuestionBank:
         assert not shows(app, "another-query") and texts(app) == ["What is Z?"]
 
     def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
-        bank.save_version(
-            small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob"
-        )
+        bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         assert shows(app, "wording 1", "What is A?")
         assert shows(app, "wording 2", "Who is A?")
-        assert any(
-            "<del>What</del> <ins>Who</ins> is A" in str(one.proto.body) for one in app.get("html")
-        )
+        assert any("<del>What</del> <ins>Who</ins> is A" in str(one.proto.body) for one in app.get("html"))
         assert shows(app, "version 2", "bob", "it is a person", 2)
         assert shows(app, "version 1", "tester", "made for a test", 3)
 
-    def test_the_button_that_adds_a_pasted_list_takes_the_press_that_leaves_the_field(
-        self, small: Project
-    ) -> None:
+    def test_the_button_that_adds_a_pasted_list_takes_the_press_that_leaves_the_field(self, small: Project) -> None:
         app = act(visit("question_bank"), "dialog", name="paste", id="")
         assert not named(app.button, "add pasted").disabled
 
@@ -454,9 +394,7 @@ class TestQuestionBank:
         assert texts(app) == ["What is A?", "What is B?", "What is C?"]
 
 
-def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(
-    small: Project,
-) -> None:
+def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(small: Project) -> None:
     before = make_plan(small, SPEC, 1).to_grade
     app = visit("question_bank")
     edit(app, "What is A?", text="Who is A?")
@@ -472,10 +410,7 @@ def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(
 
 def test_questions_are_looked_at_by_subtopic_and_the_address_says_which(small: Project) -> None:
     app = visit("question_bank")
-    assert (holds(app, "questions")["subtopics"], holds(app, "questions")["subtopic"]) == (
-        ["s1"],
-        "",
-    )
+    assert (holds(app, "questions")["subtopics"], holds(app, "questions")["subtopic"]) == (["s1"], "")
     act(app, "subtopic", chosen="s1")
     assert app.query_params["subtopic"] == "s1"
     assert holds(visit("question_bank", subtopic="s1"), "questions")["subtopic"] == "s1"

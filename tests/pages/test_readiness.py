@@ -12,19 +12,7 @@ from exam_workbench.board_summary import board_readiness
 from exam_workbench.labels import Policy
 from exam_workbench.store import Project
 from pages.parts.shared.readiness import GREYED
-from tests.made.screens import (
-    QUESTIONS,
-    board,
-    boxes,
-    looked_at,
-    note,
-    numbers,
-    press,
-    served,
-    shared,
-    small,
-    visit,
-)
+from tests.made.screens import QUESTIONS, board, boxes, looked_at, note, numbers, press, served, shared, small, visit
 
 __all__ = ["looked_at", "served", "shared", "small"]
 
@@ -38,12 +26,7 @@ def parts(app: AppTest) -> list[tuple[str, list[float]]]:
 @pytest.mark.parametrize("screen", ["home", "leaderboard", "export"])
 def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> None:
     found = board_readiness(shared, Policy(), "nDCG@10")
-    expected = [
-        ("grading", [94, 10]),
-        ("disagreements", [found.disagreements]),
-        ("audit", []),
-        ("changes", [1]),
-    ]
+    expected = [("grading", [94, 10]), ("disagreements", [found.disagreements]), ("audit", []), ("changes", [1])]
     if screen == "leaderboard":
         # The sentence above the line has the graded share and the audit.
         assert parts(visit(screen)) == [expected[1], expected[3]]
@@ -69,13 +52,9 @@ def test_no_line_stands_before_the_first_grades(project: Project) -> None:
 
 def test_a_leaderboard_from_less_than_half_of_the_grades_is_grey(small: Project) -> None:
     assert GREYED not in boxes(visit("leaderboard"))
-    bank.save_version(
-        small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob"
-    )
+    bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     app = visit("leaderboard")
     assert GREYED in boxes(app)
-    assert numbers(note(app, "few-graded-why")) == numbers(
-        board_readiness(small, Policy(), "nDCG@10").grading
-    )
+    assert numbers(note(app, "few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
     # No query is complete, so that nothing is compared; the systems are shown nevertheless.
     assert not board(app).empty and "Official" not in board(app)

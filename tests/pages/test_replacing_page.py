@@ -16,8 +16,7 @@ def judgments(path: Path) -> list[tuple[str, int]]:
     project = open_project(path)
     try:
         return project.rows(
-            "SELECT passage_id, value FROM judgments JOIN passages USING (passage_key)"
-            " ORDER BY passage_id"
+            "SELECT passage_id, value FROM judgments JOIN passages USING (passage_key) ORDER BY passage_id"
         )
     finally:
         project.close()
@@ -48,9 +47,9 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     assert replacing.brought_back and not newest.brought_back
     project.close()
     # What was brought back has no button any more; that act itself can be taken back.
-    assert [
-        button.key for button in app.button if button.key and button.key.startswith("bring back")
-    ] == [f"bring back {newest.key}"]
+    assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
+        f"bring back {newest.key}"
+    ]
     assert numbers(note(app, f"said act {replacing.key}"))[-1] == replacing.key
     sound(app.button(f"bring back {newest.key}").click().run())
     assert judgments(path) == [("p1", 0)]

@@ -36,12 +36,10 @@ def uploads(monkeypatch: pytest.MonkeyPatch) -> MemoryUploadedFileManager:
     return MemoryUploadedFileManager("/_stcore/upload_file")
 
 
-def serve(
-    monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager, seconds: float, *tabs: Tab
-) -> None:
+def serve(monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager, seconds: float, *tabs: Tab) -> None:
     """Have a server with tabs that were closed and may come back for so long."""
     storage = MemorySessionStorage(ttl_seconds=seconds)  # type: ignore[arg-type]
-    sessions = WebsocketSessionManager(storage, uploads, SimpleNamespace(), None)
+    sessions = WebsocketSessionManager(storage, uploads, SimpleNamespace(), None)  # type: ignore[arg-type]
     for tab in tabs:
         storage.save(SessionInfo(None, tab, 1))  # type: ignore[arg-type]
     found = SimpleNamespace(_session_mgr=sessions, uploaded_file_mgr=uploads)
@@ -71,16 +69,12 @@ def test_files_that_were_imported_make_room_for_others(
     monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager
 ) -> None:
     monkeypatch.setattr(
-        streamlit_bridge,
-        "get_script_run_ctx",
-        lambda: SimpleNamespace(session_id="mine", uploaded_file_mgr=uploads),
+        streamlit_bridge, "get_script_run_ctx", lambda: SimpleNamespace(session_id="mine", uploaded_file_mgr=uploads)
     )
     for session, size in ("mine", 10), ("mine", 20), ("other", 10):
         add(uploads, session, size)
     request_guard.forget_uploads([SimpleNamespace(file_id="of 10")])  # type: ignore[list-item]
-    assert list(uploads.file_storage["mine"]) == ["of 20"] and list(
-        uploads.file_storage["other"]
-    ) == ["of 10"]
+    assert list(uploads.file_storage["mine"]) == ["of 20"] and list(uploads.file_storage["other"]) == ["of 10"]
 
 
 def test_room_is_kept_for_uploads_that_are_on_their_way(
@@ -104,16 +98,11 @@ def test_room_is_kept_for_uploads_that_are_on_their_way(
         async def send(message: Any) -> None:
             told.append(message)
 
-        given = {
-            "host": "localhost",
-            **{name.replace("_", "-"): value for name, value in headers.items()},
-        }
+        given = {"host": "localhost", **{name.replace("_", "-"): value for name, value in headers.items()}}
         scope = {
-            "type": "http",
-            "method": "PUT",
-            "path": f"/_stcore/upload_file/{session}/1",
+            "type": "http", "method": "PUT", "path": f"/_stcore/upload_file/{session}/1",
             "headers": [(name.encode(), value.encode()) for name, value in given.items()],
-        }
+        }  # fmt: skip
         await guard(scope, send, send)
         return int(told[0]["status"])
 

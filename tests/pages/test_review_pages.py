@@ -1,4 +1,4 @@
-"""The review screens in Streamlit's own test harness: changes between states, export, activity."""
+"""The screens for review in Streamlit's own test harness: changes between states, export, activity."""
 
 from __future__ import annotations
 
@@ -64,10 +64,7 @@ def put_two_versions(project: Project) -> None:
     """The same with a second bank version: one question reworded, one retired."""
     put_one_version(project)
     bank.save_version(
-        project,
-        [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)],
-        "after the meeting",
-        "bob",
+        project, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob"
     )
 
 
@@ -142,17 +139,13 @@ class TestChanges:
         assert not shows(app, "partial-labels")
         assert "no-flips" in boxes(app)
 
-    def test_what_an_older_version_lacks_is_not_looked_for_where_the_newest_is_graded(
-        self, small: Project
-    ) -> None:
+    def test_what_an_older_version_lacks_is_not_looked_for_where_the_newest_is_graded(self, small: Project) -> None:
         first = bank.list_questions(small)[0]
         bank.save_version(small, [replace(first, text="What is new of A?")], "reworded", "ann")
         bank.save_version(small, [first], "as it was", "ann")
         app = visit("changes", from_version="2", to_version="3")
         assert numbers(note(app, "partial-labels")) == [2]
-        assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [
-            page for page, _ in linked(app)
-        ]
+        assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
 
     def test_a_version_that_nobody_graded_moves_no_label_so_far(self, small: Project) -> None:
         bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
@@ -200,9 +193,7 @@ class TestChanges:
             app = sound(app.run())
             assert app.selectbox("from-tau").value == 2
 
-    def test_whoever_comes_back_from_a_passage_compares_what_they_compared(
-        self, shared: Project
-    ) -> None:
+    def test_whoever_comes_back_from_a_passage_compares_what_they_compared(self, shared: Project) -> None:
         app = visit("changes")
         app.selectbox("from-version").set_value(2)
         app.selectbox("to-tau").set_value(2)
@@ -217,10 +208,8 @@ class TestChanges:
         assert app.segmented_control("differs").value == "Leaderboard"
         written = holds(app, "place")["values"]
         assert {name: written[name] for name in ("from-version", "to-tau", "differs")} == {
-            "from-version": "2",
-            "to-tau": "2",
-            "differs": "Leaderboard",
-        }
+            "from-version": "2", "to-tau": "2", "differs": "Leaderboard",
+        }  # fmt: skip
         assert (written["query"], written["passage"]) == ("", "") and before["differs"] in (
             "Leaderboard",
             ["Leaderboard"],
@@ -239,9 +228,7 @@ class TestChanges:
         assert [app.query_params[f"{side}-version"] for side in ("from", "to")] == ["1", "2"]
         assert numbers(flips(act(app, "cause", name=""))["count"]) == [2]
 
-    def test_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(
-        self, shared: Project
-    ) -> None:
+    def test_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
         app = act(act(visit("changes"), "cause", name="retired"), "query", name="q1")
         assert (numbers(flips(app)["count"]), flips(app)["rows"]) == ([0], [])
 
@@ -252,18 +239,11 @@ class TestChanges:
         assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
         assert other["why"] is None
         assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
-        assert (
-            flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
-        )
+        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
 
     def test_labels_come_in_pages(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(15)]
-        fill(
-            project,
-            [Question("a", "q1", "A?")],
-            {("A?", p): 5 for p in passages},
-            {"r": {"q1": passages}},
-        )
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         app = visit("changes", from_version="0", to_version="1")
         assert (flips(app)["page"], flips(app)["pages"], len(flips(app)["rows"])) == (1, 2, 12)
         assert len(flips(act(app, "page", to=2))["rows"]) == 3
@@ -299,11 +279,7 @@ class TestChanges:
 class TestExport:
     def test_the_gate_says_what_is_missing_and_where_to_grade_it(self, shared: Project) -> None:
         app = visit("export")
-        assert [numbers(line) for line in note(app, "incomplete").splitlines()] == [
-            [50, 4, 2, 0],
-            [1, 1],
-            [2],
-        ]
+        assert [numbers(line) for line in note(app, "incomplete").splitlines()] == [[50, 4, 2, 0], [1, 1], [2]]
         assert "grading" in [page for page, _ in linked(app)]
         assert "download test.qrels" in downloads_of(app)
 
@@ -331,9 +307,7 @@ class TestExport:
         assert (manifest["published_by"], manifest["note"]) == ("ann", f"first {MARKUP}")
         assert numbers(listed(app))[:2] == [3, 1]
         assert "**y**" not in said(app)
-        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(
-            downloads_of(app)
-        )
+        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads_of(app))
         assert named(app.text_input, "publication note").value == ""
 
     def test_every_other_file_is_offered(self, small: Project) -> None:
@@ -343,15 +317,11 @@ class TestExport:
         assert endings.count("zip") == 1
         assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
 
-    def test_the_bank_and_the_leaderboard_are_offered_in_forms_of_other_tools(
-        self, small: Project
-    ) -> None:
+    def test_the_bank_and_the_leaderboard_are_offered_in_forms_of_other_tools(self, small: Project) -> None:
         app = visit("export")
         for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
             sound(named(app.selectbox, key).select(form).run())
-        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(
-            downloads_of(app)
-        )
+        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
 
     def test_a_bundle_says_which_files_it_has(self, small: Project) -> None:
         app = visit("export")
@@ -412,12 +382,7 @@ def test_where_nothing_is_graded_a_screen_leads_to_grading(project: Project, scr
 
 
 def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> None:
-    fill(
-        project,
-        BANK,
-        GRADES,
-        {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}},
-    )
+    fill(project, BANK, GRADES, {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}})
     with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
         assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"

@@ -1,6 +1,4 @@
-"""Roles on the screens: what each sees, what a link to another screen says, and whose name is
-recorded.
-"""
+"""Roles on the screens: what each sees, what a link to another screen says, and whose name is recorded."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
     monkeypatch.setattr(visitor, "server_secrets", lambda: {"auth": {"client_id": "x"}})
 
     def be(name: str | None, **claims: Any) -> None:
-        said = (
-            {"email": f"{name}@x.org", "iat": time.time(), "aud": "x", **claims} if name else None
-        )
+        said = {"email": f"{name}@x.org", "iat": time.time(), "aud": "x", **claims} if name else None
         monkeypatch.setattr(login, "login_claims", lambda: said)
 
     return be
@@ -96,9 +92,7 @@ def tabs(app: AppTest) -> list[str]:
     return [element.proto.page for element in boxes(app)["tabs"].get("page_link")]
 
 
-def test_a_viewer_sees_boards_and_is_told_so_elsewhere(
-    shared: Project, log_in: Callable[..., None]
-) -> None:
+def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("vera")
     for screen in SCREENS:
         app = visit(screen)
@@ -109,19 +103,14 @@ def test_a_viewer_sees_boards_and_is_told_so_elsewhere(
         if screen in FOR_VIEWERS:
             assert not app.error, screen
             if screen != "measures":
-                # Graded share of nDCG@10 and bank version; the disagreements and the links are for
-                # assessors.
-                assert numbers(note(app, "readiness")) == (
-                    [1] if screen == "leaderboard" else [94, 10, 1]
-                )
+                # Graded share of nDCG@10 and bank version; the disagreements and the links are for assessors.
+                assert numbers(note(app, "readiness")) == ([1] if screen == "leaderboard" else [94, 10, 1])
                 assert not boxes(app)["readiness"].get("page_link")
         else:
             check_refused(app, "role-needed", "vera", "viewer", "Olga O.")
 
 
-def test_a_viewer_gets_no_passage_by_a_link_into_a_board(
-    shared: Project, log_in: Callable[..., None]
-) -> None:
+def test_a_viewer_gets_no_passage_by_a_link_into_a_board(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("vera")
     app = tell(tell(visit("leaderboard"), "systems", "open", "good"), "systems", "ask", "q1")
     assert holds(app, "systems")["detail"]["passages"] is None
@@ -146,9 +135,7 @@ def test_an_assessor_sees_all_but_the_people_and_an_organizer_those_too(
     assert shows(app, "signed-in", "Olga O.", "organizer")
 
 
-def test_somebody_without_a_role_sees_nothing_of_the_project(
-    shared: Project, log_in: Callable[..., None]
-) -> None:
+def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("stray")
     for screen in ("home", "leaderboard", "question_bank"):
         app = visit(screen)
@@ -168,9 +155,7 @@ def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
     assert "good" not in everything(app) and not app.sidebar.get("page_link")
 
 
-def test_a_server_without_the_package_for_logins_says_so(
-    shared: Project, log_in: Callable[..., None]
-) -> None:
+def test_a_server_without_the_package_for_logins_says_so(shared: Project, log_in: Callable[..., None]) -> None:
     log_in(None)
     app = press(visit("home"), "log in")
     assert errors(app) == ["not-logged-in", "no-logins"]
@@ -185,46 +170,30 @@ def test_a_login_is_older_than_allowed_after_half_a_day(monkeypatch: pytest.Monk
 
 def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        visitor,
-        "server_secrets",
-        lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}},
+        visitor, "server_secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}}
     )
     assert login.meant_for_us({"provider": "ours", "aud": "a"})
     assert login.meant_for_us({"provider": "ours", "aud": ["c", "a"]})
-    for provider, audience in (
-        ("other", "a"),
-        ("third", "a"),
-        (None, "a"),
-        ("ours", ["b"]),
-        ("ours", None),
-    ):
+    for provider, audience in ("other", "a"), ("third", "a"), (None, "a"), ("ours", ["b"]), ("ours", None):
         assert not login.meant_for_us({"provider": provider, "aud": audience})
 
 
-def test_what_is_done_is_recorded_under_the_login(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("olga")
     app = visit("people")
     assert not keyed(app.text_input, "author")
     app.text_input("add person 0 name").set_value("Nina")
     press(app, "give role")
-    assert (
-        errors(app) == ["invalid-identity"] and app.text_input("add person 0 name").value == "Nina"
-    )
+    assert errors(app) == ["invalid-identity"] and app.text_input("add person 0 name").value == "Nina"
     app.text_input("add person 0 identity").set_value("New@x.org")
     press(app, "give role")
     assert project.members()["new@x.org"].role == "assessor"
     assert app.text_input("add person 1 name").value == ""
-    assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [
-        ("Olga O.",)
-    ]
+    assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
 
 
-def test_people_are_changed_undone_and_removed_on_their_screen(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_people_are_changed_undone_and_removed_on_their_screen(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("olga")
     app = visit("people")
@@ -234,9 +203,7 @@ def test_people_are_changed_undone_and_removed_on_their_screen(
     assert project.members()["asta@x.org"].queries == ("q2",)
     press(app, "undo person")
     assert project.members()["asta@x.org"].queries == ("q1",)
-    role = next(
-        box for box in app.selectbox if str(box.key).startswith("role ") and box.value == "viewer"
-    )
+    role = next(box for box in app.selectbox if str(box.key).startswith("role ") and box.value == "viewer")
     role.set_value("assessor")
     sound(app.run())
     assert project.members()["vera@x.org"].role == "assessor"
@@ -248,9 +215,7 @@ def test_people_are_changed_undone_and_removed_on_their_screen(
     assert "vera@x.org" not in project.members()
 
 
-def test_a_role_that_changes_while_somebody_works_counts_at_once(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_a_role_that_changes_while_somebody_works_counts_at_once(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("asta")
     app = visit("question_bank")

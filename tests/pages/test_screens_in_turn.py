@@ -20,25 +20,20 @@ def _controls() -> list[tuple[str, bool]]:
             given = {keyword.arg: keyword.value for keyword in call.keywords}
             key = given.get("key")
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                found.append(
-                    (key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given)
-                )
+                found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
     return found
 
 
 def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
-    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken
-    # for the choice of another that always has one, ended the Changes screen after a look at the
-    # Leaderboard.
+    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken for the choice of
+    # another that always has one, ended the Changes screen after a look at the Leaderboard.
     controls = _controls()
     times = Counter(key for key, _ in controls)
     assert [key for key, may_be_empty in controls if may_be_empty and times[key] > 1] == []
 
 
 def _components() -> list[str]:
-    """The fixed keys of our own components: the second argument of `draw`, and the first one of
-    `asked_of`.
-    """
+    """The fixed keys of our own components: the second argument of `draw`, and the first one of `asked_of`."""
     found = []
     for file in sorted(PAGES.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -63,8 +58,7 @@ def _components() -> list[str]:
 
 
 def test_a_component_shares_its_key_with_no_control() -> None:
-    # The min ratings of Meta-evaluation, taken for what the questions of a passage report, broke an
-    # override.
+    # The min ratings of Meta-evaluation, taken for what the questions of a passage report, broke an override.
     components = _components()
     assert "passage-list" in components
     assert set(components) & {key for key, _ in _controls()} == set()

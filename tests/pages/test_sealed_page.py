@@ -1,6 +1,4 @@
-"""Sealed questions on the screens: sealing and opening beside the leaderboard, and hidden words of
-the bank.
-"""
+"""Sealed questions on the screens: sealing and opening beside the leaderboard, and hidden words of the bank."""
 
 from __future__ import annotations
 
@@ -31,10 +29,6 @@ def test_questions_are_sealed_compared_and_opened(filled: Project) -> None:
     rows = holds(visit("question_bank", query="q1"), "questions")["rows"]
     hidden = {row["id"] for row in rows if "Secret" not in row["text"]}
     assert hidden == {one for one in sealed_questions(filled) if one.startswith("q1/")}
-    assert not [
-        text
-        for q in bank.list_questions(filled)
-        if q.question_id in hidden and (text := q.text) in repr(rows)
-    ]
+    assert not [text for q in bank.list_questions(filled) if q.question_id in hidden and (text := q.text) in repr(rows)]
     app = press(visit("leaderboard", view="Sealed questions"), "open seals")
     assert sealed_questions(filled) == frozenset() and not shows(app, "sealed")

@@ -1,4 +1,4 @@
-"""A server refuses access if its secrets are unreadable or lack the login that it demands."""
+"""A server whose secrets cannot be read, or that demands a login which they lack, lets nobody in."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """A function that gives the server a file of secrets with this content; None for no file."""
     path = tmp_path / "secrets.toml"
     asked = config.get_option
-    monkeypatch.setattr(
-        config, "get_option", lambda name: [str(path)] if name == "secrets.files" else asked(name)
-    )
+    monkeypatch.setattr(config, "get_option", lambda name: [str(path)] if name == "secrets.files" else asked(name))
     monkeypatch.setattr(visitor.st, "get_option", config.get_option)
     monkeypatch.delenv(login.DEMAND_VARIABLE, raising=False)
 
@@ -44,12 +42,7 @@ def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_pa
     write(AUTH)
     assert login.is_required()
     write("[auth]\nclient_id = workbench\n")
-    asks: list[Callable[[], object]] = [
-        login.is_required,
-        login.current_identity,
-        login.can_log_in,
-        visitor.is_alone,
-    ]
+    asks: list[Callable[[], object]] = [login.is_required, login.current_identity, login.can_log_in, visitor.is_alone]
     for ask in asks:
         with refusal("secrets-unreadable", "secrets.toml"):
             ask()
@@ -60,9 +53,7 @@ def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_pa
         login.is_required()
 
 
-def test_where_a_login_is_demanded_nobody_comes_in_without_one(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write(None)
     login.can_log_in()
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")

@@ -1,5 +1,5 @@
-"""Each assumption about the inside of Streamlit, against the installed version: after an upgrade,
-what fails here is what has to change in `streamlit_bridge.py`."""
+"""Each assumption about the inside of Streamlit, against the installed version: after an upgrade, what fails here is
+what has to change in `streamlit_bridge.py`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ st.multiselect("choices", [1, 2])
 st.slider("slider")
 st.segmented_control("segments", [1, 2], default=1)
 st.metric("metric", 1)
-st.vega_lite_chart(
-    {"data": {"values": [{"a": 1}]}, "mark": "point", "encoding": {"x": {"field": "a"}}}
-)
+st.vega_lite_chart({"data": {"values": [{"a": 1}]}, "mark": "point", "encoding": {"x": {"field": "a"}}})
 with st.popover("popover"):
     st.text("inside")
 with st.form("form"):
@@ -101,9 +99,7 @@ def test_every_part_is_found_on_a_page_of_the_installed_streamlit(
         expect(page.locator(PARTS["dialog"])).to_have_count(0)
 
         kept = page.locator(".st-key-uploads")
-        page.locator("input[type=file]").set_input_files(
-            {"name": "a", "mimeType": "text/plain", "buffer": b"a"}
-        )
+        page.locator("input[type=file]").set_input_files({"name": "a", "mimeType": "text/plain", "buffer": b"a"})
         expect(kept).to_have_text("1")
         page.locator(".st-key-forget-files button").click()
         expect(kept).to_have_text("0")

@@ -24,9 +24,7 @@ QUERIES = [f"q{i}" for i in range(6)]
 
 def said(app: AppTest) -> str:
     kinds = ("title", "subheader", "markdown", "text", "caption", "info", "error")
-    return "\n".join(
-        str(element.value) for kind in kinds for element in getattr(app, kind)
-    ).replace("\\", "")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind)).replace("\\", "")
 
 
 def html(app: AppTest) -> str:
@@ -38,14 +36,10 @@ def part(project: Project) -> Project:
     """Three of six queries have questions, five are judged, two of them with a question."""
     passages = ["a", "b", "c", "d"]
     dice = np.random.default_rng(5)
-    runs = {
-        run: {q: [str(p) for p in dice.permutation(passages)] for q in QUERIES} for run in SYSTEMS
-    }
+    runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in QUERIES} for run in SYSTEMS}
     ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in QUERIES[:3] for p in passages}
     fill(project, [Question(f"{q}/1", q, f"{q}?") for q in QUERIES[:3]], ratings, runs)
-    judge(
-        project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES[1:] for p in passages}, "NIST"
-    )
+    judge(project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES[1:] for p in passages}, "NIST")
     return project
 
 
@@ -70,9 +64,7 @@ def test_the_measures_screen_counts_queries_beside_every_correlation(part: Proje
 
 def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:
     bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
-    assert {2, 3, 5} <= set(
-        numbers(note(visit("changes", from_version="1", to_version="2"), "about-change"))
-    )
+    assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
 
 
 def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:

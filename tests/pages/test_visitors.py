@@ -1,6 +1,4 @@
-"""What a visitor of a shared server may let answer: what its owner has set up, on every screen that
-asks a model.
-"""
+"""What a visitor of a shared server may let answer: what its owner has set up, on every screen that asks a model."""
 
 from __future__ import annotations
 
@@ -17,19 +15,7 @@ from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill
-from tests.made.screens import (
-    DEADLINE,
-    check_refused,
-    choose,
-    errors,
-    keyed,
-    named,
-    press,
-    said,
-    served,
-    sound,
-    visit,
-)
+from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, served, sound, visit
 
 __all__ = ["served"]  # fixture
 
@@ -40,13 +26,7 @@ SECRET = "not-for-anybody-else-0123456789"
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that several people use, with a password of its own in the environment."""
     monkeypatch.setattr(visitor, "is_alone", lambda: False)
-    for name in (
-        *access.WELL_KNOWN,
-        "OPENAI_BASE_URL",
-        "EXAM_ENDPOINTS",
-        "EXAM_MODEL_FOLDERS",
-        "EXAM_HUB_MODELS",
-    ):
+    for name in (*access.WELL_KNOWN, "OPENAI_BASE_URL", "EXAM_ENDPOINTS", "EXAM_MODEL_FOLDERS", "EXAM_HUB_MODELS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("MY_DB_PASSWORD", SECRET)
@@ -67,9 +47,7 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 
 
 def nothing_to_type(app: AppTest) -> bool:
-    return not any(
-        keyed(app.text_input, key) for key in ("base_url", "model", "key", "verify_model")
-    )
+    return not any(keyed(app.text_input, key) for key in ("base_url", "model", "key", "verify_model"))
 
 
 def can(app: AppTest, *keys: str) -> bool:
@@ -92,10 +70,7 @@ def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
     with EndpointServer() as server:
         offer(tmp_path, monkeypatch, server.url)
         app = choose(choose(visit("grading"), "setup", "Self-rating"), "back_end", "openai")
-        assert [named(app.selectbox, key).options for key in ("endpoint", "model of Ours")] == [
-            ["Ours"],
-            ["mini"],
-        ]
+        assert [named(app.selectbox, key).options for key in ("endpoint", "model of Ours")] == [["Ours"], ["mini"]]
         assert nothing_to_type(app)
         press(app, "grade")
         job = current_job(asked)
@@ -124,8 +99,7 @@ def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_
     monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large")
     asked.write(
         lambda cursor: cursor.execute(
-            "INSERT INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob',"
-            " now()::TIMESTAMP)",
+            "INSERT INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)",
             [f'{{"model": "{model}"}}'],
         )
     )
@@ -133,9 +107,7 @@ def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_
     assert errors(app) == ["model-not-offered"]
 
 
-def test_prompts_are_tried_on_offered_models_alone_and_can_be_read_without_any(
-    asked: Project,
-) -> None:
+def test_prompts_are_tried_on_offered_models_alone_and_can_be_read_without_any(asked: Project) -> None:
     app = visit("prompts", prompt="self-rating")
     assert "Question: What is gold?" in "\n".join(str(block.value) for block in app.code)
     toggle = named(app.toggle, "with a model")
@@ -152,9 +124,7 @@ def test_items_are_written_by_what_is_offered_alone(asked: Project) -> None:
     assert not can(app, "writer begin")
 
 
-def test_drafting_asks_offered_endpoints_alone(
-    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with EndpointServer() as ours, EndpointServer() as other:
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
@@ -166,12 +136,9 @@ def test_drafting_asks_offered_endpoints_alone(
         assert named(app.selectbox, "endpoint").options == ["Ours"] and nothing_to_type(app)
         one = named(app.button, "ask for questions")
         one.click()
-        # The harness draws whole screens only, so that a dialog stays where its button is pressed
-        # each time.
+        # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
         press(app, "suggest questions")
-    assert [seen.headers["authorization"] for seen in ours.seen] == [
-        "Bearer the-key-for-ours"
-    ] and not other.seen
+    assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
 
 
 def test_a_visitor_is_offered_no_further_fields_and_ask_keeps_to_the_caps(

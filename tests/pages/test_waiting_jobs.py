@@ -1,6 +1,4 @@
-"""A job whose endpoint is gone: what screens and commands say while it waits, and that it can be
-stopped.
-"""
+"""A job whose endpoint is gone: what screens and commands say while it waits, and that it can be stopped."""
 
 from __future__ import annotations
 
@@ -31,16 +29,7 @@ from tests.made.screens import numbers, served, visit
 
 __all__ = ["served"]  # fixtures
 
-GONE = (
-    "--grader",
-    "self-rating",
-    "--model",
-    "m",
-    "--base-url",
-    "http://localhost:9/v1",
-    "--set",
-    "attempts=1",
-)
+GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localhost:9/v1", "--set", "attempts=1")
 
 
 def times(said: str) -> list[str]:
@@ -68,17 +57,13 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     until(lambda: job.control.awaited or job.progress.over)
     waits = job.control.awaited
     assert waits is not None and waits.until is not None
-    assert times(describe_state(job)) == [
-        f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)
-    ]
+    assert times(describe_state(job)) == [f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)]
     assert plain(waits.reason) in describe_state(job)
     job.control.pause()
     assert times(describe_state(job)) == [f"{job.started_at:%H:%M}"]
     job.control.cancel()
     assert job.wait(60)
-    assert [(one.state, one.done, one.failed) for one in find_jobs(project)] == [
-        ("cancelled", 0, 0)
-    ]
+    assert [(one.state, one.done, one.failed) for one in find_jobs(project)] == [("cancelled", 0, 0)]
     project.close()
 
 
@@ -108,9 +93,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     project.close()
 
 
-def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits(
-    tmp_path: Path,
-) -> None:
+def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits(tmp_path: Path) -> None:
     project = open_project(with_student(made(tmp_path)))
     sitting = start_sitting(project, Sit(), "ann")
     until(lambda: sitting.control.awaited or sitting.over)
@@ -125,16 +108,8 @@ def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits
 
 
 @pytest.mark.parametrize("command", [["grade", *GONE], ["sit"]])
-def test_commands_say_that_they_wait_and_end_once_their_patience_does(
-    command: list[str], tmp_path: Path
-) -> None:
-    given: list[Any] = [
-        *command,
-        "--patience",
-        "0.001",
-        "--project",
-        str(with_student(made(tmp_path))),
-    ]
+def test_commands_say_that_they_wait_and_end_once_their_patience_does(command: list[str], tmp_path: Path) -> None:
+    given: list[Any] = [*command, "--patience", "0.001", "--project", str(with_student(made(tmp_path)))]
     result = CliRunner().invoke(cli, given, standalone_mode=False)
     assert times(result.output)
     assert failed(result) == "job-failed"

@@ -1,6 +1,4 @@
-"""Make project files, record the product's answers over them, and compare two recordings: see
-README.md.
-"""
+"""Make project files, record the product's answers over them, and compare two recordings: see README.md."""
 
 from __future__ import annotations
 
@@ -25,13 +23,8 @@ def compare(before: Path, after: Path) -> int:
             print(f"{'gone' if key in old else 'new'}: {key}")
             continue
         (old_code, old_text), (new_code, new_text) = old[key], new[key]
-        print(
-            f"different: {key}"
-            + (f" (code {old_code}, now {new_code})" if old_code != new_code else "")
-        )
-        lines = difflib.unified_diff(
-            old_text.splitlines(), new_text.splitlines(), "before", "after", "", "", 1, ""
-        )
+        print(f"different: {key}" + (f" (code {old_code}, now {new_code})" if old_code != new_code else ""))
+        lines = difflib.unified_diff(old_text.splitlines(), new_text.splitlines(), "before", "after", "", "", 1, "")
         for line in islice(lines, LINES):
             print(f"    {line[:300]}")
     print(f"{len(different)} of {len(old | new)} records differ.")
@@ -53,17 +46,11 @@ def main() -> int:
     acts = parser.add_subparsers(dest="act", required=True)
     making = acts.add_parser("make", help="make the project files that a folder lacks")
     making.add_argument("folder", type=Path)
-    recording = acts.add_parser(
-        "record", help="record all answers over the project files of a folder"
-    )
+    recording = acts.add_parser("record", help="record all answers over the project files of a folder")
     recording.add_argument("folder", type=Path)
     recording.add_argument("out", type=Path)
-    recording.add_argument(
-        "--project", action="append", default=[], help="only this project; may be repeated"
-    )
-    recording.add_argument(
-        "--only", action="append", default=[], help="only commands that begin so, or GET"
-    )
+    recording.add_argument("--project", action="append", default=[], help="only this project; may be repeated")
+    recording.add_argument("--only", action="append", default=[], help="only commands that begin so, or GET")
     comparing = acts.add_parser("compare", help="show what differs between two recordings")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
@@ -79,9 +66,7 @@ def main() -> int:
     for words in sorted(product.reading() - set(table.table()["reading"])):
         print(f"commands.yaml has no line for the reading command '{words}'.", file=sys.stderr)
     began = time.perf_counter()
-    number = recorder.record(
-        given.folder.resolve(), given.out, tuple(given.project), tuple(given.only)
-    )
+    number = recorder.record(given.folder.resolve(), given.out, tuple(given.project), tuple(given.only))
     print(f"{number} records in {time.perf_counter() - began:.0f} seconds.")
     return 0
 

@@ -1,6 +1,4 @@
-"""A stopped clock, and masks for the parts of an answer that differ between two recordings of the
-same code.
-"""
+"""A stopped clock, and masks for the parts of an answer that differ between two recordings of the same code."""
 
 from __future__ import annotations
 
@@ -20,12 +18,7 @@ PATTERNS = (
     (re.compile(r'(?<="id": ")[0-9a-f]{32}\b|(?<=project_id\t)[0-9a-f]{32}\b'), "<key>"),
     (re.compile(r"\b[0-9A-F]{6}\b(?=\.\")"), "<number in the log>"),
     # In an exported project, the entry of the activity file, which includes the time of the export.
-    (
-        re.compile(
-            r'(?<="activity.parquet",)(\s*"rows": \d+),\s*"bytes": \d+,\s*"sha256": "[0-9a-f]{64}"'
-        ),
-        r"\1",
-    ),
+    (re.compile(r'(?<="activity.parquet",)(\s*"rows": \d+),\s*"bytes": \d+,\s*"sha256": "[0-9a-f]{64}"'), r"\1"),
     # Paths of imported files, in any checkout.
     (re.compile(r"(?:/[\w.-]+)+/(?=data/demo/|shared/data/)"), "<checkout>/"),
     (re.compile(r"\bprocess \d+"), "process <number>"),
@@ -35,9 +28,7 @@ _started = dates.datetime.fromtimestamp(time.time())
 
 
 class _Kind(type):
-    """Metaclass of a class that replaces one of `datetime`: values of the original class count as
-    instances.
-    """
+    """Metaclass of a class that replaces one of `datetime`: values of the original class count as instances."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.__mro__[1])
@@ -56,9 +47,7 @@ class _Day(dates.date, metaclass=_Kind):
 
 
 def stop_clock(modules: Iterable[ModuleType]) -> None:
-    """Set the time to `NOW` for modules and for all callers of `time.time`; the clock of DuckDB
-    continues.
-    """
+    """Set the time to `NOW` for modules and for all callers of `time.time`; the clock of DuckDB continues."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     moment = NOW.replace(tzinfo=dates.UTC).timestamp()
@@ -72,8 +61,7 @@ def stop_clock(modules: Iterable[ModuleType]) -> None:
 
 
 def mask(text: str, fixed: Iterable[tuple[str, str]]) -> str:
-    """Return a text without parts that depend on chance, the clock of DuckDB, or paths of this
-    machine.
+    """Return a text without parts that depend on chance, the clock of DuckDB, or paths of this machine.
 
     Args:
         fixed: strings with their replacements.

@@ -1,6 +1,4 @@
-"""The interface of a recording to the product: its shell and its server. Adapt this module if they
-change.
-"""
+"""The interface of a recording to the product: its shell and its server. Adapt this module if they change."""
 
 from __future__ import annotations
 
@@ -40,8 +38,7 @@ def load() -> list[Any]:
     """Import every module of the product, and return them."""
     modules = []
     for found in pkgutil.walk_packages(exam_workbench.__path__, "exam_workbench."):
-        # No command uses the judge for AutoJudge, and its package asks the network for data when it
-        # is loaded.
+        # No command uses the judge for AutoJudge, and its package asks the network for data when it is loaded.
         if found.name == "exam_workbench.autojudge":
             continue
         try:
@@ -86,17 +83,13 @@ def run(words: Sequence[str], project: Path) -> tuple[int, str, str]:
         except Exception as error:
             code = -1
             streams[1].write("".join(traceback.format_exception_only(error)))
-    output, errors = (
-        cast(io.BytesIO, stream.buffer).getvalue().decode(errors="replace") for stream in streams
-    )
+    output, errors = (cast(io.BytesIO, stream.buffer).getvalue().decode(errors="replace") for stream in streams)
     return code, output, errors
 
 
 @contextmanager
 def kept_open(path: Path) -> Iterator[None]:
-    """Give all commands one open project until the block ends: opening takes ten times as long as
-    most commands.
-    """
+    """Give all commands one open project until the block ends: opening takes ten times as long as most commands."""
     project = open_project(path)
     close, before = project.close, opening.open_project
     project.close = lambda: None  # type: ignore[method-assign]
@@ -121,9 +114,7 @@ def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
     try:
         for role in ROLES[1:]:
             answer = client.post(
-                "/api/v1/tokens/add",
-                json={"name": f"a {role}", "role": role},
-                headers=bearer(door.token),
+                "/api/v1/tokens/add", json={"name": f"a {role}", "role": role}, headers=bearer(door.token)
             )
             tokens[role] = answer.text.strip()
         yield client, tokens
@@ -146,7 +137,5 @@ def route(words: str, line: str) -> str:
         for part in (value if isinstance(value, list | tuple) else [value])
         if isinstance(part, str | bool)
     ]
-    query = urlencode(
-        [(name, str(part).lower() if isinstance(part, bool) else part) for name, part in pairs]
-    )
+    query = urlencode([(name, str(part).lower() if isinstance(part, bool) else part) for name, part in pairs])
     return words.replace(" ", "/") + (f"?{query}" if query else "")

@@ -15,25 +15,15 @@ DATA = ROOT.parent / "shared" / "data"
 
 
 def make(folder: Path) -> None:
-    """Make each project that the folder lacks; real collections only if their data is next to the
-    checkout.
-    """
+    """Make each project that the folder lacks; real collections only if their data is next to the checkout."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {"EXAM_AUTHOR": "recorder", "LOGNAME": "recorder"}
     for name, fill in (
-        ("demo", _demo),
-        ("worked", _worked),
-        ("made", _made),
-        ("dl20", _dl20),
-        ("dl23-llmjudge", _dl23),
-    ):
+        ("demo", _demo), ("worked", _worked), ("made", _made), ("dl20", _dl20), ("dl23-llmjudge", _dl23)
+    ):  # fmt: skip
         path = folder / f"{name}.duckdb"
         if path.exists() or (name.startswith("dl") and not (DATA / name).is_dir()):
-            print(
-                f"{name}:"
-                f" {'kept' if path.exists() else f'skipped, because {DATA / name} is missing'}",
-                flush=True,
-            )
+            print(f"{name}: {'kept' if path.exists() else f'skipped, because {DATA / name} is missing'}", flush=True)
             continue
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             making = Path(scratch) / path.name

@@ -26,9 +26,7 @@ LONGEST = 200_000
 
 @dataclass(frozen=True)
 class Record:
-    """An answer: the command line or request with its project, the exit code or status, and the
-    masked text.
-    """
+    """An answer: the command line or request with its project, the exit code or status, and the masked text."""
 
     key: str
     code: int
@@ -54,10 +52,8 @@ class Recorder:
         self._out = scratch / "out"
         self._out.mkdir()
         self._values = {
-            **table()["values"].get(self._name, {}),
-            "out": str(self._out),
-            "data": str(ROOT / "data" / "demo"),
-        }
+            **table()["values"].get(self._name, {}), "out": str(self._out), "data": str(ROOT / "data" / "demo")
+        }  # fmt: skip
         self._known = product.commands()
 
     def records(self) -> Iterator[Record]:
@@ -107,10 +103,8 @@ class Recorder:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for member in archive.infolist():
                     dated = f"{name}/{member.filename} of {member.date_time}"
-                    yield from self._content(
-                        dated if member.is_dir() else f"{name}/{member.filename}",
-                        archive.read(member),
-                    )
+                    yield from self._content(dated if member.is_dir() else f"{name}/{member.filename}",
+                                             archive.read(member))  # fmt: skip
         elif name.endswith(".gz"):
             yield from self._content(name.removesuffix(".gz"), gzip.decompress(content))
         elif name.endswith(".parquet"):
@@ -118,13 +112,8 @@ class Recorder:
             table_file.write_bytes(content)
             with duckdb.connect(config={"threads": 1}) as connection:
                 relation = connection.read_parquet(str(table_file))
-                described = [
-                    f"{column} {kind}"
-                    for column, kind in zip(relation.columns, relation.types, strict=True)
-                ]
-                rows = self._masked(
-                    "\n".join("\t".join(map(str, row)) for row in relation.fetchall())
-                )
+                described = [f"{column} {kind}" for column, kind in zip(relation.columns, relation.types, strict=True)]
+                rows = self._masked("\n".join("\t".join(map(str, row)) for row in relation.fetchall()))
             yield f"--- table {name}: {', '.join(described)}"
             yield rows if len(rows) <= LONGEST // 20 else _summary(rows.encode())
         else:
@@ -160,11 +149,7 @@ class Recorder:
         return text if len(text) <= LONGEST else _summary(text.encode())
 
     def _masked(self, text: str) -> str:
-        fixed = [
-            (str(self._scratch), "<folder>"),
-            (str(self._project.parent), "<projects>"),
-            (str(ROOT), "<checkout>"),
-        ]
+        fixed = [(str(self._scratch), "<folder>"), (str(self._project.parent), "<projects>"), (str(ROOT), "<checkout>")]
         return masks.mask(text, [*fixed, (product.VERSION, "<version>")])
 
 
@@ -181,12 +166,7 @@ def record(folder: Path, out: Path, names: tuple[str, ...] = (), only: tuple[str
     """
     for variable in [name for name in os.environ if name.startswith("EXAM_")]:
         del os.environ[variable]
-    os.environ |= {
-        "EXAM_AUTHOR": "recorder",
-        "LOGNAME": "recorder",
-        "COLUMNS": "100",
-        "OMP_NUM_THREADS": "1",
-    }
+    os.environ |= {"EXAM_AUTHOR": "recorder", "LOGNAME": "recorder", "COLUMNS": "100", "OMP_NUM_THREADS": "1"}
     masks.stop_clock(product.load())
     out.mkdir(parents=True, exist_ok=True)
     number = 0

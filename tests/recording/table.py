@@ -27,9 +27,7 @@ def filled(line: str, values: Mapping[str, str]) -> str:
 
 
 def reading_lines(project: str) -> Iterator[tuple[str, str]]:
-    """Yield words and options of every reading command, in each form that is recorded for a
-    project.
-    """
+    """Yield words and options of every reading command, in each form that is recorded for a project."""
     brief = project in table()["brief"]
     for words, lines in table()["reading"].items():
         for options in lines[:1] if brief else lines:

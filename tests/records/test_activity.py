@@ -21,12 +21,7 @@ from tests.made.projects import fill, made_project
 from tests.made.refusals import mentions
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
-GRADES = {
-    ("What is A?", "p1"): 5,
-    ("What is A?", "p2"): 1,
-    ("What is B?", "p1"): 2,
-    ("What is B?", "p2"): 4,
-}
+GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
 
 
 def be_busy(project: Project) -> None:
@@ -107,13 +102,7 @@ def test_pages_do_not_overlap_and_the_total_is_of_all(busy):
 
 def test_the_people_and_the_kinds_of_act_are_those_of_the_log(busy):
     assert people(busy) == ["ann", "bob", "cora", "tester"]
-    assert kinds_of_act(busy) == [
-        "judge",
-        "override",
-        "publish qrels",
-        "save bank",
-        "withdraw override",
-    ]
+    assert kinds_of_act(busy) == ["judge", "override", "publish qrels", "save bank", "withdraw override"]
 
 
 def test_an_empty_project_has_no_activity(project):
@@ -137,19 +126,12 @@ def test_the_csv_opens_harmlessly(tmp_path):
     [
         (
             "import runs",
-            {
-                "files": ["/data/a.run", "b.run", "c.run", "d.run"],
-                "counts": {"runs": 4, "new passages": 1},
-            },
+            {"files": ["/data/a.run", "b.run", "c.run", "d.run"], "counts": {"runs": 4, "new passages": 1}},
             ("a.run, b.run, c.run", "4 runs", "1 new passage"),
         ),
         ("import bank", {"files": ["b.csv"], "counts": {"bank version": 3}}, ("b.csv", "3")),
         ("start job", {"job": 7, "grader": "G", "pairs": 5980}, ("7", "G", "5,980 pairs")),
-        (
-            "job cancelled",
-            {"job": 7, "graded": 10, "failed": 2},
-            ("7", "cancelled", "10 pairs", "2"),
-        ),
+        ("job cancelled", {"job": 7, "graded": 10, "failed": 2}, ("7", "cancelled", "10 pairs", "2")),
         ("job done", {"job": 7, "graded": 1, "failed": 0}, ("7", "done", "1 pair", "0")),
         ("export graded", {"file": "x.gz"}, ("graded", "x.gz")),
         (
@@ -157,15 +139,11 @@ def test_the_csv_opens_harmlessly(tmp_path):
             {"by": "dispute", "passage": "p", "query": "q", "reason": "no"},
             ("“p”", "“q”", "disputing", "no"),
         ),
-        (
-            "something new",
-            {"color": "red", "tags": ["a", "b"], "none": None},
-            ("color red", "tags a, b"),
-        ),
+        ("something new", {"color": "red", "tags": ["a", "b"], "none": None}, ("color red", "tags a, b")),
         ("something new", {}, ("something new",)),
         ("save bank", {}, ("?",)),
     ],
-)
+)  # fmt: skip
 def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values):
     found = action_sentence(act, detail)
     assert [value for value in values if not mentions(found, value)] == [], found
@@ -174,16 +152,14 @@ def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values
 def test_acts_on_answers_audits_and_targets_lead_to_their_screens(project):
     fill(project, [Question("q1/a", "q1", "A?")], {}, {})
     acts = {
-        "confirm case": (
-            {"query": "q1", "run": "bm25", "k": 5, "case": "A", "generator": "m"},
-            ("cases", {"at": "5|bm25|q1", "generator": "m"}),
-        ),
+        "confirm case": ({"query": "q1", "run": "bm25", "k": 5, "case": "A", "generator": "m"},
+                         ("cases", {"at": "5|bm25|q1", "generator": "m"})),
         "freeze target": ({"name": "monday"}, ("changes", {"freeze-to": "monday"})),
         "answers done": ({"job": 3}, ("answers", {})),
         "answers as responses": ({"name": "m"}, ("leaderboard", {})),
         "import answer-verdicts": ({}, ("judges", {})),
         "draw audit batch": ({"batch": 1}, ("audit", {})),
-    }
+    }  # fmt: skip
     with project.transaction() as cursor:
         for act, (detail, _) in acts.items():
             log_action(cursor, "ann", act, **detail)
@@ -193,22 +169,16 @@ def test_acts_on_answers_audits_and_targets_lead_to_their_screens(project):
 
 def test_an_act_about_what_is_gone_still_reads(project):
     with project.transaction() as cursor:
-        log_action(
-            cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why"
-        )
+        log_action(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
         log_action(cursor, "ann", "withdraw override", override="no number")
     withdrawn, overridden = said(project)
     assert "None" not in withdrawn and "no number" not in withdrawn
-    assert [value for value in ("“gone”", "“lost”", "3: why") if value not in overridden] == [], (
-        overridden
-    )
+    assert [value for value in ("“gone”", "“lost”", "3: why") if value not in overridden] == [], overridden
     assert [act.place for act in list_actions(project).acts] == [None, None]
 
 
 @pytest.mark.parametrize("words", ['said "no"', "a\\b", "one\ntwo"])
-def test_words_are_found_with_quotes_backslashes_and_line_ends(
-    project: Project, words: str
-) -> None:
+def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {}, {})
     bank.save_version(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
     assert list_actions(project, Sought(words=words)).total == 1

@@ -1,6 +1,4 @@
-"""Backups while people work, kept in number, never over a file; restored with the replaced file
-kept.
-"""
+"""Backups while people work, kept in number, never over a file; restored with the replaced file kept."""
 
 from __future__ import annotations
 
@@ -75,9 +73,7 @@ def test_a_backup_is_the_project_of_one_moment_and_lets_go_of_no_lock(project: P
     copy = open_project(made.path)
     assert not copy.not_closed and not any(check_project(copy).values())
     copy.close()
-    other = subprocess.run(
-        [sys.executable, "-c", OPEN, str(project.path)], capture_output=True, text=True, check=False
-    )
+    other = subprocess.run([sys.executable, "-c", OPEN, str(project.path)], capture_output=True, text=True, check=False)
     assert "opened" not in other.stdout and "lock" in other.stderr
     newest = list_actions(project).acts[0]
     assert newest.act == "export backup" and mentions(newest.said, made.path.name)
@@ -86,22 +82,16 @@ def test_a_backup_is_the_project_of_one_moment_and_lets_go_of_no_lock(project: P
 def test_opening_a_project_once_more_lets_go_of_no_lock(project: Project) -> None:
     assert project.value("SELECT 1") == 1
     open_project(project.path).close()
-    other = subprocess.run(
-        [sys.executable, "-c", OPEN, str(project.path)], capture_output=True, text=True, check=False
-    )
+    other = subprocess.run([sys.executable, "-c", OPEN, str(project.path)], capture_output=True, text=True, check=False)
     assert "opened" not in other.stdout and "lock" in other.stderr
 
 
-def test_people_write_while_backups_are_made_and_each_holds_what_was_saved_before_it(
-    project: Project,
-) -> None:
+def test_people_write_while_backups_are_made_and_each_holds_what_was_saved_before_it(project: Project) -> None:
     saved, stop = [0], threading.Event()
 
     def work() -> None:
         while not stop.is_set():
-            bank.save_version(
-                project, [Question("q1/a", "q1", f"Wording {saved[0] + 1}?")], "", "ann"
-            )
+            bank.save_version(project, [Question("q1/a", "q1", f"Wording {saved[0] + 1}?")], "", "ann")
             saved[0] += 1
 
     worker = threading.Thread(target=work)
@@ -158,9 +148,7 @@ def test_what_is_damaged_makes_no_backup_and_leaves_nothing(tmp_path: Path) -> N
 
 
 def test_the_restore_drill(tmp_path: Path) -> None:
-    """The project is destroyed, its backup restored, and what was published comes out again to the
-    byte.
-    """
+    """The project is destroyed, its backup restored, and what was published comes out again to the byte."""
     project = in_use(tmp_path)
     published = publish_qrels(project, Policy(grader="test grader", bank_version=1), "ann")
     made = back_up_project(project).path
@@ -222,10 +210,7 @@ def test_an_older_backup_is_restored_and_upgraded_and_a_newer_one_refused(
     with monkeypatch.context() as newer:
         newer.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, odd))
         restore_backup(made, project.path, "ann")
-        assert {one.why for one in list_earlier_copies(project.path)} == {
-            "before an upgrade",
-            "before a restore",
-        }
+        assert {one.why for one in list_earlier_copies(project.path)} == {"before an upgrade", "before a restore"}
         again = open_project(project.path)
         assert again.value("SELECT count(*) FROM odd") == 0
         new = back_up_project(again).path
@@ -243,9 +228,7 @@ def test_a_backup_is_due_after_its_hours_whatever_the_clock_does() -> None:
     assert not backup_schedule.is_backup_due(Schedule(), None, now)
 
 
-def test_backups_are_made_by_themselves_while_something_changes_and_a_failure_is_told(
-    project: Project,
-) -> None:
+def test_backups_are_made_by_themselves_while_something_changes_and_a_failure_is_told(project: Project) -> None:
     assert find_schedule(project) == Schedule()
     assert set_backup_schedule(project, Schedule(6, 2), "ann") and not set_backup_schedule(
         project, Schedule(6, 2), "ann"

@@ -1,6 +1,4 @@
-"""A full disk, a damaged file, a foreign one and one that must not be written: a sentence each, and
-reading goes on.
-"""
+"""A full disk, a damaged file, a foreign one and one that must not be written: a sentence each, and reading goes on."""
 
 from __future__ import annotations
 
@@ -35,11 +33,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     project = new_project(tmp_path_factory.mktemp("whole") / "whole.duckdb")
     fill(project, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0", "p1"]}})
     with project.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO grades SELECT grader_key, 9, i, i % 6, false, random(), uuid()::VARCHAR,"
-            " NULL, 0,"
-            f" NULL, NULL FROM graders, range({GRADED}) t(i)"
-        )
+        cursor.execute("INSERT INTO grades SELECT grader_key, 9, i, i % 6, false, random(), uuid()::VARCHAR, NULL, 0,"
+                       f" NULL, NULL FROM graders, range({GRADED}) t(i)")  # fmt: skip
     project.close()
     return project.path.read_bytes()
 
@@ -115,8 +110,7 @@ def damage(path: Path, table: str, column: str) -> None:
     """Let a part of a file be unreadable in which a column of a table lies."""
     with duckdb.connect(str(path), read_only=True) as connection:
         (block,) = connection.execute(
-            f"SELECT max(block_id) FROM pragma_storage_info('{table}') WHERE column_name = ?"
-            " AND block_id >= 0",
+            f"SELECT max(block_id) FROM pragma_storage_info('{table}') WHERE column_name = ? AND block_id >= 0",
             [column],
         ).fetchall()[0]
     content = bytearray(path.read_bytes())
@@ -137,10 +131,7 @@ def test_what_lies_beside_the_damage_can_be_read_and_the_rest_is_a_sentence(
     project.close()
     assert run(path, monkeypatch, "bank", "list") == 0
     capsys.readouterr()
-    assert (
-        run(path, monkeypatch, "export", "graded", "-o", str(path.with_name("graded.jsonl.gz")))
-        == 1
-    )
+    assert run(path, monkeypatch, "export", "graded", "-o", str(path.with_name("graded.jsonl.gz"))) == 1
     said = capsys.readouterr().err
     assert "Traceback" not in said and len(said.splitlines()) == 1 and path.name in said
 
@@ -149,9 +140,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
     """Whoever runs the tests may write everywhere, so the answer is given in the system's place."""
     allowed = os.access
     monkeypatch.setattr(
-        projects.os,
-        "access",
-        lambda path, mode: allowed(path, mode) and not (mode & os.W_OK and Path(path) == closed),
+        projects.os, "access", lambda path, mode: allowed(path, mode) and not (mode & os.W_OK and Path(path) == closed)
     )
 
 
@@ -165,10 +154,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 1 + GRADED
     with refusal("cannot-write-file", "some.duckdb", kind=ProjectError):
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
-    assert (
-        record_export(project, "ann", "qrels", "some.qrels", lambda: "what is read")
-        == b"what is read"
-    )
+    assert record_export(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
     project.close()
     assert run(path, monkeypatch, "status") == 0
     failures = kept_failures(monkeypatch)
@@ -206,11 +192,7 @@ project.close()
 
 def test_on_a_full_disk_a_change_says_so_nothing_is_lost_and_all_can_be_read(path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FILL, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [sys.executable, "-c", FILL, str(path)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -236,9 +218,7 @@ def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_other
     assert len(app.selectbox(key="project").options) == 7
     app.selectbox(key="project").select("some").run()
     (here,) = [panel for panel in holds(app, "state")["panels"] if panel["to"] is None]
-    assert not app.error and ("1", "query") in {
-        (one["count"], one["text"]) for one in here["blocks"][0]["lines"]
-    }
+    assert not app.error and ("1", "query") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
 
 
 def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_later(
@@ -256,9 +236,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
     sound(app.run())
     assert holds(app, "bank")["refused"] == {} and texts(app)[0] == "Typed?"
     project = open_project(path)
-    assert [draft.question.text for draft in bank.list_drafts(project, "ann").values()] == [
-        "Typed?"
-    ]
+    assert [draft.question.text for draft in bank.list_drafts(project, "ann").values()] == ["Typed?"]
     project.close()
 
 
@@ -269,14 +247,10 @@ def no_room(*arguments: object) -> None:
     raise NO_ROOM
 
 
-def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(
-    path: Path, tmp_path: Path
-) -> None:
+def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(path: Path, tmp_path: Path) -> None:
     project = open_project(path)
     with refusal("disk-full", "grades.parquet", kind=ProjectError), project.cursor():
-        raise duckdb.IOException(
-            f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device'
-        )
+        raise duckdb.IOException(f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device')
     assert project.value("SELECT count(*) FROM queries") == 1
     project.close()
 

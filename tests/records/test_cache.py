@@ -39,9 +39,7 @@ def test_the_tables_behind_views_and_macros_are_those_of_the_schema(project: Pro
     for name in words:
         tables(name)
     # A column of the same name as a table adds at most a table too many.
-    assert {name: found - set(cache.VIEWS[name]) for name, found in behind.items()} == {
-        name: set() for name in behind
-    }
+    assert {name: found - set(cache.VIEWS[name]) for name, found in behind.items()} == {name: set() for name in behind}
     assert cache.VIEWS.keys() == words.keys()
 
 
@@ -93,9 +91,7 @@ def test_a_view_is_read_again_after_a_commit_to_a_table_behind_it(project: Proje
     assert project.value(count) == 1
 
 
-def test_a_result_with_hidden_rows_is_kept_for_each_person(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_with_hidden_rows_is_kept_for_each_person(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     person: list[str | None] = [None]
     monkeypatch.setattr(Project, "limited_to", lambda self: person[0])
 

@@ -1,6 +1,4 @@
-"""A copy of the file alone has what was saved, or says that it was made while the project was in
-use.
-"""
+"""A copy of the file alone has what was saved, or says that it was made while the project was in use."""
 
 from __future__ import annotations
 
@@ -88,9 +86,7 @@ def test_a_copy_without_the_log_says_that_something_may_be_missing_until_it_is_c
     with caplog.at_level(logging.WARNING):
         found, said = opened(copy)
     assert found is None
-    assert (
-        mentions(said, "copy.duckdb") and mentions(said, "copy.duckdb.wal") and said in caplog.text
-    )
+    assert mentions(said, "copy.duckdb") and mentions(said, "copy.duckdb.wal") and said in caplog.text
     reword(again := open_project(copy), "Newer?")
     again.close()
     assert opened(copy) == ("Newer?", "")
@@ -108,9 +104,7 @@ def test_a_copy_with_its_log_has_everything_and_says_that_it_is_a_copy(project: 
 def test_a_copy_whose_file_and_log_are_of_two_moments_says_so_and_a_check_finds_it(
     project: Project, log_first: bool
 ) -> None:
-    """The engine reads such a log without a word: what was saved between the two moments is
-    missing, or there twice.
-    """
+    """The engine reads such a log without a word: what was saved between the two moments is missing, or there twice."""
     bank.save_version(project, [Question("q1/a", "q1", "First?")], "", "ann")
     copy = project.path.with_name("copy.duckdb")
     pairs = [(project.path, copy), (_database.log_of(project.path), _database.log_of(copy))]
@@ -221,9 +215,7 @@ def test_a_checkpoint_waits_for_nobody_and_holds_up_nobody(project: Project) -> 
     project.close()
 
 
-def test_an_export_says_nothing_of_whether_the_project_is_closed(
-    project: Project, tmp_path: Path
-) -> None:
+def test_an_export_says_nothing_of_whether_the_project_is_closed(project: Project, tmp_path: Path) -> None:
     reword(project, "New?")
     export_project(project, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
@@ -246,9 +238,7 @@ if sys.argv[2] == "killed":
 
 
 @pytest.mark.parametrize(("how", "said"), [("at its end", False), ("killed", True)])
-def test_a_process_closes_what_it_has_open_when_it_ends(
-    project: Project, how: str, said: bool
-) -> None:
+def test_a_process_closes_what_it_has_open_when_it_ends(project: Project, how: str, said: bool) -> None:
     project.close()
     subprocess.run([sys.executable, "-c", ENDS, str(project.path), how], check=False, timeout=120)
     assert has_log(project.path) is said
@@ -285,13 +275,9 @@ cli.main()
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_command_that_is_told_to_end_closes_the_project(
-    project: Project, sent: signal.Signals
-) -> None:
+def test_a_command_that_is_told_to_end_closes_the_project(project: Project, sent: signal.Signals) -> None:
     project.close()
-    with subprocess.Popen(
-        [sys.executable, "-c", WAITS, str(project.path)], stdout=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", WAITS, str(project.path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"waiting\n"
         process.send_signal(sent)
         try:
@@ -304,9 +290,7 @@ def test_a_command_that_is_told_to_end_closes_the_project(
 
 @contextmanager
 def visited(server: Server, query: str) -> Iterator[None]:
-    """While somebody has a page of the app before them: all that a browser says to the server for
-    it.
-    """
+    """While somebody has a page of the app before them: all that a browser says to the server for it."""
     address = server.address.replace("http:", "ws:") + "/_stcore/stream"
     with connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None) as visitor:
         visitor.send(BackMsg(rerun_script=ClientState(query_string=query)).SerializeToString())
@@ -334,8 +318,5 @@ def test_an_app_that_is_told_to_end_closes_its_projects(
         server.process.wait(60)
     assert not has_log(project.path)
     copy = open_project(copied(project))
-    assert (copy.not_closed, copy.value("SELECT state FROM jobs WHERE job_key = ?", [key])) == (
-        "",
-        "interrupted",
-    )
+    assert (copy.not_closed, copy.value("SELECT state FROM jobs WHERE job_key = ?", [key])) == ("", "interrupted")
     copy.close()

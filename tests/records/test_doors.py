@@ -1,6 +1,4 @@
-"""Control signs in texts and ids: every door lets in the same, from files, screens, the shell and
-scripts.
-"""
+"""Control signs in texts and ids: every door lets in the same, from files, screens, the shell and scripts."""
 
 from __future__ import annotations
 
@@ -34,29 +32,14 @@ from exam_workbench.records import (
 )
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
-from exam_workbench.types import (
-    Asked,
-    Board,
-    BoardRow,
-    Grade,
-    GraderSpec,
-    Judgment,
-    Passage,
-    Query,
-    Question,
-    Ranked,
-)
+from exam_workbench.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.projects import fill, new_project
 from tests.made.refusals import coded, refusal
 
 DIRTY = "Which \x1fis\x00 it?\x1b\r\nSay \ud83dthe letter."
 CLEAN = "Which  is  it? \nSay  the letter."
-QUESTION = Question(
-    "q/1", "q", DIRTY, answer_key="r\x1fise", choices=("f\x1fall", "r\x1fise"), note="n\x1fote"
-)
-READING = GraderSpec(
-    "checks answers", "answer", "none", parameters={"reads": ["answer_key"]}, max_rating=1
-)
+QUESTION = Question("q/1", "q", DIRTY, answer_key="r\x1fise", choices=("f\x1fall", "r\x1fise"), note="n\x1fote")
+READING = GraderSpec("checks answers", "answer", "none", parameters={"reads": ["answer_key"]}, max_rating=1)
 
 
 @pytest.fixture
@@ -100,11 +83,8 @@ def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: l
     bank.save_version(project, [QUESTION], "a note\x1f", "ann")
     saved = bank.list_questions(project, query_id="q")[-1]
     assert (saved.text, saved.answer_key, saved.choices, saved.note) == (
-        CLEAN,
-        "r ise",
-        ("f all", "r ise"),
-        "n ote",
-    )
+        CLEAN, "r ise", ("f all", "r ise"), "n ote",
+    )  # fmt: skip
     asked = asked_of(project, replace(READING, parameters={"reads": reads}))
     wanted = Asked(CLEAN, *(("r ise", ("f all", "r ise"))[: len(reads)]))
     assert wanted in asked
@@ -114,9 +94,7 @@ def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: l
 def test_a_question_that_an_earlier_version_took_in_as_it_was_is_asked_whole(
     project: Project, reads: list[str]
 ) -> None:
-    bank.save_version(
-        project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann"
-    )
+    bank.save_version(project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann")
     old = "Which \x1fis it?"
     with project.transaction() as cursor:
         cursor.execute("UPDATE question_texts SET text = ? WHERE text = ?", [old, CLEAN])
@@ -145,27 +123,18 @@ def test_a_collection_from_a_script_is_kept_clean(project: Project) -> None:
         add_queries(cursor, [Query("q2", DIRTY, DIRTY, answer=DIRTY)], replace=True)
         add_passages(cursor, [Passage("p9", DIRTY)])
         add_passages(cursor, [Passage("p9", DIRTY)])  # once more is no second text
-    assert project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = 'q2'") == [
-        (CLEAN,) * 3
+    assert project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = 'q2'") == [(CLEAN,) * 3]
+    assert project.rows("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p9'") == [
+        (CLEAN,)
     ]
-    assert project.rows(
-        "SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p9'"
-    ) == [(CLEAN,)]
 
 
-def test_a_passage_that_an_earlier_version_took_in_as_it_was_can_come_again(
-    project: Project,
-) -> None:
+def test_a_passage_that_an_earlier_version_took_in_as_it_was_can_come_again(project: Project) -> None:
     old = "two\r\nlines"
     with project.transaction() as cursor:
         cursor.execute("UPDATE passage_texts SET text = ? WHERE text = 'text of p1'", [old])
         assert add_passages(cursor, [Passage("p1", old)]) == 0
-    assert (
-        project.value(
-            "SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p1'"
-        )
-        == old
-    )
+    assert project.value("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p1'") == old
 
 
 def test_reasons_and_names_are_kept_clean(project: Project) -> None:
@@ -176,34 +145,26 @@ def test_reasons_and_names_are_kept_clean(project: Project) -> None:
         add_override(project, "q/0", "p1", 3, "\x1f\x00", "ann")
     key = add_override(project, "q/0", "p2", 3, "it is", "an\udcffn")
     withdraw_by_key(project, key, "bo\udcffb")
-    assert project.rows(
-        "SELECT author, withdrawn_by FROM overrides WHERE override_key = ?", [key]
-    ) == [("an n", "bo b")]
+    assert project.rows("SELECT author, withdrawn_by FROM overrides WHERE override_key = ?", [key]) == [
+        ("an n", "bo b")
+    ]
     bank.save_version(project, [Question("q/0", "q", "How?")], "", "an\udcffn")
     assert bank.question_history(project, "q/0")[0].author == "an n"
     save_named_grader(project, "my\x1f\ngrader", "embedding", {}, "ann")
     assert project.rows("SELECT name FROM named_graders") == [("my grader",)]
 
 
-def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(
-    project: Project,
-) -> None:
-    blank = Question(
-        "q/0", "q", "Why?", answer_key="\x1f", choices=("\x00", "this"), note="\x1f \x00"
-    )
+def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(project: Project) -> None:
+    blank = Question("q/0", "q", "Why?", answer_key="\x1f", choices=("\x00", "this"), note="\x1f \x00")
     bank.save_version(project, [blank], "", "ann")
     found = bank.list_questions(project)[0]
     assert (found.answer_key, found.choices, found.note) == (None, ("this",), None)
     # What is exported can be read again.
-    import_files(
-        project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann"
-    )
+    import_files(project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann")
 
 
 @pytest.mark.parametrize("name", ["\udcff", "a\tb", "\u3000"])
-def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(
-    unchanged: Project, name: str
-) -> None:
+def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(unchanged: Project, name: str) -> None:
     question = Question("q/0", "q", "Why?", subtopic_id=name)
     for door in (
         lambda: bank.save_version(unchanged, [question], "", "ann"),
@@ -219,9 +180,7 @@ BAD = ("a b", "a\tb", "a\nb", "a\x1fb", "a\u00a0b", "a\u202eb", "a\ud800b")
 
 @pytest.mark.parametrize("name", BAD)
 def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name: str) -> None:
-    before = unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows(
-        "SELECT count(*) FROM queries"
-    )
+    before = unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
     doors = (
         lambda cursor: add_queries(cursor, [Query(name, "text")], replace=True),
         lambda cursor: add_passages(cursor, [Passage(name, "text")]),
@@ -231,9 +190,7 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name
     for door in doors:
         with refusal("invalid-name"), unchanged.transaction() as cursor:
             door(cursor)
-    assert before == unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows(
-        "SELECT count(*) FROM queries"
-    )
+    assert before == unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
 
 
 @pytest.mark.parametrize("name", BAD[:-1])
@@ -250,21 +207,15 @@ def test_nor_do_files_of_passages_with_and_without_text(
     assert before == unchanged.rows("SELECT count(*) FROM passages")
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"]
-)
-def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(
-    unchanged: Project, name: str
-) -> None:
+@pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])
+def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(unchanged: Project, name: str) -> None:
     doors = (
         lambda cursor: clear_runs(cursor, [(name, "tag", "file")]),
         lambda cursor: write_judgments(cursor, name),
         lambda cursor: write_board(cursor, Board(name, "AP", [BoardRow("run", 1.0)])),
         lambda cursor: write_board(cursor, Board("board", "AP", [BoardRow(name, 1.0)])),
         lambda cursor: bank.save_questions(cursor, [Question(name, "q", "Why?")], "", "ann"),
-        lambda cursor: bank.save_questions(
-            cursor, [Question("q/2", "q", "W?", subtopic_id=name)], "", "ann"
-        ),
+        lambda cursor: bank.save_questions(cursor, [Question("q/2", "q", "W?", subtopic_id=name)], "", "ann"),
     )
     for door in doors:
         with refusal("invalid-name"), unchanged.transaction() as cursor:
@@ -282,9 +233,7 @@ def test_runs_sources_and_questions_may_have_blanks_in_their_names(project: Proj
 
 
 def graded_line(query: str, passage: str) -> str:
-    return json.dumps(
-        [query, [{"paragraph_id": passage, "text": "t", "paragraph_data": {}, "exam_grades": []}]]
-    )
+    return json.dumps([query, [{"paragraph_id": passage, "text": "t", "paragraph_data": {}, "exam_grades": []}]])
 
 
 FILES = {
@@ -297,35 +246,24 @@ FILES = {
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_file_with_a_blank_in_an_id_is_refused_line_by_line(
-    unchanged: Project, kind: str
-) -> None:
+def test_a_file_with_a_blank_in_an_id_is_refused_line_by_line(unchanged: Project, kind: str) -> None:
     rows = "\n".join(FILES[kind](name) for name in ("fine", "a b", "a\u00a0b", "a\tb"))
     with pytest.raises(FileError) as refused:
         import_files(unchanged, kind, [Source("f.jsonl", data=rows.encode())], "ann")
     problems = refused.value.problems
-    assert [coded(problem) for problem in problems] == [
-        f"f.jsonl:{line} invalid-id" for line in (2, 3, 4)
-    ]
+    assert [coded(problem) for problem in problems] == [f"f.jsonl:{line} invalid-id" for line in (2, 3, 4)]
     assert "a b" in problems[0].reason
 
 
 @pytest.mark.parametrize("kind", ["qrels", "runs"])
-def test_a_no_break_space_in_a_trec_file_is_refused_with_its_line(
-    unchanged: Project, kind: str
-) -> None:
-    lines = {
-        "qrels": "q 0 p1 1\nq 0 p\u00a02 1\n",
-        "runs": "q Q0 p1 1 2.0 t\nq Q0 p\u00a02 2 1.0 t\n",
-    }[kind]
+def test_a_no_break_space_in_a_trec_file_is_refused_with_its_line(unchanged: Project, kind: str) -> None:
+    lines = {"qrels": "q 0 p1 1\nq 0 p\u00a02 1\n", "runs": "q Q0 p1 1 2.0 t\nq Q0 p\u00a02 2 1.0 t\n"}[kind]
     with refusal("invalid-id", "p\\xa02", "f:2", kind=FileError):
         import_files(unchanged, kind, [Source("f", data=lines.encode())], "ann")
 
 
 def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) -> None:
-    bank_file = json.dumps(
-        {"query_id": "q", "question_id": "q/7", "text": "A\x1fB?", "answer_key": "k\x1f"}
-    )
+    bank_file = json.dumps({"query_id": "q", "question_id": "q/7", "text": "A\x1fB?", "answer_key": "k\x1f"})
     import_files(project, "bank", [Source("b.jsonl", data=bank_file.encode())], "ann")
     passages = "p7\ta\x1fb\u0085c"
     import_files(project, "passages", [Source("p.tsv", data=passages.encode())], "ann")
@@ -333,9 +271,7 @@ def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) 
     responses = json.dumps({"run": "r", "query_id": "q", "answer": answer})
     import_files(project, "responses", [Source("r.jsonl", data=responses.encode())], "ann")
     assert bank.list_questions(project, query_id="q")[-1].text == "A B?"
-    texts = dict(
-        project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)")
-    )
+    texts = dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
     assert texts["p7"] == "a b\x85c" and texts["r/q/1"] == "One. T\nwo ."
     ((begin, end, cited),) = project.rows(
         "SELECT begins, ends, citations FROM response_sentences JOIN passages USING (passage_key)"
@@ -344,22 +280,13 @@ def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) 
     assert (texts["r/q/1"][begin:end], cited) == ("T\nwo .", ["d1"])
 
 
-def test_a_graded_file_with_control_signs_keeps_its_grades(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_graded_file_with_control_signs_keeps_its_grades(project: Project, tmp_path: Path) -> None:
     bank.save_version(project, [replace(QUESTION, text="Why  so?")], "", "ann")
     asked_of(project, READING)
-    text = (
-        gzip.decompress(exporting.graded_file(project))
-        .decode()
-        .replace("Why  so?", "Why \\u001fso?")
-    )
+    text = gzip.decompress(exporting.graded_file(project)).decode().replace("Why  so?", "Why \\u001fso?")
     other = new_project(tmp_path / "other.duckdb")
     import_files(other, "graded", [Source("g.jsonl", data=text.encode())], "ann")
-    grades = (
-        "SELECT t.text FROM grades JOIN question_texts t ON t.text_key = question_text_key"
-        " ORDER BY 1"
-    )
+    grades = "SELECT t.text FROM grades JOIN question_texts t ON t.text_key = question_text_key ORDER BY 1"
     assert set(other.rows(grades)) == {("Why  so?\x1fr ise",)}
     other.close()
 
@@ -367,9 +294,7 @@ def test_a_graded_file_with_control_signs_keeps_its_grades(
 def test_an_argument_that_is_no_text_is_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        sys, "argv", ["exam", "override", "give", "--reason", "\udcff\x1b[2J" + "a" * 5000]
-    )
+    monkeypatch.setattr(sys, "argv", ["exam", "override", "give", "--reason", "\udcff\x1b[2J" + "a" * 5000])
     with pytest.raises(SystemExit) as stopped:
         main()
     said = capsys.readouterr().err

@@ -1,6 +1,4 @@
-"""Faults on the real thing: an upgrade that fails half-way, a clock that goes back, a disk that is
-full.
-"""
+"""Faults on the real thing: an upgrade that fails half-way, a clock that goes back, a disk that is full."""
 
 from __future__ import annotations
 
@@ -64,20 +62,15 @@ def test_an_upgrade_that_fails_half_way_leaves_everything_and_names_the_copy(
 
 
 LATER = (
-    "UPDATE activity SET happened_at = happened_at + INTERVAL 2 DAY; UPDATE bank_versions"
-    " SET saved_at = saved_at +"
-    " INTERVAL 2 DAY; UPDATE overrides SET made_at = made_at + INTERVAL 2 DAY; UPDATE publications"
-    " SET published_at ="
+    "UPDATE activity SET happened_at = happened_at + INTERVAL 2 DAY; UPDATE bank_versions SET saved_at = saved_at +"
+    " INTERVAL 2 DAY; UPDATE overrides SET made_at = made_at + INTERVAL 2 DAY; UPDATE publications SET published_at ="
     " published_at + INTERVAL 2 DAY"
 )
 
 
-def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(
-    project: Project,
-) -> None:
+def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(project: Project) -> None:
     with project.transaction() as cursor:
-        # What was done so far was done under a clock that was two days ahead of the one from here
-        # on.
+        # What was done so far was done under a clock that was two days ahead of the one from here on.
         for statement in LATER.split(";"):
             cursor.execute(statement)
     put_draft(project, "ann", replace(A, text="Said after it?"))
@@ -85,10 +78,7 @@ def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(
     assert [version.version for version in bank.list_versions(project)] == [3, 2, 1]
     assert bank.list_questions(project, query_id="q1")[0].text == "Said after it?"
     add_override(project, "q1/a", "p1", 0, "after it", "bob")
-    counts = (
-        "SELECT rating FROM current_overrides JOIN question_texts ON text_key = question_text_key"
-        " WHERE text = ?"
-    )
+    counts = "SELECT rating FROM current_overrides JOIN question_texts ON text_key = question_text_key WHERE text = ?"
     assert project.rows(counts, ["Said after it?"]) == [(0,)]
     final = run_job(project, Threes(), Request(), "ann")
     assert final.state == "done" and final.seconds >= 0
@@ -96,19 +86,12 @@ def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(
     publish_qrels(project, Policy(), "ann", note="after it")
     newest, oldest = list_publications(project)
     assert newest["note"] == "after it" and reproduce_qrels(project, oldest, "ann")
-    assert [act.act for act in list_actions(project).acts[:2]] == [
-        "reproduce qrels",
-        "publish qrels",
-    ]
+    assert [act.act for act in list_actions(project).acts[:2]] == ["reproduce qrels", "publish qrels"]
     assert not any(check_project(project).values())
 
 
-def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_held(
-    tmp_path: Path,
-) -> None:
-    """What was used or held under a clock two days ahead is neither in use nor held for two days
-    more.
-    """
+def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_held(tmp_path: Path) -> None:
+    """What was used or held under a clock two days ahead is neither in use nor held for two days more."""
     project = made_project(tmp_path / "audited.duckdb", fill_audited)
     audit = design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
     draw_batch(project, audit, "org")
@@ -118,16 +101,13 @@ def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_
     with project.transaction() as cursor:
         cursor.execute("UPDATE tokens SET used_at = used_at + INTERVAL 2 DAY")
         cursor.execute(
-            "UPDATE audit_claims SET claimed_at = claimed_at + INTERVAL 2 DAY, until = until +"
-            " INTERVAL 2 DAY"
+            "UPDATE audit_claims SET claimed_at = claimed_at + INTERVAL 2 DAY, until = until + INTERVAL 2 DAY"
         )
     assert find_token(project, text)
     (token,) = find_tokens(project)
     assert token.used_at is not None and token.used_at < datetime.now() + timedelta(hours=1)
-    assert held == ["ann"] and not [
-        one for one in list_audit_assessors(project, audit) if one.query_id
-    ]
-    dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}
+    assert held == ["ann"] and not [one for one in list_audit_assessors(project, audit) if one.query_id]
+    dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}  # type: ignore[union-attr]
     assert len(dealt) == 2
     project.close()
 
@@ -172,11 +152,7 @@ def test_where_the_disk_is_full_a_backup_says_so_and_leaves_nothing(tmp_path: Pa
     file_of(fill_most).write(path)
     before = path.read_bytes()
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=120, check=False
     )
     said, then = done.stdout.splitlines()
     assert said == "disk-full"

@@ -1,6 +1,4 @@
-"""Judgments that are held out: the impact of edits leaves them out, and agreement is reported on
-them.
-"""
+"""Judgments that are held out: the impact of edits leaves them out, and agreement is reported on them."""
 
 from __future__ import annotations
 
@@ -12,22 +10,8 @@ from exam_workbench.bank import save_version
 from exam_workbench.errors import InputError
 from exam_workbench.exchange._integrity import find_faults
 from exam_workbench.labels import Policy, official_board
-from exam_workbench.records import (
-    for_confirming,
-    for_tuning,
-    hold_out,
-    list_actions,
-    set_hold_out,
-    source_judgments,
-)
-from exam_workbench.review import (
-    Judgments,
-    LabelChange,
-    Labels,
-    count_directions,
-    find_confirmation,
-    side_agreement,
-)
+from exam_workbench.records import for_confirming, for_tuning, hold_out, list_actions, set_hold_out, source_judgments
+from exam_workbench.review import Judgments, LabelChange, Labels, count_directions, find_confirmation, side_agreement
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, judge
@@ -40,9 +24,7 @@ ASKED = [Question(f"{query}/a", query, f"What is {query}?") for query in QUERIES
 
 
 def fill_judged(project: Project) -> None:
-    ratings = {
-        (f"What is {query}?", name): at % 6 for query in QUERIES for at, name in enumerate(NAMES)
-    }
+    ratings = {(f"What is {query}?", name): at % 6 for query in QUERIES for at, name in enumerate(NAMES)}
     fill(project, ASKED, ratings, {run: dict.fromkeys(QUERIES, NAMES) for run in ("x", "y")})
     judge(project, JUDGED)
 
@@ -54,11 +36,7 @@ def judged(project: Project) -> Project:
 
 
 def pairs(project: Project) -> set[tuple[str, str]]:
-    return {
-        (query, passage)
-        for query, of in source_judgments(project, "assessors").items()
-        for passage in of
-    }
+    return {(query, passage) for query, of in source_judgments(project, "assessors").items() for passage in of}
 
 
 def held(project: Project) -> Project:
@@ -67,9 +45,7 @@ def held(project: Project) -> Project:
     return found
 
 
-def test_a_share_of_each_query_is_held_out_and_the_rest_is_read_while_editing(
-    judged: Project,
-) -> None:
+def test_a_share_of_each_query_is_held_out_and_the_rest_is_read_while_editing(judged: Project) -> None:
     assert for_tuning(judged) is judged and for_confirming(judged) is None
     set_hold_out(judged, 0.3, "olga", 7)
     out, rest = pairs(held(judged)), pairs(for_tuning(judged))
@@ -101,14 +77,10 @@ def test_the_official_leaderboard_while_editing_rests_on_the_others(judged: Proj
     relevant = {pair for pair, value in JUDGED.items() if value}
     rest = pairs(for_tuning(judged)) & relevant
     assert board.scores["x"] == pytest.approx(len(rest) / 120)
-    assert official_board(judged, "assessors", "P@60", Policy()).scores["x"] == pytest.approx(
-        len(relevant) / 120
-    )
+    assert official_board(judged, "assessors", "P@60", Policy()).scores["x"] == pytest.approx(len(relevant) / 120)
 
 
-def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tuned(
-    judged: Project,
-) -> None:
+def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tuned(judged: Project) -> None:
     sides = Labels(Policy()), Judgments("assessors")
     found = find_confirmation(judged, *sides)
     assert found is not None and found.held_out is None and not found.tuned
@@ -119,10 +91,7 @@ def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tu
     found = find_confirmation(judged, Labels(Policy(bank_version=1)), Judgments("assessors"))
     assert found is not None and found.held_out is not None and not found.tuned
     assert (found.held_out.n, found.version) == (len(pairs(held(judged))), 2)
-    assert (
-        side_agreement(for_tuning(judged), Labels(Policy(bank_version=1)), sides[1]).n
-        == 120 - found.held_out.n
-    )
+    assert side_agreement(for_tuning(judged), Labels(Policy(bank_version=1)), sides[1]).n == 120 - found.held_out.n
     assert find_confirmation(judged, Labels(Policy()), Labels(Policy())) is None
 
 
@@ -152,15 +121,8 @@ def test_directions_count_towards_judgments() -> None:
     def change(passage: str, before: int | None, after: int | None) -> LabelChange:
         return LabelChange("q", passage, before, after, (), 0)
 
-    found = [
-        change("a", 1, 4),
-        change("b", 4, 0),
-        change("c", None, 2),
-        change("d", 3, None),
-        change("e", 2, 3),
-    ]
+    found = [change("a", 1, 4), change("b", 4, 0), change("c", None, 2), change("d", 3, None), change("e", 2, 3)]
     found.append(change("f", 5, 4))
     counted = count_directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1}}, 5, 3)
-    # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come
-    # or go are neither.
+    # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
     assert (counted.up, counted.down, counted.towards, counted.away) == (3, 3, 2, 1)

@@ -1,4 +1,4 @@
-"""Another person's project file runs nothing, and reads and writes nothing outside itself."""
+"""A project file from another person runs nothing, reads nothing and writes nothing outside itself."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from exam_workbench import cli
 from exam_workbench.errors import InputError, ProjectError
 from exam_workbench.exchange import check_project
 from exam_workbench.records import peek_members
-from exam_workbench.store import (
-    Project,
-    create_project,
-    database_connection,
-    migrations,
-    open_project,
-    restore_backup,
-)
+from exam_workbench.store import Project, create_project, database_connection, migrations, open_project, restore_backup
 from exam_workbench.store._backups import verify_backup
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
@@ -34,37 +27,23 @@ ATTACKS = {
     "view that reads a file": "CREATE OR REPLACE VIEW settled_cases AS FROM read_text('{secret}')",
     "further view that reads a file": "CREATE VIEW odd AS FROM read_text('{secret}')",
     "view that lists a folder": "CREATE VIEW odd AS FROM glob('/*')",
-    "view that opens a database": (
-        "CREATE VIEW odd AS FROM read_duckdb('{other}', table_name = 'settings')"
-    ),
-    "view that turns profiling on": (
-        "CREATE VIEW odd AS FROM enable_profiling(save_location = '{target}')"
-    ),
-    "view that turns logging on": (
-        "CREATE VIEW odd AS FROM enable_logging(storage = 'file', storage_path = '{target}')"
-    ),
+    "view that opens a database": "CREATE VIEW odd AS FROM read_duckdb('{other}', table_name = 'settings')",
+    "view that turns profiling on": "CREATE VIEW odd AS FROM enable_profiling(save_location = '{target}')",
+    "view that turns logging on": "CREATE VIEW odd AS FROM enable_logging(storage = 'file', storage_path = '{target}')",
     "endless view": "CREATE OR REPLACE VIEW settled_cases AS WITH RECURSIVE endless(n) AS"
     " (SELECT 1 UNION ALL SELECT 1 FROM endless) SELECT s.* FROM settlings s, endless",
-    "macro under its own name": "CREATE OR REPLACE MACRO bank_at(upto) AS TABLE SELECT r.*"
-    " FROM question_revisions r,"
+    "macro under its own name": "CREATE OR REPLACE MACRO bank_at(upto) AS TABLE SELECT r.* FROM question_revisions r,"
     " read_text('{secret}')",
-    "macro with a parameter more": "CREATE OR REPLACE MACRO places(x := 1) AS TABLE"
-    " SELECT query_key AS asking_key,"
+    "macro with a parameter more": "CREATE OR REPLACE MACRO places(x := 1) AS TABLE SELECT query_key AS asking_key,"
     " query_key, NULL AS subtopic_id FROM queries UNION ALL FROM topics()",
-    "macro over a built-in function": (
-        "CREATE MACRO max(x) AS (SELECT content FROM read_text('{secret}'))"
-    ),
+    "macro over a built-in function": "CREATE MACRO max(x) AS (SELECT content FROM read_text('{secret}'))",
     "macro over the catalogue": "CREATE MACRO duckdb_tables() AS TABLE FROM read_text('{secret}')",
-    "macro over an operator": (
-        "CREATE MACRO \"||\"(a, b) AS (SELECT content FROM read_text('{secret}'))"
-    ),
+    "macro over an operator": "CREATE MACRO \"||\"(a, b) AS (SELECT content FROM read_text('{secret}'))",
     "view over the catalogue": "CREATE VIEW duckdb_views AS FROM read_text('{secret}')",
-    "generated column": "ALTER TABLE listed RENAME TO listed_before; CREATE TABLE listed"
-    " (query_key INTEGER,"
+    "generated column": "ALTER TABLE listed RENAME TO listed_before; CREATE TABLE listed (query_key INTEGER,"
     " passage_key INTEGER, position INTEGER AS (query_key + 1)); DROP TABLE listed_before",
     "default": "ALTER TABLE settings ALTER COLUMN value SET DEFAULT uuid()::VARCHAR",
-    "check": "DROP TABLE listed; CREATE TABLE listed (query_key INTEGER NOT NULL CHECK (query_key"
-    " > random()),"
+    "check": "DROP TABLE listed; CREATE TABLE listed (query_key INTEGER NOT NULL CHECK (query_key > random()),"
     " passage_key INTEGER NOT NULL, position INTEGER NOT NULL)",
     "column": "ALTER TABLE grades ADD COLUMN colour VARCHAR",
     "table": "CREATE TABLE odd (odd INTEGER)",
@@ -74,11 +53,9 @@ ATTACKS = {
     "sequence": "CREATE SEQUENCE odd",
     "type": "CREATE TYPE odd AS ENUM ('a')",
     "missing view": "DROP VIEW settled_cases",
-    "migrations that are a view": "DROP TABLE migrations; CREATE VIEW migrations AS"
-    " SELECT 0 AS position,"
+    "migrations that are a view": "DROP TABLE migrations; CREATE VIEW migrations AS SELECT 0 AS position,"
     " content AS name FROM read_text('{secret}')",
-    "migrations with a generated column": "DROP TABLE migrations; CREATE TABLE migrations"
-    " (position INTEGER,"
+    "migrations with a generated column": "DROP TABLE migrations; CREATE TABLE migrations (position INTEGER,"
     " name VARCHAR AS ('0001_initial'))",
 }
 
@@ -102,11 +79,7 @@ FIRST = next(iter(ATTACKS))
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
-    tmp_path: Path,
-    secret: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    attack: str,
+    tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], attack: str
 ) -> None:
     path, target = tmp_path / "sent.duckdb", tmp_path / "target"
     other = tmp_path / "other.duckdb"
@@ -114,9 +87,7 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
     if "{other}" in ATTACKS[attack]:
         file_of(fill_most).write(other)
     with duckdb.connect(path) as connection:
-        for statement in (
-            ATTACKS[attack].format(secret=secret, target=target, other=other).split("; ")
-        ):
+        for statement in ATTACKS[attack].format(secret=secret, target=target, other=other).split("; "):
             connection.execute(statement)
     before, names = path.read_bytes(), set(os.listdir(tmp_path))
     for read_only in (False, True):
@@ -129,8 +100,7 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
         restore_backup(path, tmp_path / "restored.duckdb", "ann")
     assert peek_members(path) == frozenset()
     monkeypatch.chdir(tmp_path)
-    # Every command opens the project by the same function: all of them on one attack, and each
-    # attack by one of them.
+    # Every command opens the project by the same function: all of them on one attack, and each attack by one of them.
     at = list(ATTACKS).index(attack)
     for words in COMMANDS if attack == FIRST else COMMANDS[at % len(COMMANDS) :][:1]:
         assert cli.run_command([*words, "--project", str(path)]) == 1
@@ -148,21 +118,14 @@ def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
         # When a file is opened again, the engine writes some definitions in other words.
         with database_connection(path, read_only=True) as connection:
             assert len(migrations.applied_migrations(connection)) == number
-            assert (
-                migrations.digest_of(migrations.read_objects(connection))
-                in migrations.DIGESTS.read_text()
-            )
+            assert migrations.digest_of(migrations.read_objects(connection)) in migrations.DIGESTS.read_text()
 
 
 def test_the_digests_are_those_of_the_migrations() -> None:
-    assert migrations.DIGESTS.read_text() == migrations.make_digests(), (
-        "run python -m exam_workbench.store.migrations"
-    )
+    assert migrations.DIGESTS.read_text() == migrations.make_digests(), "run python -m exam_workbench.store.migrations"
 
 
-def test_without_a_digest_the_schema_is_compared_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_digest_the_schema_is_compared_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "_known_digests", frozenset)
     path = tmp_path / "made.duckdb"
     file_of(fill_most).write(path)
@@ -212,9 +175,7 @@ def refused_access(project: Project, secret: Path) -> None:
     assert not list(folder.glob("outside*"))
 
 
-def test_a_connection_reaches_no_file_but_its_own_also_after_it_was_opened_again(
-    tmp_path: Path, secret: Path
-) -> None:
+def test_a_connection_reaches_no_file_but_its_own_also_after_it_was_opened_again(tmp_path: Path, secret: Path) -> None:
     path = tmp_path / "open" / "mine.duckdb"
     path.parent.mkdir()
     file_of(fill_most).write(path)
@@ -258,9 +219,7 @@ def test_only_three_functions_open_a_database() -> None:
     for file in Path(exam_workbench.__file__).parent.rglob("*.py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-        if any(
-            ast.unparse(call) in ("duckdb.connect", "duckdb.default_connection") for call in calls
-        ):
+        if any(ast.unparse(call) in ("duckdb.connect", "duckdb.default_connection") for call in calls):
             found.add(file.name)
     # The project's file; a schema for comparison; tables of one's own shards, beside any project.
     assert found == {"_database.py", "migrations.py", "_engine.py"}
@@ -281,22 +240,8 @@ def test_a_project_of_the_first_release_is_upgraded_with_all_that_it_holds(
     assert not any(check_project(project).values())
     project.close()
     assert cli.run_command(["leaderboard", "--project", str(path), "--measure", "nDCG@2"]) == 0
-    assert (
-        cli.run_command(
-            ["export", "qrels", "--project", str(path), "-o", str(tmp_path / "early.qrels")]
-        )
-        == 0
-    )
-    assert (tmp_path / "early.qrels").read_text().split() == [
-        "q1",
-        "0",
-        "p1",
-        "4",
-        "q1",
-        "0",
-        "p2",
-        "0",
-    ]
+    assert cli.run_command(["export", "qrels", "--project", str(path), "-o", str(tmp_path / "early.qrels")]) == 0
+    assert (tmp_path / "early.qrels").read_text().split() == ["q1", "0", "p1", "4", "q1", "0", "p2", "0"]
     with duckdb.connect(tmp_path / "early.duckdb.before-0002_draft_steps", read_only=True) as kept:
         assert kept.execute("SELECT rating FROM grades ORDER BY 1").fetchall() == [(0,), (4,)]
 
@@ -314,11 +259,7 @@ EARLY = {
     "question_revisions": "(10, 9, 1, 8, 'question', 1, true, NULL, NULL, '[]', NULL, 1, NULL)",
     "graders": f"(11, '{SPEC.fingerprint}', 'test grader', 'self-rating', 'none', '', '', '{{}}',"
     f" '{json.dumps(SPEC.kinds)}', 5)",
-    "grades": (
-        "(11, 8, 2, 4, false, NULL, NULL, NULL, 12), (11, 8, 3, 0, false, NULL, NULL, NULL, 12)"
-    ),
-    "jobs": (
-        "(12, 11, '{}', 'done', 2, 2, 0, '', 'ann', TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-01')"
-    ),
+    "grades": "(11, 8, 2, 4, false, NULL, NULL, NULL, 12), (11, 8, 3, 0, false, NULL, NULL, NULL, 12)",
+    "jobs": "(12, 11, '{}', 'done', 2, 2, 0, '', 'ann', TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-01')",
     "activity": "(13, TIMESTAMP '2024-01-01', 'ann', 'save bank', '{\"version\": 1}')",
 }

@@ -1,6 +1,4 @@
-"""An assessor's judgments: a source of their own, replaceable, withdrawn, and counted wherever
-judgments count.
-"""
+"""An assessor's judgments: a source of their own, replaceable, withdrawn, and counted wherever judgments count."""
 
 from __future__ import annotations
 
@@ -34,12 +32,7 @@ RUNS = {
 
 
 def grade_and_judge(project: Project) -> None:
-    fill(
-        project,
-        [Question("q1/a", "q1", "A?")],
-        {("A?", "p1"): 5, ("A?", "p2"): 3, ("A?", "p3"): 0},
-        RUNS,
-    )
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 3, ("A?", "p3"): 0}, RUNS)
     import_judgments(project, {("q1", "p1"): 1})
 
 
@@ -95,10 +88,7 @@ def test_judging_again_replaces_the_value_and_the_history_keeps_both(graded: Pro
     judge_passage(graded, "q1", "p2", 1, "ann")
     assert source_judgments(graded, "assessor: ann") == {"q1": {"p1": 1, "p2": 1}}
     history = judgment_history(graded, "q1", "p1")
-    assert [(act.author, act.value, act.note) for act in history] == [
-        ("ann", 1, ""),
-        ("ann", 2, "names the place"),
-    ]
+    assert [(act.author, act.value, act.note) for act in history] == [("ann", 1, ""), ("ann", 2, "names the place")]
 
 
 def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Project) -> None:
@@ -122,11 +112,7 @@ def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded
     judge_passage(graded, "q1", "p1", 0, "ben", blind=True)
     undo_judgment(graded, "q1", "p1", "ann")
     newest = judgment_history(graded, "q1", "p1")[0]
-    assert (own_judgment(graded, "q1", "p1", "ann"), newest.note, newest.blind) == (
-        2,
-        "names the key",
-        True,
-    )
+    assert (own_judgment(graded, "q1", "p1", "ann"), newest.note, newest.blind) == (2, "names the key", True)
     assert last_judged_passage(graded, "q1", "ann") is None
     assert last_judged_passage(graded, "q1", "ben") == "p1"
     undo_judgment(graded, "q1", "p1", "ben")
@@ -150,18 +136,13 @@ def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: P
         withdraw_judgment(graded, "q1", "p1", "ann")
 
 
-def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(
-    graded: Project,
-) -> None:
+def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(graded: Project) -> None:
     with graded.transaction() as cursor:
         cursor.execute("DELETE FROM rankings WHERE rank = 3")
         cursor.execute(
-            "DELETE FROM pool WHERE passage_key = (SELECT passage_key FROM passages"
-            " WHERE passage_id = 'p3')"
+            "DELETE FROM pool WHERE passage_key = (SELECT passage_key FROM passages WHERE passage_id = 'p3')"
         )
-        cursor.execute(
-            "DELETE FROM rankings WHERE passage_key NOT IN (SELECT passage_key FROM pool)"
-        )
+        cursor.execute("DELETE FROM rankings WHERE passage_key NOT IN (SELECT passage_key FROM pool)")
     before = pooled(graded)
     assert "p3" not in before
     judge_passage(graded, "q1", "p3", 1, "ann")

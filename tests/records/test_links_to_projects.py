@@ -1,6 +1,4 @@
-"""A path of a project that is a link: to a file, to nothing, to itself, or to a file of another
-kind.
-"""
+"""A path of a project that is a link: to a file, to nothing, to itself, or to a file of another kind."""
 
 from __future__ import annotations
 
@@ -73,8 +71,7 @@ def test_a_shared_server_offers_no_links(links: Path, monkeypatch: pytest.Monkey
     assert sorted(ui.project_files()) == ["loop", "none", "notes", "own", "real"]
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     assert sorted(ui.project_files()) == ["own"]
-    # The folder may be a link, and so may the project that is named at start: who runs the server
-    # has named them.
+    # The folder may be a link, and so may the project that is named at start: who runs the server has named them.
     (links.parent / "folder").symlink_to(links)
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links.parent / "folder"))
     monkeypatch.setenv("EXAM_PROJECT", str(links / "real.duckdb"))

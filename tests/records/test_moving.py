@@ -1,4 +1,4 @@
-"""Projects are renamed, removed and restored with copies and backups; refusals change nothing."""
+"""A project is renamed, removed and restored with its copies and backups; refusals change nothing."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ def acts(path: Path) -> list[str]:
         project.close()
 
 
-def test_a_renamed_project_takes_its_copies_and_backups_along(
-    project: Project, folder: Path
-) -> None:
+def test_a_renamed_project_takes_its_copies_and_backups_along(project: Project, folder: Path) -> None:
     asked, before = [one.text for one in bank.list_questions(project)], files(folder)
     path = rename_project(project, " our track ", "ann")
     assert path == folder / "our-track.duckdb" and project.closed
@@ -96,9 +94,7 @@ def test_a_renamed_project_takes_its_copies_and_backups_along(
 def test_a_removed_project_comes_back_whole(project: Project, folder: Path) -> None:
     asked, before = [one.text for one in bank.list_questions(project)], files(folder)
     removed = remove_project(project, "ann")
-    assert (
-        project.closed and not list(folder.glob("*.duckdb*")) and not list(folder.glob("backups/*"))
-    )
+    assert project.closed and not list(folder.glob("*.duckdb*")) and not list(folder.glob("backups/*"))
     assert [one.name for one in removed_projects()] == ["some"] and removed_projects() == [removed]
     path = restore_removed(removed, "bob")
     assert path == folder / "some.duckdb" and texts(path) == asked
@@ -107,23 +103,12 @@ def test_a_removed_project_comes_back_whole(project: Project, folder: Path) -> N
 
 
 REFUSED_NAMES = [
-    ("", "empty-name"),
-    ("../x", "invalid-name"),
-    ("..", "invalid-name"),
-    ("/etc/x", "invalid-name"),
-    ("a\\b", "invalid-name"),
-    ("a\x00b", "invalid-name"),
-    ("a\x1b[31mb", "invalid-name"),
-    ("a\nb", "invalid-name"),
-    ("a\x7fb", "invalid-name"),
-    ("a\u202eb", "invalid-name"),
-    ("a\ud800b", "invalid-name"),
-    ("nul", "reserved-name"),
-    ("x" * 300, "name-too-long"),
-    ("\N{SNOWMAN}" * 70, "name-too-long"),
-    ("some", "project-exists"),
+    ("", "empty-name"), ("../x", "invalid-name"), ("..", "invalid-name"), ("/etc/x", "invalid-name"),
+    ("a\\b", "invalid-name"), ("a\x00b", "invalid-name"), ("a\x1b[31mb", "invalid-name"), ("a\nb", "invalid-name"),
+    ("a\x7fb", "invalid-name"), ("a\u202eb", "invalid-name"), ("a\ud800b", "invalid-name"), ("nul", "reserved-name"),
+    ("x" * 300, "name-too-long"), ("\N{SNOWMAN}" * 70, "name-too-long"), ("some", "project-exists"),
     ("OTHER", "project-exists"),
-]
+]  # fmt: skip
 
 
 def test_a_refused_name_changes_nothing(project: Project, folder: Path) -> None:
@@ -141,11 +126,7 @@ def test_other_projects_with_similar_names_stay(project: Project, folder: Path) 
         near = made_project(folder / f"{name}.duckdb", fill_most)
         back_up_project(near)
         near.close()
-    others = {
-        name
-        for name in files(folder)
-        if "some-two" in name or "some.duckdb.before-x" in name or "more" in name
-    }
+    others = {name for name in files(folder) if "some-two" in name or "some.duckdb.before-x" in name or "more" in name}
     remove_project(project, "ann")
     assert others <= files(folder)
 
@@ -154,10 +135,7 @@ def test_a_project_with_a_running_job_stays(project: Project, folder: Path) -> N
     before = files(folder)
     with project.transaction() as cursor:
         add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann")
-    for act in (
-        lambda: rename_project(project, "new", "ann"),
-        lambda: remove_project(project, "ann"),
-    ):
+    for act in (lambda: rename_project(project, "new", "ann"), lambda: remove_project(project, "ann")):
         with refusal("job-running", kind=ProjectError):
             act()
     assert before <= files(folder) and not project.closed
@@ -200,9 +178,7 @@ def test_a_project_outside_the_projects_folder_or_named_at_the_start_stays(
     assert not project.closed
 
 
-def test_a_move_that_fails_halfway_is_undone(
-    project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_move_that_fails_halfway_is_undone(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, rename = files(folder), Path.rename
 
     def failing(self: Path, target: Path) -> Path:
@@ -216,9 +192,7 @@ def test_a_move_that_fails_halfway_is_undone(
     assert files(folder) == before
 
 
-def test_a_block_that_still_reads_delays_the_removal(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_that_still_reads_delays_the_removal(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.store._database.LAST_WRITE", 0.01)
     with project.cursor(), refusal("project-busy", kind=ProjectError):
         remove_project(project, "ann")

@@ -35,11 +35,7 @@ def closed(tmp_path: Path) -> Path:
 
 
 def content(project: Project) -> tuple:
-    return (
-        bank.list_questions(project),
-        project.rows("SELECT * FROM grades"),
-        project.rows("SELECT * FROM rankings"),
-    )
+    return bank.list_questions(project), project.rows("SELECT * FROM grades"), project.rows("SELECT * FROM rankings")
 
 
 def test_create_leaves_an_existing_file_alone(tmp_path: Path):
@@ -91,9 +87,7 @@ def foreign(path: Path) -> None:
 def newer(path: Path) -> None:
     new_project(path).close()
     with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)"
-        )
+        connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
 
 
 def cut_off(path: Path) -> None:
@@ -119,9 +113,7 @@ def damaged(path: Path) -> None:
         (damaged, ("damaged-project",)),
     ],
 )
-def test_a_file_that_is_no_project_is_refused_by_name_and_stays_as_it_is(
-    tmp_path: Path, make, reason: tuple[str, ...]
-):
+def test_a_file_that_is_no_project_is_refused_by_name_and_stays_as_it_is(tmp_path: Path, make, reason: tuple[str, ...]):
     path = tmp_path / "given.duckdb"
     make(path)
     before = path.read_bytes()
@@ -142,9 +134,7 @@ def break_halfway(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SELECT no_such_function()")
 
 
-def test_an_older_project_is_copied_aside_and_upgraded(
-    closed: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_older_project_is_copied_aside_and_upgraded(closed: Path, monkeypatch: pytest.MonkeyPatch):
     old = closed.read_bytes()
     with monkeypatch.context() as patched:
         later = (*MIGRATIONS, ("0999_colour", add_colour))
@@ -195,15 +185,9 @@ def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that
     closed: Path, monkeypatch: pytest.MonkeyPatch
 ):
     set_patience(monkeypatch, 0.3)
-    holder = (
-        "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True);"
-        " sys.stdin.read()"
-    )
+    holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
-        [sys.executable, "-c", holder, str(closed)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", holder, str(closed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -224,9 +208,7 @@ def test_a_transaction_that_raises_changes_nothing(project: Project):
         cursor.execute("DELETE FROM rankings")
         cursor.execute("INSERT INTO queries SELECT * FROM queries")
     assert (content(project), project.version()) == before
-    bank.save_version(
-        project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester"
-    )
+    bank.save_version(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
 
 
 def test_a_reader_does_not_see_a_transaction_that_is_not_done(project: Project):
@@ -292,29 +274,20 @@ def test_an_answer_is_given_again_until_something_is_written_by_whomever(project
         for writer, name in ((project, "q1"), (other, "q2")):
             with writer.transaction() as cursor:
                 cursor.execute(
-                    "INSERT INTO queries (query_key, query_id, text)"
-                    " VALUES (nextval('keys'), ?, '')",
-                    [name],
+                    "INSERT INTO queries (query_key, query_id, text) VALUES (nextval('keys'), ?, '')", [name]
                 )
                 # Nobody sees what is not committed yet, nor keeps it.
                 assert (name, "") not in project.rows(asked, ["none"])
-            assert (name, "") in project.rows(asked, ["none"]) and (name, "") in other.rows(
-                asked, ["none"]
-            )
+            assert (name, "") in project.rows(asked, ["none"]) and (name, "") in other.rows(asked, ["none"])
         assert project.rows(asked, ["q1"]) == [("q2", "")]
     finally:
         other.close()
 
 
 ANY_VALUE = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**40), 2**40),
-    st.text(max_size=20),
-    st.floats(-1e3, 1e3),
-    st.lists(st.integers(-5, 5), max_size=4),
-    st.lists(st.text(max_size=5), max_size=4),
-)
+    st.none(), st.booleans(), st.integers(-(2**40), 2**40), st.text(max_size=20), st.floats(-1e3, 1e3),
+    st.lists(st.integers(-5, 5), max_size=4), st.lists(st.text(max_size=5), max_size=4),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,4 @@
-"""When the engine refuses all further work the project is opened again, and nobody's committed work
-is lost.
-"""
+"""When the engine refuses all further work the project is opened again, and nobody's committed work is lost."""
 
 from __future__ import annotations
 
@@ -44,10 +42,7 @@ def test_after_the_engine_gave_up_all_that_was_committed_is_there_and_work_goes_
     assert [question.text for question in bank.list_questions(filled)] == ["A?", "B?"]
     assert filled.value("SELECT rating FROM grades") == 4
     bank.save_version(filled, [Question("q1/c", "q1", "C?")], "after it", "ann")
-    assert [version.note for version in bank.list_versions(filled)] == [
-        "after it",
-        "made for a test",
-    ]
+    assert [version.note for version in bank.list_versions(filled)] == ["after it", "made for a test"]
     assert ["checkpoint" in one.reason for one in filled.reopenings] == [True]
     filled.close()
     again = open_project(filled.path)
@@ -68,7 +63,7 @@ def test_what_only_reads_is_repeated_where_it_was_hit(filled: Project):
     assert len(tries) == 2
 
 
-def test_a_read_at_which_the_engine_always_gives_up_is_an_error_and_others_go_on(
+def test_a_question_at_which_the_engine_gives_up_every_time_is_an_error_with_a_next_step_and_others_go_on(
     filled: Project,
 ):
     with refusal("database-failed", kind=EngineError):
@@ -98,9 +93,7 @@ def test_a_change_at_whose_very_end_the_engine_gave_up_says_that_it_may_be_there
     assert filled.value("SELECT value FROM settings WHERE name = 'a'") == "1"
 
 
-def test_a_block_that_is_under_way_in_another_thread_ends_before_the_file_is_opened_again(
-    filled: Project,
-):
+def test_a_block_that_is_under_way_in_another_thread_ends_before_the_file_is_opened_again(filled: Project):
     inside, broken = threading.Event(), threading.Event()
     seen: list[object] = []
 
@@ -145,9 +138,7 @@ class OneByOne:
             yield [(question, passage, Grade(3, "graded"))]
 
 
-def test_a_job_goes_on_and_every_grade_is_kept_once(
-    filled: Project, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
     monkeypatch.setattr("exam_workbench.jobs._job_run.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
@@ -164,10 +155,7 @@ def test_grades_that_were_committed_after_all_are_not_counted_twice(filled: Proj
             pairs = arguments[2]
             assert isinstance(pairs, Sequence)
             filled.read(give_up_at_commit)
-            yield [
-                (question, passage, Grade(None, "failed", reason="odd"))
-                for question, passage in pairs
-            ]
+            yield [(question, passage, Grade(None, "failed", reason="odd")) for question, passage in pairs]
 
     final = run_job(filled, Hit(filled), Request(), "ann")
     assert (final.state, final.failed) == ("done", 12)

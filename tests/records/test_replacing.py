@@ -1,6 +1,4 @@
-"""What an import would replace is said, needs an explicit choice, and can be brought back from the
-activity.
-"""
+"""What an import would replace is said, needs an explicit choice, and can be brought back from the activity."""
 
 from __future__ import annotations
 
@@ -26,14 +24,7 @@ from exam_workbench.exchange import (
 )
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy
-from exam_workbench.records import (
-    bring_back,
-    gold_name,
-    gold_texts,
-    judging,
-    list_actions,
-    mark_gold,
-)
+from exam_workbench.records import bring_back, gold_name, gold_texts, judging, list_actions, mark_gold
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, grade, made_project
@@ -45,36 +36,14 @@ GIVEN = {
     "leaderboard": "run\tMAP\nsys\t0.5\nother\t0.25\n",
     "queries": "q1\tfirst query\nq2\tsecond query\n",
     "passages": "p1\ttext one\np2\ttext two\np3\ttext three\n",
-    "responses": (
-        '{"query_id": "q1", "run": "gen", "answer": [{"text": "One thing.", "citations":'
-        ' ["d1"]}]}\n'
-    ),
+    "responses": '{"query_id": "q1", "run": "gen", "answer": [{"text": "One thing.", "citations": ["d1"]}]}\n',
     "gold": '{"query_id": "q1", "run": "people", "text": "A good answer."}\n',
     "graded": json.dumps(
-        [
-            "q1",
-            [
-                {
-                    "paragraph_id": "p1",
-                    "text": "text one",
-                    "paragraph_data": {
-                        "judgments": [{"paragraphId": "p1", "query": "q1", "relevance": 1}],
-                        "rankings": [
-                            {
-                                "method": "part",
-                                "paragraphId": "p1",
-                                "queryId": "q1",
-                                "rank": 1,
-                                "score": 3.0,
-                            }
-                        ],
-                    },
-                }
-            ],
-        ]
-    )
-    + "\n",
-}
+        ["q1", [{"paragraph_id": "p1", "text": "text one", "paragraph_data": {"judgments": [
+            {"paragraphId": "p1", "query": "q1", "relevance": 1}], "rankings": [
+            {"method": "part", "paragraphId": "p1", "queryId": "q1", "rank": 1, "score": 3.0}]}}]]
+    ) + "\n",
+}  # fmt: skip
 OTHER = {
     "qrels": ("q1 0 p1 1\n", ("3", "qrels", "1")),
     "runs": ("q1 Q0 p1 1 2.5 sys\n", ("2", "3", "sys", "1")),
@@ -83,24 +52,17 @@ OTHER = {
     "passages": ("p2\ttext two, whole\n", ("1 passage", "p2")),
     "responses": (GIVEN["responses"].replace("d1", "d2"), ("1",)),
     "gold": (GIVEN["gold"].replace("good", "better"), ("gold",)),
-    "graded": (
-        GIVEN["graded"].replace('"relevance": 1', '"relevance": 2'),
-        ("1 judgment", "judgments"),
-    ),
+    "graded": (GIVEN["graded"].replace('"relevance": 1', '"relevance": 2'), ("1 judgment", "judgments")),
 }
 KINDS = [*OTHER]
 ORDER = ("queries", "passages", "runs", "responses", "gold", "qrels", "leaderboard", "graded")
 
 
-def take(
-    project: Project, kind: str, content: str, preview: bool = False, **options: bool
-) -> Imported:
+def take(project: Project, kind: str, content: str, preview: bool = False, **options: bool) -> Imported:
     """Import a file of a kind under one name; `gold` stands for responses that are gold texts."""
     source = Source(f"{kind}.txt", data=content.encode())
     chosen = Options(gold=kind == "gold", **options)
-    return import_files(
-        project, "responses" if kind == "gold" else kind, [source], "ann", chosen, preview
-    )
+    return import_files(project, "responses" if kind == "gold" else kind, [source], "ann", chosen, preview)
 
 
 def facts(project: Project) -> dict[str, list[tuple[object, ...]]]:
@@ -108,18 +70,12 @@ def facts(project: Project) -> dict[str, list[tuple[object, ...]]]:
     return {
         name: project.rows(sql)
         for name, sql in {
-            "judgments": (
-                "SELECT name, query_key, passage_key, value FROM judgments JOIN sources"
-                " USING (source_key)"
-            ),
+            "judgments": "SELECT name, query_key, passage_key, value FROM judgments JOIN sources USING (source_key)",
             "rankings": "SELECT name, tag, file, query_key, passage_key, rank, score FROM rankings"
             " JOIN runs USING (run_key)",
-            "boards": (
-                "SELECT name, measure, run, score FROM board_scores JOIN boards USING (board_key)"
-            ),
+            "boards": "SELECT name, measure, run, score FROM board_scores JOIN boards USING (board_key)",
             "queries": "SELECT query_id, text, narrative FROM queries",
-            "texts": "SELECT passage_id, text FROM passages LEFT JOIN passage_texts"
-            " USING (text_key)"
+            "texts": "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
             " WHERE NOT contains(passage_id, '/')",
             "citations": "SELECT passage_key, position, citations FROM response_sentences",
             "gold": "SELECT * FROM gold_passages",
@@ -176,20 +132,15 @@ def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: st
     assert list_actions(full).acts[0] == undone
     assert (undone.author, undone.act) == ("bob", "bring back")
 
-    # What stood there is kept in its turn; where it was no more than a part of what came back,
-    # nothing of it is gone.
+    # What stood there is kept in its turn; where it was no more than a part of what came back, nothing of it is gone.
     assert undone.replaced == (kind != "runs")
     if undone.replaced:
         bring_back(full, undone.key, "ann")
         assert facts(full) == after
 
 
-def without_new(
-    now: dict[str, list[tuple[object, ...]]], before: dict[str, list[tuple[object, ...]]]
-):
-    """Gold texts that were reworded left the sentences of new passages, which nothing names any
-    more.
-    """
+def without_new(now: dict[str, list[tuple[object, ...]]], before: dict[str, list[tuple[object, ...]]]):
+    """Gold texts that were reworded left the sentences of new passages, which nothing names any more."""
     return now | {"citations": [row for row in now["citations"] if row in before["citations"]]}
 
 
@@ -200,9 +151,7 @@ def test_the_same_again_or_more_of_it_is_no_replacement(full: Project, kind: str
     assert take(full, kind, GIVEN[kind]).replaced == ()
     assert facts(full) == before
     assert not any(act.replaced for act in list_actions(full).acts)
-    assert full.value("SELECT count(*) FROM replaced_rankings") == full.value(
-        "SELECT count(*) FROM replaced_judgments"
-    )
+    assert full.value("SELECT count(*) FROM replaced_rankings") == full.value("SELECT count(*) FROM replaced_judgments")
     if kind == "qrels":
         assert take(full, "qrels", GIVEN["qrels"] + "q2 0 p1 1\n").replaced == ()
 
@@ -274,9 +223,7 @@ def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(projec
     assert facts(project) == before
 
 
-def test_a_file_cut_in_mid_line_is_noted_and_the_whole_file_takes_its_place(
-    project: Project,
-) -> None:
+def test_a_file_cut_in_mid_line_is_noted_and_the_whole_file_takes_its_place(project: Project) -> None:
     whole = "p1\ttext one\np2\ttext two\n"
     cut = take(project, "passages", whole[:-5])
     assert [coded(note) for note in cut.notes] == ["passages.txt:2 no-line-end"]
@@ -286,16 +233,10 @@ def test_a_file_cut_in_mid_line_is_noted_and_the_whole_file_takes_its_place(
     assert dict(facts(project)["texts"]) == {"p1": "text one", "p2": "text two"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "content"),
-    [
-        ("queries", "q1\tfirst query"),
-        ("runs", "q1 Q0 p1 1 2.5 sys"),
-        ("qrels", "q1 0 p1 1"),
-        ("leaderboard", "run\tMAP\nsys\t0.5"),
-        ("graded", GIVEN["graded"].rstrip()),
-    ],
-)
+@pytest.mark.parametrize(("kind", "content"), [
+    ("queries", "q1\tfirst query"), ("runs", "q1 Q0 p1 1 2.5 sys"), ("qrels", "q1 0 p1 1"),
+    ("leaderboard", "run\tMAP\nsys\t0.5"), ("graded", GIVEN["graded"].rstrip()),
+])  # fmt: skip
 def test_a_last_line_without_its_end_is_a_note(project: Project, kind: str, content: str) -> None:
     take(project, "queries", GIVEN["queries"])
     assert "no-line-end" in [note.code for note in take(project, kind, content).notes]
@@ -306,9 +247,7 @@ def test_a_json_document_needs_no_line_end(project: Project) -> None:
     assert take(project, "queries", '{"q1": "first query",\n "q2": "second query"}').notes == ()
 
 
-def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(
-    full: Project, tmp_path: Path
-) -> None:
+def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
     bank.save_version(full, [Question("a", "q1", "A?")], "", "ann")
     grade(full, {("A?", "p1"): 3, ("A?", "p2"): 1})
     before = facts(full)
@@ -322,8 +261,6 @@ def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(
         bring_back(copy, act.key, "ann")
     assert facts(copy) == before
     assert (
-        reproduce_qrels(copy, published.manifest, "ann")
-        == published.qrels_bytes
-        == qrels_text(copy, Policy()).encode()
+        reproduce_qrels(copy, published.manifest, "ann") == published.qrels_bytes == qrels_text(copy, Policy()).encode()
     )
     copy.close()

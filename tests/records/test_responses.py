@@ -1,6 +1,4 @@
-"""Generated responses: read, split into passages that can be traced, and ranked beside retrieval
-runs.
-"""
+"""Generated responses: read, split into passages that can be traced, and ranked beside retrieval runs."""
 
 from __future__ import annotations
 
@@ -75,8 +73,7 @@ def ranked(project: Project, run: str, query_id: str) -> list[str]:
     return [
         passage_id
         for (passage_id,) in project.rows(
-            "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN queries"
-            " USING (query_key)"
+            "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? ORDER BY rank",
             [run, query_id],
         )
@@ -88,11 +85,7 @@ def ranked(project: Project, run: str, query_id: str) -> list[str]:
 
 def test_cited_sentences_of_trec_rag_keep_the_documents_that_they_cite() -> None:
     ((response,), report) = read(jsonl(RAG))
-    assert (response.run, response.query_id, response.query_text) == (
-        "sys",
-        "q1",
-        "why is the sky blue",
-    )
+    assert (response.run, response.query_id, response.query_text) == ("sys", "q1", "why is the sky blue")
     assert response.text == "Air scatters blue light. It does so more than red. Hence the sky."
     assert [response.text[s.begin : s.end] for s in response.sentences] == [
         "Air scatters blue light.",
@@ -114,21 +107,14 @@ def test_run_and_topic_may_stand_in_metadata_as_trec_rag_2025_has_it() -> None:
 def test_plain_jsonl_and_json_maps_hold_a_text_a_query() -> None:
     wanted = [("a", "q1", "One."), ("b", "q1", "Two."), ("a", "q2", "Three.")]
     rows = [plain(query, run, text) for run, query, text in wanted]
-    of_map = Source(
-        "m.json",
-        data=json.dumps({"q1": {"a": "One.", "b": "Two."}, "q2": {"a": "Three."}}).encode(),
-    )
-    over_lines = Source(
-        "m.json", data=b'{\n "q1": {"a": "One.", "b": "Two."},\n"q2": {"a": "Three."}}'
-    )
+    of_map = Source("m.json", data=json.dumps({"q1": {"a": "One.", "b": "Two."}, "q2": {"a": "Three."}}).encode())
+    over_lines = Source("m.json", data=b'{\n "q1": {"a": "One.", "b": "Two."},\n"q2": {"a": "Three."}}')
     for source in (jsonl(*rows), of_map, over_lines):
         assert [(r.run, r.query_id, r.text) for r in read(source)[0]] == wanted
 
 
 def test_a_file_without_run_names_is_the_run_of_its_own_name() -> None:
-    assert [r.run for r in read(jsonl({"query_id": "q", "text": "t"}, name="mine.jsonl"))[0]] == [
-        "mine"
-    ]
+    assert [r.run for r in read(jsonl({"query_id": "q", "text": "t"}, name="mine.jsonl"))[0]] == ["mine"]
     assert [r.run for r in read(Source("mine.json", data=b'{"q": "t"}'))[0]] == ["mine"]
 
 
@@ -152,10 +138,7 @@ def test_a_file_without_run_names_is_the_run_of_its_own_name() -> None:
             '{"query_id": "q", "run": "b", "answer": [{"text": "t", "citations": 3}]}',
             ("not-a-list", "1"),
         ),
-        (
-            '{"query_id": "q", "run": "a", "text": "again"}',
-            ("duplicate-response", "a", "q", "f.jsonl:1"),
-        ),
+        ('{"query_id": "q", "run": "a", "text": "again"}', ("duplicate-response", "a", "q", "f.jsonl:1")),
     ],
 )
 def test_bad_lines_are_refused_by_number(line: str, said: tuple[str, ...]) -> None:
@@ -172,9 +155,7 @@ def test_a_query_twice_in_a_json_map_is_refused() -> None:
     check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
 
 
-def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_out_with_a_note() -> (
-    None
-):
+def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_out_with_a_note() -> None:
     row = {**RAG, "topic_id": "q2", "answer": [{"text": "Only this.", "citations": [1, 2]}]}
     responses, report = read(jsonl(plain("q1", "sys", "  "), row))
     assert [(r.query_id, r.sentences[0].citations) for r in responses] == [("q2", ("doc-b",))]
@@ -187,10 +168,7 @@ def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_ou
 def test_files_of_responses_are_recognised() -> None:
     assert detect_kind(jsonl(RAG)) == "responses"
     assert detect_kind(jsonl(plain("q", "a", "t"))) == "responses"
-    assert (
-        detect_kind(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}'))
-        == "responses"
-    )
+    assert detect_kind(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}')) == "responses"
     assert detect_kind(jsonl({"query_id": "q", "text": "t"}, name="queries.jsonl")) == "queries"
 
 
@@ -233,9 +211,7 @@ def test_no_sentence_is_lost_doubled_or_cut_and_citations_stay_with_it() -> None
 # Importing
 
 
-def test_a_response_becomes_a_run_of_its_passages_in_order_with_ids_that_can_be_traced(
-    project: Project,
-) -> None:
+def test_a_response_becomes_a_run_of_its_passages_in_order_with_ids_that_can_be_traced(project: Project) -> None:
     add_queries(project, "q1")
     done = import_responses(project, jsonl(plain("q1", "sys", SENTENCE * 30)))
     assert done.counts == {"runs": 1, "responses": 1, "passages of responses": 3}
@@ -248,40 +224,23 @@ def test_the_query_comes_with_its_response_and_citations_can_be_read_back(projec
     assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
     assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
     (run,) = response_runs(project)
-    assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == (
-        "sys",
-        1,
-        13,
-        1,
-        3,
-        2,
-    )
+    assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == ("sys", 1, 13, 1, 3, 2)
 
 
-def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(
-    project: Project,
-) -> None:
+def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(project: Project) -> None:
     add_queries(project, "q1")
     source = jsonl(plain("q1", "sys", "Known."), plain("q9", "sys", "Unknown."))
     with refusal("unknown-query", "answers.jsonl:2", "q9", kind=FileError):
         import_responses(project, source)
-    assert (
-        project.value("SELECT count(*) FROM runs")
-        == project.value("SELECT count(*) FROM passages")
-        == 0
-    )
+    assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM passages") == 0
     done = import_responses(project, source, skip_unknown=True)
     assert done.counts["responses"] == 1
     assert [coded(note) for note in done.notes] == ["answers.jsonl:2 unknown-query"]
 
 
-def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(
-    project: Project,
-) -> None:
+def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(project: Project) -> None:
     add_queries(project, "q1", "q2")
-    import_responses(
-        project, jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays."))
-    )
+    import_responses(project, jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays.")))
     import_responses(project, jsonl(plain("q1", "sys", "Second version.")), replace=True)
     assert ranked(project, "sys", "q1") == ["sys/q1/1~2"]
     assert ranked(project, "sys", "q2") == []
@@ -301,27 +260,16 @@ def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
         stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
         write_runs(cursor, [("sys", "sys", "sys.run")])
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
-    assert done.notes[0].code == "responses-renamed" and mentions(
-        done.notes[0].reason, "sys-responses"
-    )
-    assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (
-        ["p"],
-        ["sys-responses/q1/1"],
-    )
+    assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
+    assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
     import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
     assert list(ranking_scores(project)) == ["sys", "sys-responses"]
 
 
 def test_responses_and_the_bank_that_names_their_queries_import_together(project: Project) -> None:
     queries = Source("queries.json", data=b'{"q1": "why"}')
-    groups = [
-        Group("responses", [jsonl(plain("q1", "sys", "Because."))]),
-        Group("queries", [queries]),
-    ]
-    assert [done.kind for done in import_groups(project, groups, "tester")] == [
-        "queries",
-        "responses",
-    ]
+    groups = [Group("responses", [jsonl(plain("q1", "sys", "Because."))]), Group("queries", [queries])]
+    assert [done.kind for done in import_groups(project, groups, "tester")] == ["queries", "responses"]
 
 
 def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
@@ -329,14 +277,9 @@ def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
     new_project(path).close()
     (tmp_path / "answers.jsonl").write_text(json.dumps(RAG) + "\n")
     imported = CliRunner().invoke(
-        cli,
-        ["import", "responses", str(tmp_path / "answers.jsonl"), "--project", str(path), "--json"],
+        cli, ["import", "responses", str(tmp_path / "answers.jsonl"), "--project", str(path), "--json"]
     )
-    assert json.loads(imported.stdout)["counts"] == {
-        "runs": 1,
-        "responses": 1,
-        "passages of responses": 1,
-    }
+    assert json.loads(imported.stdout)["counts"] == {"runs": 1, "responses": 1, "passages of responses": 1}
     listed = CliRunner().invoke(cli, ["responses", "--project", str(path), "--json"])
     assert json.loads(listed.stdout)["runs"] == [
         {"run": "sys", "responses": 1, "words": 13, "passages": 1, "sentences": 3, "cited": 2}
@@ -346,12 +289,7 @@ def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
 
 
 def test_length_stands_beside_every_measure_where_responses_were_written(project: Project) -> None:
-    fill(
-        project,
-        [Question("q1/a", "q1", "A?")],
-        {("A?", "d1"): 4, ("A?", "d2"): 5},
-        {"r": {"q1": ["d1"]}},
-    )
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "d1"): 4, ("A?", "d2"): 5}, {"r": {"q1": ["d1"]}})
     assert leaderboard(project, "nDCG@10").lengths == {}
     with project.transaction() as cursor:
         for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
@@ -359,20 +297,12 @@ def test_length_stands_beside_every_measure_where_responses_were_written(project
         refresh_pool(cursor)
         log_action(cursor, "ann", "import responses")
     board = leaderboard(project, "nDCG@10")
-    assert {run: length.words for run, length in board.lengths.items()} == {
-        "r": 3.0,
-        "long": 5.0,
-        "short": 3.0,
-    }
+    assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
     assert board.scores["short"] > board.scores["r"] > board.scores["long"] == 0.0
-    assert board.length_correlation() == pytest.approx(
-        spearmanr([1.0, 0.5, 0.0], [3, 3, 5]).statistic
-    )
+    assert board.length_correlation() == pytest.approx(spearmanr([1.0, 0.5, 0.0], [3, 3, 5]).statistic)
 
 
-def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_to_be_renamed(
-    project: Project,
-) -> None:
+def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_to_be_renamed(project: Project) -> None:
     fill(project, [], {}, {"r": {"q1": ["d1"]}})
     for system in ("r", "r-responses", "r"):
         with project.transaction() as cursor:

@@ -1,6 +1,4 @@
-"""Who may do what: each act by each role, in the queries that are theirs, under the name of the
-login alone.
-"""
+"""Who may do what: each act by each role, in the queries that are theirs, under the name of the login alone."""
 
 from __future__ import annotations
 
@@ -28,15 +26,7 @@ from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, record_export
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import (
-    Request,
-    Scope,
-    draft_proposals,
-    make_drafter,
-    make_plan,
-    price_tag,
-    start_job,
-)
+from exam_workbench.grading import Request, Scope, draft_proposals, make_drafter, make_plan, price_tag, start_job
 from exam_workbench.jobs import find_jobs, trial_control
 from exam_workbench.labels import (
     Policy,
@@ -89,23 +79,14 @@ from tests.made.refusals import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "Zanzibar"
-"""A word of every question, of what a grader extracted, of a reason and of every note about the
-bank.
-"""
+"""A word of every question, of what a grader extracted, of a reason and of every note about the bank."""
 BANK = [
     Question("q1/a", "q1", f"What is A of {SECRET}?", note=SECRET),
     Question("q2/b", "q2", f"What is B of {SECRET}?", answer_key=SECRET),
 ]
-GRADES = {
-    (question.text or "", passage): at
-    for question in BANK
-    for at, passage in enumerate(("p1", "p2", "p3"), 1)
-}
+GRADES = {(question.text or "", passage): at for question in BANK for at, passage in enumerate(("p1", "p2", "p3"), 1)}
 RANKED = {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p1", "p2"]}
-RUNS = {
-    name: {q: p[at:] + p[:at] for q, p in RANKED.items()}
-    for at, name in enumerate(("one", "two", "three"))
-}
+RUNS = {name: {q: p[at:] + p[:at] for q, p in RANKED.items()} for at, name in enumerate(("one", "two", "three"))}
 NAMES = {"viewer": "vera", "assessor": "asta", "organizer": "olga"}
 LIMITED = "lea"
 
@@ -159,9 +140,7 @@ def graded(project: Project, by: str) -> None:
 
 
 def asked(project: Project, by: str) -> None:
-    draft_proposals(
-        project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by
-    )
+    draft_proposals(project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by)
 
 
 def designed(project: Project, by: str) -> None:
@@ -176,9 +155,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "see boards": lambda project, by: leaderboard(project, "nDCG@10"),
     "read the bank": lambda project, by: bank.list_questions(project),
     "edit questions": edited,
-    "save the bank": lambda project, by: bank.save_version(
-        project, [replace(BANK[0], weight=0.5)], "less", by
-    ),
+    "save the bank": lambda project, by: bank.save_version(project, [replace(BANK[0], weight=0.5)], "less", by),
     "override ratings": lambda project, by: labels.add_override(project, "q1/a", "p1", 3, "no", by),
     "judge passages": lambda project, by: judging.judge_passage(project, "q1", "p1", 2, by),
     "settle disagreements": settled,
@@ -187,9 +164,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "mark work": lambda project, by: mark_done(project, "q1", True, by),
     "claim work": lambda project, by: decline_double(project, "q2", by),
     "adjudicate": lambda project, by: review.decide_case(project, ("q2", "p1", None), 1, "so", by),
-    "download": lambda project, by: record_export(
-        project, by, "bank", "b", lambda: exporting.bank_jsonl(project)
-    ),
+    "download": lambda project, by: record_export(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
     "import files": imported,
     "grade": graded,
     "ask models": lambda project, by: trial_control(project, make_grader("self-rating", {})),
@@ -209,9 +184,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
 def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> None:
     made = []
     for role, name in NAMES.items():
-        if not refused(
-            lambda name=name: made.append(back_up_project(as_(project, name), author=name))
-        ):
+        if not refused(lambda name=name: made.append(back_up_project(as_(project, name), author=name))):
             assert role == "organizer"
     assert len(made) == 1
 
@@ -231,10 +204,8 @@ def refused(work: Callable[[], Any]) -> bool:
 def test_each_role_may_do_what_the_table_says_and_nothing_else(project: Project, role: str) -> None:
     assert list(DONE) == list(ACTS)
     name = NAMES[role]
-    may = [
-        act for act, do in DONE.items() if not refused(lambda do=do: do(as_(project, name), name))
-    ]
-    assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]
+    may = [act for act, do in DONE.items() if not refused(lambda do=do: do(as_(project, name), name))]
+    assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]  # type: ignore[arg-type]
 
 
 def test_whoever_has_the_file_may_do_everything_under_any_name(project: Project) -> None:
@@ -250,8 +221,7 @@ def test_a_refusal_says_which_role_is_needed_and_whom_to_ask(project: Project) -
 
 
 @pytest.mark.parametrize(
-    ("name", "reads", "writes"),
-    [("vera", False, False), ("asta", True, False), ("olga", True, True)],
+    ("name", "reads", "writes"), [("vera", False, False), ("asta", True, False), ("olga", True, True)]
 )
 def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
     project: Project, name: str, reads: bool, writes: bool
@@ -271,8 +241,7 @@ def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
         assert refused(lambda: handle.transaction().__enter__())
 
 
-# What a viewer may call, each with what it gives them: nothing of it holds a word of a question or
-# an answer.
+# What a viewer may call, each with what it gives them: nothing of it holds a word of a question or an answer.
 OPEN: dict[str, Callable[[Project], Any]] = {
     "is_demo": exchange.is_demo,
     "basis": lambda p: basis(p, Policy()).key,
@@ -284,13 +253,9 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "cover_curves": lambda p: cover_curves(p, Policy(), 3),
     "complete_curves": lambda p: labels.complete_curves(p, Policy(), 3),
     "per_query_scores": lambda p: per_query_scores(p, leaderboard(p, "nDCG@10"), None, "one"),
-    "make_board": lambda p: study.make_board(
-        p, next(iter(study.offered_boards(p, ["AP"]).values())), Policy()
-    ),
+    "make_board": lambda p: study.make_board(p, next(iter(study.offered_boards(p, ["AP"]).values())), Policy()),
     "offered_boards": lambda p: study.offered_boards(p, ["AP"]),
-    "query_points": lambda p: study.query_points(
-        p, (b := leaderboard(p, "nDCG@10")), "one", b, "two"
-    ),
+    "query_points": lambda p: study.query_points(p, (b := leaderboard(p, "nDCG@10")), "one", b, "two"),
     "remembered_pairs": lambda p: study.remembered_pairs(p, leaderboard(p, "nDCG@10"), "t"),
     "sample_queries": lambda p: study.sample_queries(p, leaderboard(p, "nDCG@10")),
     "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", Policy()),
@@ -298,9 +263,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], Policy()),
     "list_methods": lambda p: study.list_methods(p),
     "meta_table": lambda p: a_table(p),
-    "cell_comparison": lambda p: study.cell_comparison(
-        p, a_table(p).rows[0].row, a_table(p).columns[0], Policy()
-    ),
+    "cell_comparison": lambda p: study.cell_comparison(p, a_table(p).rows[0].row, a_table(p).columns[0], Policy()),
     "audited_by": lambda p: audit.audited_by(p, Policy()),
     "under_way": lambda p: audit.under_way(p, Policy()),
     "find_circularity": lambda p: audit.find_circularity(p, Policy()),
@@ -344,9 +307,7 @@ def test_what_is_open_to_viewers_is_exactly_this_and_holds_no_secret(project: Pr
     opened = {
         name
         for path in (ROOT / "core").rglob("*.py")
-        for name in re.findall(
-            r'@as_act\("see boards".*\)\n(?:@.+\n)?def (\w+)', path.read_text(encoding="utf-8")
-        )
+        for name in re.findall(r'@as_act\("see boards".*\)\n(?:@.+\n)?def (\w+)', path.read_text(encoding="utf-8"))
     }
     assert opened == set(OPEN)
     viewer = as_(project, "vera")
@@ -401,21 +362,14 @@ WAYS: list[Callable[[Project], Any]] = [
 
 
 def test_a_viewer_cannot_get_at_a_question_or_a_grade_by_any_way(project: Project) -> None:
-    # Somebody who may has asked all of it just before, so that it lies in the memory of the
-    # process.
+    # Somebody who may has asked all of it just before, so that it lies in the memory of the process.
     for way in WAYS:
         refused(lambda way=way: way(as_(project, "olga")))
-    assert [
-        at for at, way in enumerate(WAYS) if not refused(lambda way=way: way(as_(project, "vera")))
-    ] == []
+    assert [at for at, way in enumerate(WAYS) if not refused(lambda way=way: way(as_(project, "vera")))] == []
 
 
-def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(
-    project: Project,
-) -> None:
-    direct = make_grader(
-        "direct", {"back_end": "openai", "model": "new", "base_url": "http://127.0.0.1:9"}
-    )
+def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(project: Project) -> None:
+    direct = make_grader("direct", {"back_end": "openai", "model": "new", "base_url": "http://127.0.0.1:9"})
     texts = "SELECT count(*) FROM question_texts"
     before = project.value(texts)
     assert price_tag(as_(project, "asta"), direct, 1).pairs > 0
@@ -424,9 +378,7 @@ def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(
 
 
 def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
-    past = re.compile(
-        r"(?<!self)(?<!from )\.(_database|_known|_read|_cursor|_transaction|_identity|unattended)\b"
-    )
+    past = re.compile(r"(?<!self)(?<!from )\.(_database|_known|_read|_cursor|_transaction|_identity|unattended)\b")
     found = {
         (path.relative_to(ROOT).as_posix(), name)
         for folder in ("core", "pages")
@@ -446,12 +398,8 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
     tries: dict[str, Callable[[str], Any]] = {
         "edit": lambda q: bank.put_draft(lea, LIMITED, a_question(project, q)),
         "change": lambda q: bank.change_draft(lea, LIMITED, a_question(project, q), "weight", 0.25),
-        "save": lambda q: bank.save_version(
-            lea, [replace(a_question(project, q), weight=0.75)], "", LIMITED
-        ),
-        "override": lambda q: labels.add_override(
-            lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED
-        ),
+        "save": lambda q: bank.save_version(lea, [replace(a_question(project, q), weight=0.75)], "", LIMITED),
+        "override": lambda q: labels.add_override(lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED),
         "judge": lambda q: judging.judge_passage(lea, q, "p1", 1, LIMITED),
         "settle": lambda q: review.settle_by_comment(lea, a_case(project, q), "so", LIMITED),
         "mark": lambda q: mark_done(lea, q, True, LIMITED),
@@ -468,10 +416,7 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
 
 
 def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) -> None:
-    before = (
-        project.value("SELECT count(*) FROM activity"),
-        project.value("SELECT count(*) FROM overrides"),
-    )
+    before = project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")
     olga = as_(project, "olga")
     for do in (
         lambda: labels.add_override(olga, "q1/a", "p1", 3, "no", "asta"),
@@ -482,10 +427,7 @@ def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) 
     ):
         with refusal("author-is-another", "olga", kind=NotAllowed):
             do()
-    assert (
-        project.value("SELECT count(*) FROM activity"),
-        project.value("SELECT count(*) FROM overrides"),
-    ) == before
+    assert (project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")) == before
 
 
 def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
@@ -493,9 +435,7 @@ def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
     set_member(project, "Tom@X.org", "assessor", "shell")
     bank.put_draft(handle, "tom", replace(BANK[0], weight=0.3))
     change_member(project, "tom@x.org", "shell", role="viewer")
-    assert refused(lambda: bank.list_drafts(handle, "tom")) and not refused(
-        lambda: leaderboard(handle, "nDCG@10")
-    )
+    assert refused(lambda: bank.list_drafts(handle, "tom")) and not refused(lambda: leaderboard(handle, "nDCG@10"))
     remove_member(project, "tom@x.org", "shell")
     assert refused(lambda: leaderboard(handle, "nDCG@10"))
     undo_member(project, "tom@x.org", "shell")
@@ -516,20 +456,11 @@ def test_the_last_organizer_stays(project: Project) -> None:
 
 def test_what_is_said_of_people_is_checked(project: Project) -> None:
     for said, reason in (
-        (lambda: set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),
+        (lambda: set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),  # type: ignore[arg-type]
         (lambda: set_member(project, " ", "viewer", "shell"), ("invalid-identity",)),
-        (
-            lambda: set_member(project, "x@x.org", "viewer", "shell", "olga"),
-            ("name-taken", "olga@x.org"),
-        ),
-        (
-            lambda: set_member(project, "x@x.org", "assessor", "shell", queries=["q7"]),
-            ("unknown-query", "q7"),
-        ),
-        (
-            lambda: set_member(project, "x@x.org", "viewer", "shell", queries=["q1"]),
-            ("queries-for-no-assessor",),
-        ),
+        (lambda: set_member(project, "x@x.org", "viewer", "shell", "olga"), ("name-taken", "olga@x.org")),
+        (lambda: set_member(project, "x@x.org", "assessor", "shell", queries=["q7"]), ("unknown-query", "q7")),
+        (lambda: set_member(project, "x@x.org", "viewer", "shell", queries=["q1"]), ("queries-for-no-assessor",)),
         (lambda: remove_member(project, "x@x.org", "shell"), ("unknown-member",)),
         (lambda: undo_member(project, "x@x.org", "shell"), ("nothing-to-undo",)),
     ):
@@ -547,10 +478,7 @@ def test_what_is_said_of_people_is_checked(project: Project) -> None:
         ({"email": "ann@x.org", "email_verified": "false", "sub": "7"}, "7"),
         ({"sub": 7}, "7"),
         # A subject that looks like an address, or like such a subject, is neither.
-        (
-            {"email": "eve@x.org", "email_verified": False, "sub": "Olga@x.org"},
-            "subject:Olga@x.org",
-        ),
+        ({"email": "eve@x.org", "email_verified": False, "sub": "Olga@x.org"}, "subject:Olga@x.org"),
         ({"sub": "olga@x.org"}, "subject:olga@x.org"),
         ({"sub": "subject:olga@x.org"}, "subject:subject:olga@x.org"),
         ({"sub": "subject:7"}, "subject:subject:7"),
@@ -560,9 +488,7 @@ def test_what_is_said_of_people_is_checked(project: Project) -> None:
         ({"email": "\N{KELVIN SIGN}ate@x.org", "sub": "8"}, "8"),
     ],
 )
-def test_a_login_is_known_by_a_verified_address_or_its_subject(
-    claims: dict[str, Any], identity: str
-) -> None:
+def test_a_login_is_known_by_a_verified_address_or_its_subject(claims: dict[str, Any], identity: str) -> None:
     assert identity_of(claims) == identity
 
 
@@ -572,8 +498,7 @@ def test_a_role_given_to_an_address_is_not_that_of_a_subject(project: Project) -
     subject = identity_of({"sub": "olga@x.org"})
     with pytest.raises(NotAllowed):
         project.acting_as(subject).require("see boards")
-    # As the refusal names it, an organizer gives it a role of its own; one that was given to a
-    # plain subject stays.
+    # As the refusal names it, an organizer gives it a role of its own; one that was given to a plain subject stays.
     member = set_member(project, subject, "viewer", "shell", "eve")
     assert project.acting_as(subject).member() == member and member.role == "viewer"
     kept = project.acting_as(identity_of({"sub": "7"})).member()

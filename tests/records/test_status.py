@@ -49,16 +49,10 @@ def test_the_shell_says_it_in_both_forms(
     fill(project, BANK, {}, RUNS)
     judge(project, {("q1", "p1"): 1, ("q2", "p1"): 0})
     project.close()
-    monkeypatch.setattr(
-        sys, "argv", ["exam", "status", "--project", str(tmp_path / "p.duckdb"), "--json"]
-    )
+    monkeypatch.setattr(sys, "argv", ["exam", "status", "--project", str(tmp_path / "p.duckdb"), "--json"])
     cli.main()
     found = json.loads(capsys.readouterr().out)
-    assert (
-        found["questions a judged query"] == 1.5
-        and found["judged queries"] == 2
-        and found["queries"] == 4
-    )
+    assert found["questions a judged query"] == 1.5 and found["judged queries"] == 2 and found["queries"] == 4
     monkeypatch.setattr(sys, "argv", ["exam", "status", "--project", str(tmp_path / "p.duckdb")])
     cli.main()
     assert "questions a judged query" in capsys.readouterr().out

@@ -1,6 +1,4 @@
-"""Old projects that are upgraded: by one of two processes, whose copy of the old state stays; and
-without indexes.
-"""
+"""Old projects that are upgraded: by one of two processes, whose copy of the old state stays; and without indexes."""
 
 from __future__ import annotations
 
@@ -16,13 +14,7 @@ from exam_workbench.bank import _questions, save_version
 from exam_workbench.exchange import check_project, exporting, graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.records import _visible
-from exam_workbench.store import (
-    Project,
-    _opening as projects,
-    create_project,
-    migrations,
-    open_project,
-)
+from exam_workbench.store import Project, _opening as projects, create_project, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 
@@ -68,10 +60,7 @@ def run_older_program(old_program: pytest.MonkeyPatch, migration: int) -> None:
 def test_a_project_whose_large_tables_had_keys_goes_on_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, older = (
-        tmp_path / "old.duckdb",
-        [name for name, _ in migrations.MIGRATIONS].index("0026_keyless"),
-    )
+    path, older = tmp_path / "old.duckdb", [name for name, _ in migrations.MIGRATIONS].index("0026_keyless")
     with monkeypatch.context() as old_program:
         run_older_program(old_program, older)
         project = create_project(path)
@@ -86,14 +75,9 @@ def test_a_project_whose_large_tables_had_keys_goes_on_as_it_was(
     assert graded_file(project) == given
     counts = import_files(project, "graded", [Source("again.jsonl.gz", data=given)], "ann").counts
     assert not {"new grades", "new passages", "queries", "bank version"} & set(counts)
-    assert {table: len(project.rows(f"FROM {table}")) for table in KEYLESS} == {
-        t: len(rows[t]) for t in KEYLESS
-    }
+    assert {table: len(project.rows(f"FROM {table}")) for table in KEYLESS} == {t: len(rows[t]) for t in KEYLESS}
     save_version(project, [replace(QUESTIONS[0], text="Reworded?")], "a new wording", "ann")
-    assert (
-        project.value("SELECT count(*) FROM question_revisions")
-        == len(rows["question_revisions"]) + 1
-    )
+    assert project.value("SELECT count(*) FROM question_revisions") == len(rows["question_revisions"]) + 1
     assert not any(check_project(project).values())
     project.close()
 
@@ -103,8 +87,7 @@ def test_no_table_that_grows_with_imports_has_an_index(tmp_path: Path) -> None:
     indexed = {
         table
         for (table,) in project.rows(
-            "SELECT table_name FROM duckdb_constraints()"
-            " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"
+            "SELECT table_name FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"
             " UNION SELECT table_name FROM duckdb_indexes()"
         )
     }
@@ -140,21 +123,9 @@ os._exit(0)
 
 KEYLESS = ("passages", "passage_texts", "questions", "question_texts", "question_revisions")
 GROWING = (
-    "grades",
-    "failures",
-    "rankings",
-    "judgments",
-    "pool",
-    "listed",
-    "responses",
-    "response_sentences",
-    "answers",
-    "retrieved",
-    "generated_answers",
-    "comparisons",
-    "published_passages",
-    "board_query_scores",
-)
+    "grades", "failures", "rankings", "judgments", "pool", "listed", "responses", "response_sentences", "answers",
+    "retrieved", "generated_answers", "comparisons", "published_passages", "board_query_scores",
+)  # fmt: skip
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 RATINGS = {("A?", "p1"): 4, ("A?", "p2"): 0, ("B?", "p1"): None}
 
@@ -163,7 +134,6 @@ def constraints(project: Project) -> set[str]:
     return {
         kind
         for (kind,) in project.rows(
-            "SELECT DISTINCT constraint_type FROM duckdb_constraints()"
-            f" WHERE table_name IN {KEYLESS}"
+            f"SELECT DISTINCT constraint_type FROM duckdb_constraints() WHERE table_name IN {KEYLESS}"
         )
     }

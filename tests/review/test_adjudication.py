@@ -1,6 +1,4 @@
-"""What several people judge blindly: nobody sees what the others gave before it is decided, and the
-decision counts.
-"""
+"""What several people judge blindly: nobody sees what the others gave before it is decided, and the decision counts."""
 
 from __future__ import annotations
 
@@ -86,14 +84,7 @@ def make(project: Project) -> None:
         judging.judge_passage(ann, "q1", passage, one, "ann")
         judging.judge_passage(bob, "q1", passage, other, "bob", SECRET)
     add_override(ann, "q1/a", "p1", 4, "it says so", "ann")
-    settle_by_override(
-        bob,
-        Case("labels of x", "ratings of bob", "q1", "p1", "q1/a", 1, 5),
-        ["q1/a"],
-        5,
-        SECRET,
-        "bob",
-    )
+    settle_by_override(bob, Case("labels of x", "ratings of bob", "q1", "p1", "q1/a", 1, 5), ["q1/a"], 5, SECRET, "bob")
 
 
 @pytest.fixture
@@ -134,20 +125,13 @@ def exporting_rows(project: Project) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("name", ["ann", "cat"])
-def test_nobody_who_judges_sees_what_another_gave_before_it_is_decided(
-    project: Project, name: str
-) -> None:
+def test_nobody_who_judges_sees_what_another_gave_before_it_is_decided(project: Project, name: str) -> None:
     told = seen(as_(project, "olga"))
     assert SECRET in told and "'bob'" in told
     handle = as_(project, name)
     # Whoever may see it asked just before, so that it lies in the memory of the process.
     hidden = seen(handle)
-    assert (
-        SECRET not in hidden
-        and "value=3" not in hidden
-        and "rating=5" not in hidden
-        and "'bob'" not in hidden
-    )
+    assert SECRET not in hidden and "value=3" not in hidden and "rating=5" not in hidden and "'bob'" not in hidden
     own = {"ann": [("ann", 2), ("ann", 1)], "cat": []}[name]
     assert [(one.author, one.value) for one in assessor_judgments(handle)] == own
     decide_case(as_(project, "olga"), JUDGED, 3, "by the guidelines", "olga")
@@ -177,18 +161,14 @@ def test_nothing_counts_before_the_decision_does(project: Project) -> None:
     assert labels() == 1 and source_judgments(project, ADJUDICATED) == {"q1": {"p2": 1}}
     assert [one.value for one in list_decisions(olga, RATED)] == [None, 5]
     decide_case(olga, RATED, 2, "half of it", "olga")
-    withdraw_by_key(
-        olga, next(one.key for one in find_overrides(olga) if one.author == "olga"), "olga"
-    )
+    withdraw_by_key(olga, next(one.key for one in find_overrides(olga) if one.author == "olga"), "olga")
     assert standing(olga)[RATED] == "differs"
 
 
 def test_what_was_decided_on_stays_as_it_was_given(project: Project) -> None:
     olga, ann = as_(project, "olga"), as_(project, "ann")
     with refusal("override-of-double-assignment"):
-        withdraw_by_key(
-            ann, next(one.key for one in find_overrides(project) if one.author == "bob"), "ann"
-        )
+        withdraw_by_key(ann, next(one.key for one in find_overrides(project) if one.author == "bob"), "ann")
     for place in (JUDGED, RATED):
         decide_case(olga, place, 3, "so", "olga")
     for change in (
@@ -201,9 +181,7 @@ def test_what_was_decided_on_stays_as_it_was_given(project: Project) -> None:
     judging.judge_passage(ann, "q1", "p2", 2, "ann")
 
 
-def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(
-    project: Project,
-) -> None:
+def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(project: Project) -> None:
     with refusal("adjudicator-takes-part", "ann", kind=NotAllowed):
         decide_case(as_(project, "ann"), JUDGED, 2, "mine", "ann")
     with refusal("adjudicator-takes-part", "cat", kind=NotAllowed):
@@ -226,22 +204,16 @@ def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(
     decide_case(cat, place, 0, "so", "cat")
 
 
-def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_released(
-    project: Project,
-) -> None:
+def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_released(project: Project) -> None:
     ann, bob = as_(project, "ann"), as_(project, "bob")
-    assert [
-        one.query_id for one in my_work(project, "ann", ann.members()["ann@x.org"].theirs, None)
-    ] == ["q1", "q2"]
+    assert [one.query_id for one in my_work(project, "ann", ann.members()["ann@x.org"].theirs, None)] == ["q1", "q2"]
     with refusal("double-assignment-full"):
         claim_double(as_(project, "cat"), "q1", "cat")
     decline_double(ann, "q1", "ann", "no time")
     with refusal("query-not-assigned", "ann", kind=NotAllowed):
         judging.judge_passage(ann, "q1", "p1", 1, "ann")
     # What she gave is no decision all the same, and she sees no more of bob's than before.
-    assert (
-        SECRET not in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 1
-    )
+    assert SECRET not in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 1
     claim_double(as_(project, "cat"), "q1", "cat")
     release_double(project, "q1", "bob", "olga")
     with pytest.raises(NotAllowed):
@@ -268,9 +240,7 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
         assign_double(project, "q1", "olga", ["ann", "cat"], passages=["p2", "p3"])
     with refusal("already-doubly-assigned", "q1"):
         assign_double(project, "q1", "olga", ["ann", "cat"])
-    second = assign_double(
-        project, "q1", "olga", ["ann", "cat"], passages=sample_of(project, "q1", 1)
-    )
+    second = assign_double(project, "q1", "olga", ["ann", "cat"], passages=sample_of(project, "q1", 1))
     ann, bob, cat = (as_(project, name) for name in ("ann", "bob", "cat"))
     for who, name, rating in (ann, "ann", 2), (cat, "cat", 4):
         add_override(who, "q1/a", "p3", rating, f"{name} on three", name)
@@ -291,14 +261,10 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
     decline_double(bob, "q1", "bob")
 
 
-def test_a_case_that_an_organizer_settled_between_people_does_not_show_what_they_gave(
-    project: Project,
-) -> None:
+def test_a_case_that_an_organizer_settled_between_people_does_not_show_what_they_gave(project: Project) -> None:
     case = Case("ratings of ann", "ratings of bob", "q1", "p1", "q1/a", 4, 5)
     settle_by_comment(as_(project, "olga"), case, "both", "olga")
-    assert "ratings of bob" not in record_csv(
-        as_(project, "ann")
-    ) and "ratings of bob" in record_csv(project)
+    assert "ratings of bob" not in record_csv(as_(project, "ann")) and "ratings of bob" in record_csv(project)
 
 
 def test_agreement_is_over_what_two_people_gave_for_the_same(project: Project) -> None:
@@ -306,13 +272,7 @@ def test_agreement_is_over_what_two_people_gave_for_the_same(project: Project) -
     judged, rated = between_people(project, "q1")
     (pair,) = judged.pairs
     # Of the two passages one is alike: p_o 1/2, p_e 1/4 by the margins.
-    assert (judged.n, judged.same, pair.n, pair.same, pair.kappa.value) == (
-        2,
-        1,
-        2,
-        1,
-        pytest.approx(1 / 3),
-    )
+    assert (judged.n, judged.same, pair.n, pair.same, pair.kappa.value) == (2, 1, 2, 1, pytest.approx(1 / 3))
     assert (rated.n, rated.same, list(rated.people)) == (1, 0, ["ann", "bob"])
     assert between_people(project, "q2")[0].alpha.undefined
 

@@ -57,7 +57,7 @@ NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
 RATINGS = (5, 4, 3, 2, 1, 0)
 
 
-# --- coefficients ---------------------------------------------------------------------------------
+# --- coefficients -----------------------------------------------------------------------------------------------
 
 
 def _table(rows: tuple[int, ...], columns: tuple[int, ...], counts: list[list[int]]) -> CrossTable:
@@ -78,9 +78,7 @@ two_sides = st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 5)), min_size
 
 
 @given(two_sides)
-def test_kappa_is_that_of_scikit_learn_and_undefined_where_it_gives_nan(
-    pairs: list[tuple[int, int]],
-) -> None:
+def test_kappa_is_that_of_scikit_learn_and_undefined_where_it_gives_nan(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
     table = cross_table(left, right, range(5, -3, -1), range(-2, 6))
     for ours, weights in (
@@ -98,9 +96,7 @@ def test_kappa_is_that_of_scikit_learn_and_undefined_where_it_gives_nan(
 
 
 @given(two_sides)
-def test_each_level_is_the_kappa_of_that_value_against_the_rest(
-    pairs: list[tuple[int, int]],
-) -> None:
+def test_each_level_is_the_kappa_of_that_value_against_the_rest(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
     scale = range(5, -3, -1)
     for value, level in per_level(cross_table(left, right, scale, scale)).items():
@@ -115,12 +111,7 @@ def test_each_level_is_the_kappa_of_that_value_against_the_rest(
 
 def test_without_anything_to_compare_every_coefficient_says_so() -> None:
     table = cross_table([], [], RATINGS, (3, 2, 1, 0))
-    for found in (
-        cohen_kappa(table),
-        weighted_kappa(table),
-        alpha_of(table),
-        *per_level(table).values(),
-    ):
+    for found in (cohen_kappa(table), weighted_kappa(table), alpha_of(table), *per_level(table).values()):
         assert found.value is None
         assert found.undefined
     nobody = cross_table([], [], RATINGS, ())
@@ -129,8 +120,7 @@ def test_without_anything_to_compare_every_coefficient_says_so() -> None:
 
 
 nan = math.nan
-# Krippendorff, Computing Krippendorff's alpha-reliability (2011): four observers, twelve units, and
-# his results.
+# Krippendorff, Computing Krippendorff's alpha-reliability (2011): four observers, twelve units, and his results.
 OBSERVERS = np.array(
     [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
@@ -141,9 +131,7 @@ OBSERVERS = np.array(
 )
 
 
-@pytest.mark.parametrize(
-    ("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
-)
+@pytest.mark.parametrize(("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_is_that_of_krippendorffs_own_example(level, expected: float) -> None:
     found = krippendorff_alpha(OBSERVERS.T, level).value
     assert found == pytest.approx(expected, abs=5e-4)
@@ -161,26 +149,12 @@ def test_alpha_is_undefined_without_pairs_and_without_variation(values: list[lis
     assert found.undefined
 
 
-# --- which values say the same --------------------------------------------------------------------
+# --- which values say the same ----------------------------------------------------------------------------------
 
 
 def test_labels_are_fitted_to_judgments_as_the_papers_do() -> None:
-    assert match_scales(RATINGS, (3, 2, 1, 0)) == {
-        5: (3,),
-        4: (3,),
-        3: (2,),
-        2: (2,),
-        1: (2,),
-        0: (0,),
-    }
-    assert match_scales(RATINGS, (1, 0, -2)) == {
-        5: (1,),
-        4: (1,),
-        3: (0, -2),
-        2: (0, -2),
-        1: (0, -2),
-        0: (0, -2),
-    }
+    assert match_scales(RATINGS, (3, 2, 1, 0)) == {5: (3,), 4: (3,), 3: (2,), 2: (2,), 1: (2,), 0: (0,)}
+    assert match_scales(RATINGS, (1, 0, -2)) == {5: (1,), 4: (1,), 3: (0, -2), 2: (0, -2), 1: (0, -2), 0: (0, -2)}
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
@@ -198,22 +172,19 @@ def test_where_nothing_is_relevant_no_positive_label_agrees() -> None:
     assert match_scales((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
 
 
-# --- merging --------------------------------------------------------------------------------------
+# --- merging ----------------------------------------------------------------------------------------------------
 
 
 def test_merged_values_add_up_and_keep_their_names() -> None:
     table = _table((3, 2, 1, 0), (2, 1, 0, -2), np.arange(16).reshape(4, 4).tolist())
     found = merge_values(table, [(3, 2), (1, 0)], [(2, 1), (0, -2)])
-    assert found.counts.tolist() == [
-        [0 + 1 + 4 + 5, 2 + 3 + 6 + 7],
-        [8 + 9 + 12 + 13, 10 + 11 + 14 + 15],
-    ]
+    assert found.counts.tolist() == [[0 + 1 + 4 + 5, 2 + 3 + 6 + 7], [8 + 9 + 12 + 13, 10 + 11 + 14 + 15]]
     assert (found.row_names, found.column_names) == (("2–3", "0–1"), ("1–2", "≤0"))
     assert found.row_members == ((3, 2), (1, 0))
     assert merge_values(table, [(3, 0), (2, 1)], [(2, 1, 0, -2), ()]).row_names == ("0, 3", "1–2")
 
 
-# --- TREC DL 2023, as RUBRIC's program tabulates it -----------------------------------------------
+# --- TREC DL 2023, as RUBRIC's program tabulates it -------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -240,29 +211,21 @@ def _rows(latex: str) -> list[Row]:
 @pytest.fixture(scope="module")
 def reference(shared_data: Path) -> dict[tuple[str, str], list[Row]]:
     """RUBRIC's tables by how many questions have to reach a level, and by the name of the table."""
-    text = (
-        (shared_data / "dl23-llmjudge/reference/ia-rated-rel2.tex").read_text().replace("%\n", "\n")
-    )
+    text = (shared_data / "dl23-llmjudge/reference/ia-rated-rel2.tex").read_text().replace("%\n", "\n")
     found: dict[tuple[str, str], list[Row]] = {}
     for section in text.split(r"\section{Min Answers= ")[1:]:
-        for name, body in re.findall(
-            r"\\begin\{sideways\}(\w+)(.*?)\\end\{tabu\}", section, re.DOTALL
-        ):
+        for name, body in re.findall(r"\\begin\{sideways\}(\w+)(.*?)\\end\{tabu\}", section, re.DOTALL):
             found[section[0], name] = _rows(body)
     return found
 
 
 def _of_labels(project: Project, min_answers: str):
-    policy = Policy(
-        grader=SELF_RATED, label="max" if min_answers == "1" else f"support:{min_answers}"
-    )
+    policy = Policy(grader=SELF_RATED, label="max" if min_answers == "1" else f"support:{min_answers}")
     return side_agreement(project, Labels(policy), Judgments())
 
 
 @pytest.mark.parametrize("min_answers", ["1", "2", "5"])
-def test_labels_against_nist_give_rubrics_table_cell_by_cell_and_kappa_by_kappa(
-    dl23, reference, min_answers
-) -> None:
+def test_labels_against_nist_give_rubrics_table_cell_by_cell_and_kappa_by_kappa(dl23, reference, min_answers) -> None:
     found = _of_labels(dl23, min_answers)
     expected = reference[min_answers, "GRADED"]
     assert [len(row[1]) for row in expected] == [4] * 6
@@ -282,9 +245,7 @@ def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> No
     table = merge_values(_of_labels(dl23, min_answers).table, *MERGED[name])
     rows = [
         ([str(count) for count in counts], str(total), f"{kappa.value:.2g}")
-        for counts, total, kappa in zip(
-            table.counts.tolist(), table.row_totals, per_level(table).values(), strict=True
-        )
+        for counts, total, kappa in zip(table.counts.tolist(), table.row_totals, per_level(table).values(), strict=True)
     ]
     plain = [
         ([re.sub(r"\\\w+|[{}]", "", c) for c in cells], total, kappa)
@@ -305,15 +266,9 @@ def test_every_cell_leads_to_its_passages(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
     table = side_agreement(dl23, *sides).table
     for (i, row), (j, column) in itertools.product(enumerate(table.rows), enumerate(table.columns)):
-        assert (
-            list_disagreements(dl23, *sides, cell=([row], [column]), limit=1).total
-            == table.counts[i, j]
-        )
+        assert list_disagreements(dl23, *sides, cell=([row], [column]), limit=1).total == table.counts[i, j]
     first, rest = (
-        [
-            row.pair
-            for row in list_disagreements(dl23, *sides, cell=([0], [3]), limit=50, offset=at).rows
-        ]
+        [row.pair for row in list_disagreements(dl23, *sides, cell=([0], [3]), limit=50, offset=at).rows]
         for at in (0, 50)
     )
     assert (len(first), len(rest)) == (50, 36)
@@ -327,9 +282,7 @@ def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> No
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
 
     def listed(**how: Any) -> list[Pair]:
-        return [
-            row.pair for row in list_disagreements(dl23, *sides, **{"limit": 10_000, **how}).rows
-        ]
+        return [row.pair for row in list_disagreements(dl23, *sides, **{"limit": 10_000, **how}).rows]
 
     found = listed()
     extremes = 290 + 86
@@ -357,9 +310,7 @@ def test_queries_add_up_to_the_whole(dl23) -> None:
 
 
 def test_two_graders_are_compared_on_the_passages_that_both_labelled(dl23) -> None:
-    found = side_agreement(
-        dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(grader=NUGGETS))
-    )
+    found = side_agreement(dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(grader=NUGGETS)))
     assert (found.table.rows, found.table.columns) == (RATINGS, RATINGS)
     missing = 7263 - side_agreement(dl23, Labels(Policy(grader=NUGGETS)), Judgments()).n
     assert (found.n, found.left_only, found.right_only) == (7263 - missing, missing, 0)
@@ -371,7 +322,7 @@ def test_two_graders_are_compared_on_the_passages_that_both_labelled(dl23) -> No
     )
 
 
-# --- small projects -------------------------------------------------------------------------------
+# --- small projects ---------------------------------------------------------------------------------------------
 
 A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
 OTHER = GraderSpec("other grader", "self-rating", "other")
@@ -379,14 +330,7 @@ OTHER = GraderSpec("other grader", "self-rating", "other")
 
 def fill_small(project: Project) -> None:
     """One query, five passages: p4 failed, p5 never asked; p5 is judged, p3 is not."""
-    ratings = {
-        ("A?", "p1"): 5,
-        ("B?", "p1"): 2,
-        ("A?", "p2"): 0,
-        ("B?", "p2"): 1,
-        ("A?", "p3"): 3,
-        ("A?", "p4"): None,
-    }
+    ratings = {("A?", "p1"): 5, ("B?", "p1"): 2, ("A?", "p2"): 0, ("B?", "p2"): 1, ("A?", "p3"): 3, ("A?", "p4"): None}
     fill(project, [A, B], ratings, {"run": {"q1": ["p1", "p2", "p3", "p4", "p5"]}})
     judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0, ("q1", "p4"): 0, ("q1", "p5"): 2})
 
@@ -424,27 +368,20 @@ def test_another_policy_gives_another_table(small: Project) -> None:
     assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
 
 
-def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(
-    own: Project,
-) -> None:
+def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(own: Project) -> None:
     grade(own, {("A?", "p2"): 0, ("B?", "p2"): 3}, OTHER)
     add_override(own, "q1/a", "p2", 5, "It says so.", "Ann")
     assert side_agreement(own, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
     assert side_agreement(own, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
-    found = side_agreement(
-        own, machine_labels(Policy(grader="test grader")), machine_labels(Policy(), "other grader")
-    )
-    assert [
-        (row.pair.left, row.pair.right)
-        for row in list_disagreements(own, *_machines(), cell=([1], [3])).rows
-    ] == [(1, 3)]
+    found = side_agreement(own, machine_labels(Policy(grader="test grader")), machine_labels(Policy(), "other grader"))
+    assert [(row.pair.left, row.pair.right) for row in list_disagreements(own, *_machines(), cell=([1], [3])).rows] == [
+        (1, 3)
+    ]
     assert found.n == 1
 
 
 def _machines() -> tuple[Labels, Labels]:
-    return machine_labels(Policy(grader="test grader")), machine_labels(
-        Policy(grader="other grader")
-    )
+    return machine_labels(Policy(grader="test grader")), machine_labels(Policy(grader="other grader"))
 
 
 def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> None:
@@ -454,8 +391,7 @@ def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> No
     add_override(own, "q1/b", "p2", 0, "No.", "Bob")
     found = side_agreement(own, Labels(Policy()), Person("Ann"))
     assert (str(found.left), str(found.right)) == ("ratings of test grader", "ratings of Ann")
-    # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its
-    # five she did not rate.
+    # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its five she did not rate.
     assert (found.n, found.left_only, found.right_only) == (2, 3, 1)
     worst = list_disagreements(own, Labels(Policy()), Person("Ann"))
     assert worst.total == 1
@@ -510,11 +446,7 @@ def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small
     assert header == ["label", "2", "0", "total", "kappa"]
     assert rows[0] == ["5", "1", "0", "1", "1.0"]
     assert rows[1] == ["4", "0", "0", "0", ""]
-    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found, merged=True)))] == [
-        "label",
-        "4–5",
-        "0–3",
-    ]
+    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found, merged=True)))] == ["label", "4–5", "0–3"]
 
 
 def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> None:
@@ -531,7 +463,7 @@ def test_a_latex_table_escapes_names(own: Project) -> None:
     assert found.count(r"\\" + "\n") == 4
 
 
-# --- the command ----------------------------------------------------------------------------------
+# --- the command ------------------------------------------------------------------------------------------------
 
 
 def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, str, str]:
@@ -563,14 +495,8 @@ def test_the_command_prints_what_the_design_promises(own: Project, monkeypatch, 
     assert printed["per_level"]["4"] is None
     assert printed["undefined"]["per_level 4"]
     assert (printed["n"], printed["left_only"], printed["right_only"]) == (2, 1, 2)
-    code, out, _ = _exam(
-        monkeypatch, capsys, own, "agreement", "--json", "--merged", "--min-rating", "1"
-    )
-    assert json.loads(out)["table"] == {
-        "rows": ["1–5", "0"],
-        "columns": ["2", "0"],
-        "counts": [[1, 1], [0, 0]],
-    }
+    code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json", "--merged", "--min-rating", "1")
+    assert json.loads(out)["table"] == {"rows": ["1–5", "0"], "columns": ["2", "0"], "counts": [[1, 1], [0, 0]]}
 
 
 def test_the_command_prints_a_table_for_people(own: Project, monkeypatch, capsys) -> None:
@@ -581,12 +507,8 @@ def test_the_command_prints_a_table_for_people(own: Project, monkeypatch, capsys
     assert re.findall(r"\d+", err)[:3] == ["2", "1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("option", "start"), [("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")]
-)
-def test_the_command_prints_files_to_stdout_and_nothing_else(
-    own, monkeypatch, capsys, option, start
-) -> None:
+@pytest.mark.parametrize(("option", "start"), [("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")])
+def test_the_command_prints_files_to_stdout_and_nothing_else(own, monkeypatch, capsys, option, start) -> None:
     code, out, err = _exam(monkeypatch, capsys, own, "agreement", option)
     assert (code, err) == (0, "")
     assert out.startswith(start)
@@ -616,23 +538,18 @@ def test_the_command_compares_with_graders_and_people(own: Project, monkeypatch,
         ("--source", "assessors", "--against-grader", "test grader"),
     ],
 )
-def test_the_command_refuses_what_makes_no_sense_in_one_line(
-    own, monkeypatch, capsys, arguments
-) -> None:
+def test_the_command_refuses_what_makes_no_sense_in_one_line(own, monkeypatch, capsys, arguments) -> None:
     code, out, err = _exam(monkeypatch, capsys, own, "agreement", *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 
 def test_labels_are_compared_with_the_first_blind_judgments_of_an_assessor(own: Project) -> None:
-    places = [
-        (row.query_id, row.passage_id) for row in search_passages(own, None, Filters(), 3).rows
-    ]
+    places = [(row.query_id, row.passage_id) for row in search_passages(own, None, Filters(), 3).rows]
     for at, place in enumerate(places):
         judging.judge_passage(own, *place, 0, "ann", blind=at > 0)
         judging.judge_passage(own, *place, 3, "ann", blind=False)
     now, first = (
-        side_agreement(own, Labels(Policy()), Judgments("assessor: ann", blind=blind))
-        for blind in (False, True)
+        side_agreement(own, Labels(Policy()), Judgments("assessor: ann", blind=blind)) for blind in (False, True)
     )
     assert now.table.counts[:, 1:].sum() == 0 and first.table.counts[:, :-1].sum() == 0
     assert first.n + first.right_only == len(places) - 1

@@ -76,9 +76,7 @@ def test_impact_equals_saving_and_computing_again(dice, first, second):
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         # Questions that are not active make every wording known, so that all can be graded.
-        wordings = [
-            Question(f"{q}/{w}", q, f"{q} {w}", active=False) for q in QUERIES for w in WORDINGS
-        ]
+        wordings = [Question(f"{q}/{w}", q, f"{q} {w}", active=False) for q in QUERIES for w in WORDINGS]
         old = _bank(dice)
         fill(project, [*old["q1"], *old["q2"], *wordings], _ratings(dice), _runs(dice))
         # A project costs more than an edit: the second edit is one of what the first left.
@@ -89,29 +87,17 @@ def test_impact_equals_saving_and_computing_again(dice, first, second):
 
 def _edit_and_compare(project: Project, new: dict[str, list[Question]], policy: Policy) -> None:
     version = bank.latest_version(project)
-    edits = {
-        query: _with_the_rest(new[query], bank.list_questions(project, query_id=query))
-        for query in QUERIES
-    }
+    edits = {query: _with_the_rest(new[query], bank.list_questions(project, query_id=query)) for query in QUERIES}
     state = replace(policy, bank_version=version)
-    found = {
-        measure: _or_none(lambda m=measure: changes(project, m, state, edits))
-        for measure in MEASURES
-    }
+    found = {measure: _or_none(lambda m=measure: changes(project, m, state, edits)) for measure in MEASURES}
     before = _labels(project, state)
-    bank.save_version(
-        project, [q for questions in edits.values() for q in questions], "new", "tester"
-    )
+    bank.save_version(project, [q for questions in edits.values() for q in questions], "new", "tester")
     after = _labels(project, policy)
     differing = {
-        pair: (before.get(pair), after.get(pair))
-        for pair in {**before, **after}
-        if before.get(pair) != after.get(pair)
+        pair: (before.get(pair), after.get(pair)) for pair in {**before, **after} if before.get(pair) != after.get(pair)
     }
     for measure in MEASURES:
-        board = _or_none(
-            lambda m=measure: leaderboard(project, m, policy=policy, with_ungraded=True)
-        )
+        board = _or_none(lambda m=measure: leaderboard(project, m, policy=policy, with_ungraded=True))
         impact = found[measure]
         if impact is None:
             assert not any(before.values())
@@ -121,9 +107,7 @@ def _edit_and_compare(project: Project, new: dict[str, list[Question]], policy: 
             assert not impact.after.usable
         else:
             _same(impact.after, board)
-        between = changes(
-            project, measure, state, version_edits(project, version, bank.latest_version(project))
-        )
+        between = changes(project, measure, state, version_edits(project, version, bank.latest_version(project)))
         assert between.labels == impact.labels
 
 
@@ -144,9 +128,7 @@ def _labels(project: Project, policy: Policy) -> dict[tuple[str, str], int | Non
     table = list_labels(project, basis(project, policy))
     return {
         (query, passage): None if pd.isna(label) else int(label)
-        for query, passage, label in zip(
-            table["query_id"], table["passage_id"], table["label"], strict=True
-        )
+        for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
     }
 
 
@@ -160,7 +142,7 @@ def _same(a: Leaderboard, b: Leaderboard) -> None:
 
 @pytest.mark.parametrize("seed", range(examples(3)))
 def test_impact_equals_saving_and_computing_again_where_queries_are_topics(project, seed):
-    """Questions also move between subtopics; one topic has own questions and a topic in turn."""
+    """Questions move between subtopics too; one topic has questions of its own and a topic in turn."""
     dice = Random(seed)
     topics = ["q1/a", "q1/b", "q2/a", "q1/a/c"]
     asked = [Question(f"other {words}", "q3", words, active=False) for words in WORDINGS]
@@ -168,27 +150,19 @@ def test_impact_equals_saving_and_computing_again_where_queries_are_topics(proje
     def drawn() -> list[Question]:
         return [
             replace(
-                question,
-                query_id=query,
-                question_id=f"{query} {i}",
-                subtopic_id=dice.choice([None, "a", "b", "a/c"]),
+                question, query_id=query, question_id=f"{query} {i}", subtopic_id=dice.choice([None, "a", "b", "a/c"])
             )
             for query in (*QUERIES, "q1/a")
             for i, question in enumerate(dice.choices(asked, k=6))
         ]
 
     def active(questions: list[Question]) -> list[Question]:
-        return [
-            replace(q, active=dice.random() < 0.8, weight=dice.choice(WEIGHTS)) for q in questions
-        ]
+        return [replace(q, active=dice.random() < 0.8, weight=dice.choice(WEIGHTS)) for q in questions]
 
     with project.transaction() as cursor:
         add_queries(cursor, [Query(query, query) for query in (*QUERIES, *topics)], replace=True)
     places = [*topics, *QUERIES[seed % 3 :]]
-    runs = {
-        run: {query: dice.sample(PASSAGES, 3) for query in dice.sample(places, len(places) - 1)}
-        for run in "abc"
-    }
+    runs = {run: {query: dice.sample(PASSAGES, 3) for query in dice.sample(places, len(places) - 1)} for run in "abc"}
     pairs = [(words, passage) for words in WORDINGS[:-1] for passage in PASSAGES]
     ratings = {pair: dice.choice([None, 0, 1, 2, 3, 4, 5]) for pair in pairs if dice.random() < 0.8}
     fill(project, [*active(drawn()), *asked], ratings, runs)
@@ -199,15 +173,11 @@ def test_impact_equals_saving_and_computing_again_where_queries_are_topics(proje
     del edits[dice.choice(list(edits))]
     found = {measure: changes(project, measure, state, edits) for measure in MEASURES}
     before = _labels(project, state)
-    bank.save_version(
-        project, [q for questions in edits.values() for q in questions], "new", "tester"
-    )
+    bank.save_version(project, [q for questions in edits.values() for q in questions], "new", "tester")
     after = _labels(project, now)
     pool = {**before, **after}
     differing = {
-        place: (before.get(place), after.get(place))
-        for place in pool
-        if before.get(place) != after.get(place)
+        place: (before.get(place), after.get(place)) for place in pool if before.get(place) != after.get(place)
     }
     assert {query for query, _ in differing} & set(topics)
     for measure, impact in found.items():
@@ -216,14 +186,7 @@ def test_impact_equals_saving_and_computing_again_where_queries_are_topics(proje
 
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q1/c", "q1", "C?")]
-GRADES = {
-    ("A?", "p1"): 5,
-    ("A?", "p2"): 1,
-    ("B?", "p1"): 2,
-    ("B?", "p2"): 4,
-    ("C?", "p1"): 0,
-    ("C?", "p2"): 4,
-}
+GRADES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2, ("B?", "p2"): 4, ("C?", "p1"): 0, ("C?", "p2"): 4}
 RUNS = {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}, "z": {"q1": ["p1", "p2"]}}
 
 
@@ -237,26 +200,18 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def test_a_flip_names_the_question_that_causes_it(small):
-    found = changes(
-        small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], active=False), *BANK[1:]]}
-    )
-    assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [
-        ("p1", 5, 2, ("q1/a",))
-    ]
+    found = changes(small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], active=False), *BANK[1:]]})
+    assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [("p1", 5, 2, ("q1/a",))]
 
 
 def test_two_questions_that_only_together_move_a_label_are_both_named(small):
     off = [BANK[0], replace(BANK[1], active=False), replace(BANK[2], active=False)]
     found = changes(small, "EXAM-Cover", Policy(), {"q1": off})
-    assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [
-        ("p2", 4, 1, ("q1/b", "q1/c"))
-    ]
+    assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [("p2", 4, 1, ("q1/b", "q1/c"))]
 
 
 def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):
-    found = changes(
-        small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], text="A, exactly?"), *BANK[1:]]}
-    )
+    found = changes(small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], text="A, exactly?"), *BANK[1:]]})
     assert (found.to_grade, found.known, found.undecided) == (2, 4, 2)
     assert [(c.before, c.after, c.unknown) for c in found.labels] == [(5, 2, 1)]
     assert (found.pending, found.known_part.labels) == ({"q1": 2}, [])
@@ -271,22 +226,13 @@ def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):
 
 def test_what_is_known_of_one_query_is_kept_apart_from_what_is_pending_of_another(tmp_path):
     project = new_project(tmp_path / "two.duckdb")
-    asked = [
-        Question(f"{query}/{letter}", query, f"{query} {letter}?")
-        for query in QUERIES
-        for letter in "AB"
-    ]
+    asked = [Question(f"{query}/{letter}", query, f"{query} {letter}?") for query in QUERIES for letter in "AB"]
     ratings = {
         (question.text or "", passage): 5 * (place == at % 2)
         for at, question in enumerate(asked)
         for place, passage in enumerate(("p0", "p1"))
     }
-    fill(
-        project,
-        asked,
-        ratings,
-        {"a": {"q1": ["p0"], "q2": ["p0"]}, "b": {"q1": ["p1"], "q2": ["p1"]}},
-    )
+    fill(project, asked, ratings, {"a": {"q1": ["p0"], "q2": ["p0"]}, "b": {"q1": ["p1"], "q2": ["p1"]}})
     retire = [replace(asked[0], active=False), asked[1]]
     reword = [asked[2], replace(asked[3], text="new words?", weight=3.0)]
     both = changes(project, "EXAM-Cover@1", Policy(), {"q1": retire, "q2": reword})

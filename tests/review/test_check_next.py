@@ -13,15 +13,7 @@ import pytest
 from exam_workbench.labels import Policy, add_override, basis, label_qrels
 from exam_workbench.measures import make_evaluator
 from exam_workbench.records import ranking_scores, source_judgments
-from exam_workbench.review import (
-    Check,
-    Judgments,
-    Labels,
-    Person,
-    Side,
-    list_disagreements,
-    machine_labels,
-)
+from exam_workbench.review import Check, Judgments, Labels, Person, Side, list_disagreements, machine_labels
 from exam_workbench.review._disagreements.check_next import check_next, disagreeing_pairs
 from exam_workbench.review._disagreements.label_agreement import match_sides
 from exam_workbench.store import Project
@@ -35,27 +27,15 @@ QUERIES = ("q1", "q2", "q3")
 
 @pytest.fixture(scope="module", params=[1, 2])
 def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Three queries of nine passages, four runs of which one skips a query, two graders, and two
-    sources.
-    """
+    """Three queries of nine passages, four runs of which one skips a query, two graders, and two sources."""
     dice = random.Random(request.param)
-    questions = [
-        Question(f"{query}/{name}", query, f"{query} {name}?") for query in QUERIES for name in "ab"
-    ]
+    questions = [Question(f"{query}/{name}", query, f"{query} {name}?") for query in QUERIES for name in "ab"]
     pools = {query: [f"{query}-p{i}" for i in range(9)] for query in QUERIES}
     runs = {
-        run: {
-            query: dice.sample(pool, 6)
-            for query, pool in pools.items()
-            if (run, query) != ("r3", "q2")
-        }
+        run: {query: dice.sample(pool, 6) for query, pool in pools.items() if (run, query) != ("r3", "q2")}
         for run in ("r1", "r2", "r3", "r4")
     }
-    pairs = [
-        (question.text or "", passage)
-        for question in questions
-        for passage in pools[question.query_id]
-    ]
+    pairs = [(question.text or "", passage) for question in questions for passage in pools[question.query_id]]
     project = new_project(tmp_path_factory.mktemp("noisy") / f"noisy{request.param}.duckdb")
     request.addfinalizer(project.close)
     fill(project, questions, {pair: dice.choice([None, *range(6)]) for pair in pairs}, runs, SPEC)
@@ -66,9 +46,7 @@ def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return project
 
 
-def means(
-    project: Project, qrels: dict[str, dict[str, int]], measure: str, threshold: int
-) -> dict[str, float]:
+def means(project: Project, qrels: dict[str, dict[str, int]], measure: str, threshold: int) -> dict[str, float]:
     """The score of every system, made from nothing."""
     found = {
         run: make_evaluator([measure], qrels, threshold)(ranking)[measure]
@@ -87,13 +65,7 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 
 def brute_force(
-    project: Project,
-    left: Side,
-    right: Side,
-    check: Check,
-    measure: str,
-    qrels: dict[str, dict[str, int]],
-    giving: int,
+    project: Project, left: Side, right: Side, check: Check, measure: str, qrels: dict[str, dict[str, int]], giving: int
 ) -> tuple[float, int, int, float | None]:
     """Shift, systems moved, swaps and change of kappa by computing everything again.
 
@@ -105,9 +77,7 @@ def brute_force(
     row = found.pairs.iloc[check.row]
     changed = {query: dict(values) for query, values in qrels.items()}
     changed[row["query_id"]][row["passage_id"]] = check.target
-    before, after = (
-        means(project, values, measure, thresholds[giving]) for values in (qrels, changed)
-    )
+    before, after = (means(project, values, measure, thresholds[giving]) for values in (qrels, changed))
     swaps = sum(
         (before[a] - before[b]) * (after[a] - after[b]) < 0
         for a, b in combinations(before, 2)
@@ -116,33 +86,24 @@ def brute_force(
     values = [list(pair) for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)]
     kappas = []
     for _ in range(2):
-        kappas.append(
-            kappa([(one >= thresholds[0], other >= thresholds[1]) for one, other in values])
-        )
+        kappas.append(kappa([(one >= thresholds[0], other >= thresholds[1]) for one, other in values]))
         values[check.row][giving] = check.target
     shift = sum(abs(after[run] - before[run]) for run in before)
     moved = sum(abs(after[run] - before[run]) > 1e-12 for run in before)
-    return shift, moved, swaps, None if None in kappas else kappas[1] - kappas[0]
+    return shift, moved, swaps, None if None in kappas else kappas[1] - kappas[0]  # type: ignore[operator]
 
 
 SIDES: list[tuple[str, Side, Side, int]] = [
     ("labels against judgments", Labels(Policy()), Judgments("NIST"), 0),
     ("judgments against labels", Judgments("NIST"), Labels(Policy(min_rating=3, label="mean")), 1),
     ("labels against binary judgments", Labels(Policy()), Judgments("strict"), 0),
-    (
-        "grader against grader",
-        machine_labels(Policy(), "test grader"),
-        machine_labels(Policy(), "other grader"),
-        0,
-    ),
+    ("grader against grader", machine_labels(Policy(), "test grader"), machine_labels(Policy(), "other grader"), 0),
     ("judgments against judgments", Judgments("strict"), Judgments("NIST", 2), 0),
 ]
 
 
 @pytest.mark.parametrize("measure", ["nDCG@3", "AP", "P@5"])
-@pytest.mark.parametrize(
-    ("left", "right", "giving"), [s[1:] for s in SIDES], ids=[s[0] for s in SIDES]
-)
+@pytest.mark.parametrize(("left", "right", "giving"), [s[1:] for s in SIDES], ids=[s[0] for s in SIDES])
 def test_each_disagreement_does_what_computing_everything_again_says(
     noisy: Project, left: Side, right: Side, giving: int, measure: str
 ) -> None:
@@ -154,12 +115,7 @@ def test_each_disagreement_does_what_computing_everything_again_says(
     )  # type: ignore[union-attr]
     found = check_next(noisy, left, right, measure)
     assert found.side == ("left", "right")[giving]
-    assert (
-        len(found.checks)
-        == found.disagreements
-        == disagreeing_pairs(match_sides(noisy, left, right)).sum()
-        > 5
-    )
+    assert len(found.checks) == found.disagreements == disagreeing_pairs(match_sides(noisy, left, right)).sum() > 5
     for check in found.checks:
         shift, moved, swaps, change = brute_force(noisy, left, right, check, measure, qrels, giving)
         assert (check.moved, check.swaps) == (moved, swaps)
@@ -169,9 +125,7 @@ def test_each_disagreement_does_what_computing_everything_again_says(
 
 def test_most_swaps_come_first_and_then_the_largest_shift(noisy: Project) -> None:
     checks = check_next(noisy, Labels(Policy()), Judgments("NIST"), "nDCG@10").checks
-    assert [(-one.swaps, -one.shift) for one in checks] == sorted(
-        (-one.swaps, -one.shift) for one in checks
-    )
+    assert [(-one.swaps, -one.shift) for one in checks] == sorted((-one.swaps, -one.shift) for one in checks)
     assert checks[0].swaps > 0
 
 
@@ -187,12 +141,7 @@ def test_where_only_some_are_tried_they_are_those_that_runs_rank_high(noisy: Pro
     few, all_of_them = (check_next(noisy, *sides, "nDCG@10", tried=tried) for tried in (4, 500))
     assert (len(few.checks), few.disagreements) == (4, len(all_of_them.checks))
     pairs = match_sides(noisy, *sides).pairs
-    returned = {
-        p
-        for by_query in ranking_scores(noisy).values()
-        for scores in by_query.values()
-        for p in scores
-    }
+    returned = {p for by_query in ranking_scores(noisy).values() for scores in by_query.values() for p in scores}
     assert all(pairs["passage_id"].iat[one.row] in returned for one in few.checks)
     assert {one.row for one in few.checks} <= {one.row for one in all_of_them.checks}
 
@@ -200,22 +149,9 @@ def test_where_only_some_are_tried_they_are_those_that_runs_rank_high(noisy: Pro
 def test_a_value_gives_way_to_the_nearest_one_that_says_the_same(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
     judged = match_sides(noisy, *sides).pairs["right"].tolist()
-    targets = {
-        (one.value, judged[one.row]): one.target for one in check_next(noisy, *sides, "AP").checks
-    }
-    # On a scale to 3, judgment 3 is label 4 or 5, 2 is 1 to 3, 0 is 0, and nothing says what 1
-    # says: a third of 5 is 2.
-    expected = {
-        (5, 0): 0,
-        (0, 3): 4,
-        (1, 3): 4,
-        (0, 2): 1,
-        (5, 2): 3,
-        (4, 2): 3,
-        (5, 1): 2,
-        (0, 1): 2,
-        (2, 0): 0,
-    }
+    targets = {(one.value, judged[one.row]): one.target for one in check_next(noisy, *sides, "AP").checks}
+    # On a scale to 3, judgment 3 is label 4 or 5, 2 is 1 to 3, 0 is 0, and nothing says what 1 says: a third of 5 is 2.
+    expected = {(5, 0): 0, (0, 3): 4, (1, 3): 4, (0, 2): 1, (5, 2): 3, (4, 2): 3, (5, 1): 2, (0, 1): 2, (2, 0): 0}
     common = expected.keys() & targets.keys()
     assert len(common) >= 5
     assert {cell: targets[cell] for cell in common} == {cell: expected[cell] for cell in common}
@@ -224,14 +160,10 @@ def test_a_value_gives_way_to_the_nearest_one_that_says_the_same(noisy: Project)
 def test_the_queue_takes_its_order_and_pages_through_it(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
     checks = check_next(noisy, *sides, "nDCG@10").checks
-    pages = [
-        list_disagreements(noisy, *sides, "board", limit=4, offset=offset) for offset in (0, 4)
-    ]
+    pages = [list_disagreements(noisy, *sides, "board", limit=4, offset=offset) for offset in (0, 4)]
     assert [row.check for page in pages for row in page.rows] == checks[:8]
     pairs = match_sides(noisy, *sides).pairs
-    assert [row.pair.passage_id for row in pages[1].rows] == [
-        pairs["passage_id"].iat[one.row] for one in checks[4:8]
-    ]
+    assert [row.pair.passage_id for row in pages[1].rows] == [pairs["passage_id"].iat[one.row] for one in checks[4:8]]
     assert pages[0].total == len(checks)
 
 

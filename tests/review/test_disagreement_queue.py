@@ -1,6 +1,4 @@
-"""The queue of disagreements, and where bank and judgments part: the same as what other parts of
-the core say.
-"""
+"""The queue of disagreements, and where bank and judgments part: the same as what other parts of the core say."""
 
 from __future__ import annotations
 
@@ -60,10 +58,7 @@ RATINGS = {
     for question, rating in zip(QUESTIONS, row, strict=True)
     if rating is not None
 }
-RUNS = {
-    "one": {"q1": ["p1", "p2", "p3", "p4"], "q2": ["p5", "p6", "p7"]},
-    "two": {"q1": ["p4", "p2"], "q2": ["p6"]},
-}
+RUNS = {"one": {"q1": ["p1", "p2", "p3", "p4"], "q2": ["p5", "p6", "p7"]}, "two": {"q1": ["p4", "p2"], "q2": ["p6"]}}
 JUDGED = {
     ("q1", "p1"): 0,
     ("q1", "p2"): 2,
@@ -97,10 +92,7 @@ def own(tmp_path: Path) -> Iterator[Project]:
 class TestOrder:
     def test_pages_follow_one_another(self, small: Project) -> None:
         everything = list_disagreements(small, LEFT, RIGHT).rows
-        pages = [
-            list_disagreements(small, LEFT, RIGHT, limit=2, offset=offset).rows
-            for offset in (0, 2, 4)
-        ]
+        pages = [list_disagreements(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
         assert [row for page in pages for row in page] == everything
 
 
@@ -108,24 +100,17 @@ class TestPageOfACase:
     def test_it_is_the_page_on_which_the_case_stands(self, small: Project) -> None:
         everything = list_disagreements(small, LEFT, RIGHT).rows
         for at, row in enumerate(everything):
-            found = list_disagreements(
-                small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None)
-            )
+            found = list_disagreements(small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None))
             assert found.first == at - at % 2
             assert found.rows == everything[found.first : found.first + 2]
 
-    def test_a_case_that_is_not_there_gives_the_page_with_its_place_or_the_last_one(
-        self, small: Project
-    ) -> None:
+    def test_a_case_that_is_not_there_gives_the_page_with_its_place_or_the_last_one(self, small: Project) -> None:
         total = list_disagreements(small, LEFT, RIGHT).total
         gone = ("q1", "gone", None)
         assert list_disagreements(small, LEFT, RIGHT, limit=2, offset=3, case=gone).first == 2
         last = list_disagreements(small, LEFT, RIGHT, limit=2, offset=99, case=gone)
         assert last.first + len(last.rows) == total
-        assert (
-            list_disagreements(small, LEFT, RIGHT, limit=2, query_id="nothing", case=gone).first
-            == 0
-        )
+        assert list_disagreements(small, LEFT, RIGHT, limit=2, query_id="nothing", case=gone).first == 0
 
 
 class TestOneQuery:
@@ -133,49 +118,27 @@ class TestOneQuery:
         everything = [row.pair for row in list_disagreements(small, LEFT, RIGHT).rows]
         for query in ("q1", "q2"):
             found = list_disagreements(small, LEFT, RIGHT, query_id=query)
-            assert [row.pair for row in found.rows] == [
-                pair for pair in everything if pair.query_id == query
-            ]
+            assert [row.pair for row in found.rows] == [pair for pair in everything if pair.query_id == query]
             assert found.total == len(found.rows)
 
 
 class TestOutcome:
     def test_it_is_what_the_override_then_does(self, own: Project) -> None:
-        pair = next(
-            row.pair
-            for row in list_disagreements(own, LEFT, RIGHT).rows
-            if row.pair.passage_id == "p3"
-        )
+        pair = next(row.pair for row in list_disagreements(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
         found = override_outcome(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
-        assert (found.before, found.after, found.left, found.right, found.agrees) == (
-            4,
-            0,
-            0,
-            0,
-            True,
-        )
+        assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
         add_override(own, "q1/b", "p3", 0, "no", "ann")
-        assert "p3" not in [
-            row.pair.passage_id for row in list_disagreements(own, LEFT, RIGHT).rows
-        ]
+        assert "p3" not in [row.pair.passage_id for row in list_disagreements(own, LEFT, RIGHT).rows]
 
     def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
-        pair = next(
-            row.pair
-            for row in list_disagreements(small, LEFT, RIGHT).rows
-            if row.pair.passage_id == "p1"
-        )
+        pair = next(row.pair for row in list_disagreements(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
         found = override_outcome(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
         assert (found.after, found.agrees) == (4, False)
         assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
 
     def test_a_grader_by_itself_does_not_follow(self, small: Project) -> None:
         left = machine_labels(Policy())
-        pair = next(
-            row.pair
-            for row in list_disagreements(small, left, RIGHT).rows
-            if row.pair.passage_id == "p3"
-        )
+        pair = next(row.pair for row in list_disagreements(small, left, RIGHT).rows if row.pair.passage_id == "p3")
         found = override_outcome(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
         assert (found.left, found.agrees) == (4, False)
 
@@ -194,11 +157,7 @@ class TestCells:
             found = list_disagreements(small, LEFT, RIGHT, cell=([row], [column]))
             assert {(one.pair.left, one.pair.right) for one in found.rows} == {(row, column)}
             table = side_agreement(small, LEFT, RIGHT).table
-            assert (
-                found.total
-                == table.counts[list(table.rows).index(row), list(table.columns).index(column)]
-                > 0
-            )
+            assert found.total == table.counts[list(table.rows).index(row), list(table.columns).index(column)] > 0
 
     def test_a_cell_of_a_merged_table_has_several_values(self, small: Project) -> None:
         found = list_disagreements(small, LEFT, RIGHT, cell=([5, 4], [0]))
@@ -213,22 +172,15 @@ class TestCells:
 class TestWhatGaveTheLabel:
     def giving(self, project: Project, policy: Policy) -> dict[str, list[tuple[str, int]]]:
         rows = list_disagreements(project, Labels(policy), RIGHT, cell=(range(6), range(4))).rows
-        return {
-            row.pair.passage_id: [(one.text, one.rating) for one in row.left_from] for row in rows
-        }
+        return {row.pair.passage_id: [(one.text, one.rating) for one in row.left_from] for row in rows}
 
-    def test_it_is_the_question_with_the_best_rating_and_never_one_to_avoid(
-        self, small: Project
-    ) -> None:
+    def test_it_is_the_question_with_the_best_rating_and_never_one_to_avoid(self, small: Project) -> None:
         given = self.giving(small, Policy())
         assert given["p1"] == [("What is A?", 5)]
         assert given["p3"] == [("What is B?", 4)]
 
     def test_where_two_have_to_support_a_label_both_are_named(self, small: Project) -> None:
-        assert self.giving(small, Policy(label="support:2"))["p1"] == [
-            ("What is A?", 5),
-            ("What is B?", 4),
-        ]
+        assert self.giving(small, Policy(label="support:2"))["p1"] == [("What is A?", 5), ("What is B?", 4)]
 
     def test_a_mean_comes_from_no_question(self, small: Project) -> None:
         assert set(map(len, self.giving(small, Policy(label="mean")).values())) == {0}
@@ -255,39 +207,27 @@ class TestWhatGaveTheLabel:
 
 
 class TestGaps:
-    @pytest.mark.parametrize(
-        "policy", [Policy(), Policy(min_rating=2), Policy(min_judgment=3, label="mean")]
-    )
-    def test_they_are_what_the_diagnosis_of_each_query_says(
-        self, own: Project, policy: Policy
-    ) -> None:
+    @pytest.mark.parametrize("policy", [Policy(), Policy(min_rating=2), Policy(min_judgment=3, label="mean")])
+    def test_they_are_what_the_diagnosis_of_each_query_says(self, own: Project, policy: Policy) -> None:
         add_override(own, "q1/a", "p3", 5, "read it", "ann")
         expected_strays: dict[str, set[str]] = {}
         expected_uncovered: set[str] = set()
         for query_id in ("q1", "q2"):
-            found = diagnose_questions(
-                own, policy, query_id, bank.list_questions(own, None, query_id), "assessors"
-            )
+            found = diagnose_questions(own, policy, query_id, bank.list_questions(own, None, query_id), "assessors")
             expected_strays |= {one.question.question_id: set(one.passages) for one in found.strays}
             expected_uncovered |= set(found.uncovered)
         total, listed = list_strays(own, policy, "assessors")
         assert {one.question_id: set(one.passages) for one in listed} == expected_strays
         assert total == len(expected_strays) > 0
-        assert [one.non_relevant for one in listed] == sorted(
-            (one.non_relevant for one in listed), reverse=True
-        )
+        assert [one.non_relevant for one in listed] == sorted((one.non_relevant for one in listed), reverse=True)
         total, left_out = list_uncovered(own, policy, "assessors")
         assert {one.passage_id for one in left_out} == expected_uncovered
         assert total == len(expected_uncovered) > 0
 
     def test_a_passage_without_any_grade_is_not_held_against_the_bank(self, small: Project) -> None:
-        assert "p7" not in [
-            one.passage_id for one in list_uncovered(small, Policy(), "assessors")[1]
-        ]
+        assert "p7" not in [one.passage_id for one in list_uncovered(small, Policy(), "assessors")[1]]
 
-    def test_the_most_relevant_passage_comes_first_with_its_best_rating(
-        self, small: Project
-    ) -> None:
+    def test_the_most_relevant_passage_comes_first_with_its_best_rating(self, small: Project) -> None:
         _, listed = list_uncovered(small, Policy(), "assessors")
         assert [(one.passage_id, one.judgment, one.best) for one in listed] == [
             ("p4", 3, 1),
@@ -304,9 +244,7 @@ class TestGaps:
             list_strays(small, Policy(), "nobody")
 
 
-def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(
-    project: Project,
-) -> None:
+def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(project: Project) -> None:
     spec = GraderSpec("qa", "answer", "none", max_rating=1)
     passages = ["p1", "p2", "p3", "p4"]
     said = dict(zip(passages, (1, 1, 0, 0), strict=True))
@@ -319,15 +257,8 @@ def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(
     assert [row.pair.passage_id for row in list_disagreements(project, left, right).rows] == ["p4"]
 
 
-def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given_so_far(
-    project: Project,
-) -> None:
-    fill(
-        project,
-        [Question("q1/a", "q1", "A?")],
-        {("A?", "p1"): 3, ("A?", "p2"): 5},
-        {"s": {"q1": ["p1", "p2"]}},
-    )
+def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given_so_far(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3, ("A?", "p2"): 5}, {"s": {"q1": ["p1", "p2"]}})
     left, right = Labels(Policy()), Judgments("assessor: ann")
     judging.judge_passage(project, "q1", "p1", 2, "ann")
     assert list_disagreements(project, left, right).total == 0
@@ -350,9 +281,7 @@ def answered(project: Project) -> Project:
     return project
 
 
-def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one_counts(
-    answered: Project,
-) -> None:
+def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one_counts(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     add_override(answered, "q1/a", "p1", 5, "fine", "bob")
@@ -363,9 +292,7 @@ def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one
     assert list_disagreements(answered, left, right).total == 1
 
 
-def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(
-    answered: Project,
-) -> None:
+def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")

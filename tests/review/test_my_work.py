@@ -1,6 +1,4 @@
-"""The work of an assessor: what is theirs, how far it is, what is next; guidelines; who else is
-there.
-"""
+"""The work of an assessor: what is theirs, how far it is, what is next; guidelines; who else is there."""
 
 from __future__ import annotations
 
@@ -11,22 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import (
-    Generation,
-    add_generations,
-    put_draft,
-    reject_proposals,
-    save_drafts,
-)
+from exam_workbench.bank import Generation, add_generations, put_draft, reject_proposals, save_drafts
 from exam_workbench.errors import NotAllowed
-from exam_workbench.records import (
-    done_queries,
-    find_guidelines,
-    judging,
-    mark_done,
-    set_guidelines,
-    set_member,
-)
+from exam_workbench.records import done_queries, find_guidelines, judging, mark_done, set_guidelines, set_member
 from exam_workbench.records._teamwork import Guidelines
 from exam_workbench.review import Presence, assessor_shares, my_work
 from exam_workbench.store import Project
@@ -74,21 +59,14 @@ def test_what_is_next_follows_what_waits(project: Project) -> None:
     assert (one.judged, one.pooled, one.questions, one.done) == (2, 2, 1, False)
 
 
-def test_whoever_has_no_queries_of_their_own_has_all_and_what_is_done_comes_last(
-    project: Project,
-) -> None:
+def test_whoever_has_no_queries_of_their_own_has_all_and_what_is_done_comes_last(project: Project) -> None:
     mark_done(project, "q1", True, "tom")
-    assert [(one.query_id, one.done) for one in my_work(project, "tom", None, None)] == [
-        ("q2", False),
-        ("q1", True),
-    ]
+    assert [(one.query_id, one.done) for one in my_work(project, "tom", None, None)] == [("q2", False), ("q1", True)]
     judging.judge_passage(project, "q1", "p1", 1, "tom")
     mark_done(project, "q1", True, "lea")
     mark_done(project, "q1", False, "lea")
     assert list(done_queries(project)) == ["tom"]
-    assert [
-        (one.member.name, one.done, one.queries, one.judged) for one in assessor_shares(project)
-    ] == [
+    assert [(one.member.name, one.done, one.queries, one.judged) for one in assessor_shares(project)] == [
         ("lea", 0, 1, 0),
         ("tom", 1, 2, 1),
     ]
@@ -103,9 +81,7 @@ def test_nobody_says_that_the_query_of_another_is_done(project: Project) -> None
         mark_done(project, "q9", True, "lea")
 
 
-def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_empty_text(
-    project: Project,
-) -> None:
+def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_empty_text(project: Project) -> None:
     set_guidelines(project, "All of it.", "olga")
     set_guidelines(project, " First.\nThen. ", "olga", "q1")
     assert find_guidelines(project, "q1") == Guidelines("All of it.", "First.\nThen.")

@@ -1,6 +1,4 @@
-"""Finding passages, reading all that is known of one, marking answers in it, and what an override
-does.
-"""
+"""Finding passages, reading all that is known of one, marking answers in it, and what an override does."""
 
 from __future__ import annotations
 
@@ -89,10 +87,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def found(project: Project, policy: Policy | None = None, **filters: Any) -> list[str]:
-    return [
-        row.passage_id
-        for row in search_passages(project, policy or Policy(), Filters(**filters), 100).rows
-    ]
+    return [row.passage_id for row in search_passages(project, policy or Policy(), Filters(**filters), 100).rows]
 
 
 class TestFinding:
@@ -130,9 +125,7 @@ class TestFinding:
             ({"query_id": "q1", "run": "z", "depth": 1, "state": "failed"}, ["p2"]),
         ],
     )
-    def test_a_filter_lists_what_it_says(
-        self, pool: Project, filters: dict[str, Any], passages: list[str]
-    ) -> None:
+    def test_a_filter_lists_what_it_says(self, pool: Project, filters: dict[str, Any], passages: list[str]) -> None:
         assert found(pool, **filters) == passages
 
     def test_disagreement_follows_the_thresholds_of_the_policy(self, pool: Project) -> None:
@@ -144,9 +137,7 @@ class TestFinding:
             listed = search_passages(pool, policy, Filters(), 100).rows
             qrels = label_qrels(pool, basis(pool, policy))
             assert {(r.query_id, r.passage_id): r.label for r in listed if r.label is not None} == {
-                (query, passage): label
-                for query, labels in qrels.items()
-                for passage, label in labels.items()
+                (query, passage): label for query, labels in qrels.items() for passage, label in labels.items()
             }
 
     def test_an_override_is_found_and_counts_in_the_label(self, graded: Project) -> None:
@@ -176,51 +167,28 @@ class TestFinding:
         rows = search_passages(project, None, Filters(query_id="q1"), 2).rows
         assert [(r.passage_id, r.label) for r in rows] == [("p1", None), ("p2", None)]
 
-    def test_a_page_holds_no_more_than_its_size_and_the_total_counts_all(
-        self, pool: Project
-    ) -> None:
+    def test_a_page_holds_no_more_than_its_size_and_the_total_counts_all(self, pool: Project) -> None:
         pages = [search_passages(pool, Policy(), Filters(), 2, page) for page in (1, 2, 3, 99)]
-        assert [[r.passage_id for r in page.rows] for page in pages] == [
-            ["p1", "p2"],
-            ["p3", "p4"],
-            ["p5"],
-            ["p5"],
-        ]
+        assert [[r.passage_id for r in page.rows] for page in pages] == [["p1", "p2"], ["p3", "p4"], ["p5"], ["p5"]]
         assert {page.total for page in pages} == {5}
         assert [page.page for page in pages] == [1, 2, 3, 3]
 
-    def test_the_list_opens_at_the_open_passage_and_knows_its_neighbours(
-        self, pool: Project
-    ) -> None:
+    def test_the_list_opens_at_the_open_passage_and_knows_its_neighbours(self, pool: Project) -> None:
         here = search_passages(pool, Policy(), Filters(), 2, opened=("q1", "p3"))
         assert (here.page, places(here)) == (2, ("p2", "p3", "p4"))
 
-    def test_a_passage_that_does_not_fit_the_filters_still_has_neighbours(
-        self, pool: Project
-    ) -> None:
-        assert places(
-            search_passages(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))
-        ) == (
+    def test_a_passage_that_does_not_fit_the_filters_still_has_neighbours(self, pool: Project) -> None:
+        assert places(search_passages(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))) == (
             "p1",
             None,
             "p4",
         )
 
     def test_a_link_to_a_query_leads_to_its_first_passage(self, pool: Project) -> None:
-        assert places(search_passages(pool, Policy(), Filters(), 2, opened=("q2", None))) == (
-            "p3",
-            None,
-            "p4",
-        )
-        assert places(search_passages(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (
-            None,
-            None,
-            "p1",
-        )
+        assert places(search_passages(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
+        assert places(search_passages(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
 
-    def test_who_names_no_passage_begins_with_one_that_a_run_returned(
-        self, project: Project
-    ) -> None:
+    def test_who_names_no_passage_begins_with_one_that_a_run_returned(self, project: Project) -> None:
         fill(project, [A, D], {}, {"x": {"q1": ["p1", "p2"], "q2": ["p3", "p4"]}})
         judge(project, {("q1", "p1"): 0, ("q2", "p3"): 1})
         with project.transaction() as cursor:
@@ -237,18 +205,14 @@ class TestFinding:
 
 
 def places(page: Found) -> tuple[str | None, ...]:
-    return tuple(
-        None if row is None else row.passage_id for row in (page.before, page.here, page.after)
-    )
+    return tuple(None if row is None else row.passage_id for row in (page.before, page.here, page.after))
 
 
 class TestReading:
     def test_everything_that_is_known_of_a_passage(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
         assert (desk.text, desk.label, desk.usable, desk.needed) == ("text of p1", 5, 2, 2)
-        assert [
-            (one.number, one.question.text, one.rating, one.gives_label) for one in desk.asked
-        ] == [
+        assert [(one.number, one.question.text, one.rating, one.gives_label) for one in desk.asked] == [
             (1, "What is A?", 5, True),
             (2, "What is B?", 2, False),
             (3, "Is it an advertisement?", 5, False),
@@ -258,44 +222,25 @@ class TestReading:
 
     def test_graded_failed_and_ungraded_are_three_states(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p2")
-        assert [one.said[SPEC.name].status for one in desk.asked] == [
-            "graded",
-            "failed",
-            "ungraded",
-        ]
+        assert [one.said[SPEC.name].status for one in desk.asked] == ["graded", "failed", "ungraded"]
         assert [one.rating for one in desk.asked] == [1, None, None]
         assert (desk.label, desk.usable, desk.needed) == (1, 1, 2)
 
-    def test_what_a_grader_said_comes_with_its_raw_output_and_the_reason_of_a_failure(
-        self, graded: Project
-    ) -> None:
+    def test_what_a_grader_said_comes_with_its_raw_output_and_the_reason_of_a_failure(self, graded: Project) -> None:
         keys = dict(graded.rows("SELECT text, text_key FROM question_texts"))
         ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p5'")
         with graded.transaction() as cursor:
             key = put_grader(cursor, replace(SPEC, name="reader", model="r"))
-            unsure = Grade(
-                1, "defaulted", "five", 0.5, "Five!", note="shortened", distribution=(0.5, 0.5)
-            )
+            unsure = Grade(1, "defaulted", "five", 0.5, "Five!", note="shortened", distribution=(0.5, 0.5))
             lost = Grade(None, "failed", raw="…", reason="the output is empty")
-            add_outcomes(
-                cursor,
-                key,
-                [(keys["What is D?"], passage, unsure), (keys["What is A?"], passage, lost)],
-                0,
-            )
+            add_outcomes(cursor, key, [(keys["What is D?"], passage, unsure), (keys["What is A?"], passage, lost)], 0)
         said = read_passage(graded, Policy(), "q2", "p5", ["reader", SPEC.name]).asked[0].said
         assert said["reader"] == Said("defaulted", 1, "five", 0.5, "Five!", "shortened", (0.5, 0.5))
         assert said[SPEC.name] == Said("ungraded")
-        (only,) = [
-            one
-            for one in read_passage(graded, Policy(), "q1", "p5", ["reader"]).asked
-            if one.number == 1
-        ]
+        (only,) = [one for one in read_passage(graded, Policy(), "q1", "p5", ["reader"]).asked if one.number == 1]
         assert only.said["reader"] == Said("failed", raw="…", reason="the output is empty")
 
-    def test_a_grader_that_checks_answers_is_read_by_what_it_was_asked(
-        self, project: Project
-    ) -> None:
+    def test_a_grader_that_checks_answers_is_read_by_what_it_was_asked(self, project: Project) -> None:
         keyed = replace(A, answer_key="a letter")
         spec = GraderSpec("checker", "answer", "m", parameters={"reads": ["answer_key"]})
         fill(project, [keyed, B], {}, RUNS)
@@ -306,12 +251,7 @@ class TestReading:
             ).fetchall()[0][0]
         ((passage,),) = project.rows("SELECT text_key FROM passages WHERE passage_id = 'p1'")
         with project.transaction() as cursor:
-            add_outcomes(
-                cursor,
-                put_grader(cursor, spec),
-                [(text, passage, Grade(5, answer="the letter"))],
-                0,
-            )
+            add_outcomes(cursor, put_grader(cursor, spec), [(text, passage, Grade(5, answer="the letter"))], 0)
         desk = read_passage(project, Policy(grader="checker"), "q1", "p1")
         assert [(one.rating, one.counts, list(one.said)) for one in desk.asked] == [
             (5, True, ["checker"]),
@@ -324,16 +264,13 @@ class TestReading:
         spec = GraderSpec("direct judge", "direct", "m", max_rating=2)
         with graded.transaction() as cursor:
             text = cursor.execute(
-                "INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL) RETURNING"
-                " text_key"
+                "INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL) RETURNING text_key"
             )
             key = text.fetchall()[0][0]
         ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p1'")
         with graded.transaction() as cursor:
             add_outcomes(cursor, put_grader(cursor, spec), [(key, passage, Grade(2))], 0)
-        desk = read_passage(
-            graded, Policy(grader="direct judge"), "q1", "p1", ["direct judge", SPEC.name]
-        )
+        desk = read_passage(graded, Policy(grader="direct judge"), "q1", "p1", ["direct judge", SPEC.name])
         assert [(one.number, one.rating, list(one.said)) for one in desk.asked] == [
             (0, 2, ["direct judge"]),
             (1, None, [SPEC.name]),
@@ -342,9 +279,7 @@ class TestReading:
         ]
         assert desk.label == 2
 
-    def test_an_override_stands_beside_the_grade_and_a_stale_one_apart(
-        self, graded: Project
-    ) -> None:
+    def test_an_override_stands_beside_the_grade_and_a_stale_one_apart(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "it asks", "ann")
         desk = read_passage(graded, Policy(), "q1", "p1")
         first = desk.asked[0]
@@ -373,9 +308,7 @@ class TestReading:
 
 
 class TestOrder:
-    def test_what_gives_the_label_comes_first_and_what_has_no_rating_last(
-        self, graded: Project
-    ) -> None:
+    def test_what_gives_the_label_comes_first_and_what_has_no_rating_last(self, graded: Project) -> None:
         asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
         assert [(one.question.question_id, one.gives_label) for one in asked] == [
             ("q1/a", True),
@@ -394,14 +327,10 @@ class TestOrder:
 class TestOverriding:
     def test_the_effect_foretold_is_the_effect_that_comes(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
-            foretold = ratings_effect(
-                graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors"
-            )
+            foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors")
             assert foretold.before.scores == leaderboard(graded, measure, with_ungraded=True).scores
             key = add_override(graded, "q1/a", "p1", 0, "no", "ann")
-            assert foretold.after.scores == pytest.approx(
-                leaderboard(graded, measure, with_ungraded=True).scores
-            )
+            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure, with_ungraded=True).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 2)
             assert label_qrels(graded, basis(graded, Policy()))["q1"]["p1"] == 2
             assert foretold.systems
@@ -410,13 +339,9 @@ class TestOverriding:
 
     def test_the_effect_of_several_at_once_is_foretold_too(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover"):
-            foretold = ratings_effect(
-                graded, measure, Policy(), "p1", {"q1/a": (5, 0), "q1/b": (2, 1)}, "assessors"
-            )
+            foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0), "q1/b": (2, 1)}, "assessors")
             keys = override_all(graded, "p1", {"q1/a": 0, "q1/b": 1}, "no", "ann")
-            assert foretold.after.scores == pytest.approx(
-                leaderboard(graded, measure, with_ungraded=True).scores
-            )
+            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure, with_ungraded=True).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 1)
             withdraw_all(graded, keys, "ann")
 
@@ -427,41 +352,21 @@ class TestOverriding:
 
     def test_the_label_alone_is_foretold_too(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
-        assert [label_with(pool, Policy(), desk, {"q1/a": rating}) for rating in (0, 3, None)] == [
-            2,
-            3,
-            2,
-        ]
+        assert [label_with(pool, Policy(), desk, {"q1/a": rating}) for rating in (0, 3, None)] == [2, 3, 2]
         assert label_with(pool, Policy(label="mean"), desk, {"q1/b": 5}) == 5
 
     def test_a_rating_that_changes_nothing_moves_no_system(self, pool: Project) -> None:
         effect = ratings_effect(pool, "nDCG@10", Policy(), "p1", {"q1/b": (2, 3)})
-        assert (effect.label_before, effect.label_after, effect.systems, effect.shift) == (
-            5,
-            5,
-            [],
-            None,
-        )
+        assert (effect.label_before, effect.label_after, effect.systems, effect.shift) == (5, 5, [], None)
 
-    def test_another_query_that_asks_the_same_of_the_same_text_is_scored_again_too(
-        self, project: Project
-    ) -> None:
+    def test_another_query_that_asks_the_same_of_the_same_text_is_scored_again_too(self, project: Project) -> None:
         same = Question("q2/a", "q2", "What is A?")
-        fill(
-            project,
-            [A, same],
-            {("What is A?", "p1"): 5, ("What is A?", "p2"): 4},
-            {
-                "x": {"q1": ["p1", "p2"], "q2": ["p1", "p2"]},
-                "y": {"q1": ["p2"], "q2": ["p2", "p1"]},
-            },
-        )
+        fill(project, [A, same], {("What is A?", "p1"): 5, ("What is A?", "p2"): 4}, {
+            "x": {"q1": ["p1", "p2"], "q2": ["p1", "p2"]}, "y": {"q1": ["p2"], "q2": ["p2", "p1"]},
+        })  # fmt: skip
         foretold = ratings_effect(project, "nDCG@10", Policy(), "p1", {"q1/a": (5, 0)})
         add_override(project, "q1/a", "p1", 0, "no", "ann")
-        assert (
-            foretold.after.per_query
-            == leaderboard(project, "nDCG@10", with_ungraded=True).per_query
-        )
+        assert foretold.after.per_query == leaderboard(project, "nDCG@10", with_ungraded=True).per_query
 
     def test_the_list_tells_the_label_without_and_with_each_override(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
@@ -470,10 +375,7 @@ class TestOverriding:
             ("bob", 1, 3),
             ("ann", 5, 2),
         ]
-        assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [
-            [1, 1],
-            [5, 5],
-        ]
+        assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [[1, 1], [5, 5]]
 
     def test_an_override_hidden_by_a_newer_one_makes_no_difference(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
@@ -507,9 +409,7 @@ class TestMarking:
             ("text", None, None),
         ],
     )
-    def test_an_answer_is_found_where_it_stands(
-        self, text: str, answer: str | None, marked: str | None
-    ) -> None:
+    def test_an_answer_is_found_where_it_stands(self, text: str, answer: str | None, marked: str | None) -> None:
         span = find_answer(text, answer)
         assert (text[slice(*span)] if span else None) == marked
 
@@ -525,33 +425,23 @@ class TestMarking:
         ]
 
     @given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20))))
-    def test_the_pieces_of_a_text_are_the_text(
-        self, text: str, wanted: list[tuple[int, int]]
-    ) -> None:
-        spans = [
-            (start, min(start + length, len(text))) for start, length in wanted if start < len(text)
-        ]
+    def test_the_pieces_of_a_text_are_the_text(self, text: str, wanted: list[tuple[int, int]]) -> None:
+        spans = [(start, min(start + length, len(text))) for start, length in wanted if start < len(text)]
         pieces = cut_segments(text, spans)
         assert "".join(one.text for one in pieces) == text
         for i, (start, end) in enumerate(spans):
             assert "".join(one.text for one in pieces if i in one.inside) == text[start:end]
 
     @given(st.text(max_size=60), st.data())
-    def test_whatever_a_grader_answers_no_search_goes_astray(
-        self, text: str, data: st.DataObject
-    ) -> None:
+    def test_whatever_a_grader_answers_no_search_goes_astray(self, text: str, data: st.DataObject) -> None:
         answer = data.draw(st.text(max_size=20))
         span = find_answer(text, answer)
         if span is not None:
             assert 0 <= span[0] < span[1] <= len(text)
 
 
-def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(
-    graded: Project,
-) -> None:
-    pooled = [
-        row.passage_id for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows
-    ]
+def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(graded: Project) -> None:
+    pooled = [row.passage_id for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows]
     filters, orders = Filters(source="assessors"), set()
     for name in ("ann", "ben", "cat", "dan", "eve", "fay"):
         turn = next_turn(graded, Policy(), filters, name, True, "q1")
@@ -565,9 +455,7 @@ def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(
     assert any(row.listed.label is not None for row in seen.rows)
 
 
-def test_a_turn_counts_own_judgments_and_leads_to_the_next_query_with_unjudged_passages(
-    graded: Project,
-) -> None:
+def test_a_turn_counts_own_judgments_and_leads_to_the_next_query_with_unjudged_passages(graded: Project) -> None:
     for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows:
         assess(graded, "q1", row.passage_id, 1, "ann")
     assess(graded, "q2", "p4", 2, "ben")

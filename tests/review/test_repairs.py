@@ -1,6 +1,4 @@
-"""Repair of questions: a better wording is found and drafted, a random one is not, and few pairs
-tell nothing.
-"""
+"""Repair of questions: a better wording is found and drafted, a random one is not, and few pairs tell nothing."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ def graded(project: Project, server: EndpointServer) -> Project:
     return project
 
 
-def test_a_better_wording_is_chosen_tested_and_drafted_and_a_random_one_is_not(
-    graded: Project,
-) -> None:
+def test_a_better_wording_is_chosen_tested_and_drafted_and_a_random_one_is_not(graded: Project) -> None:
     given = ["What was it?", "What is it exactly?", "What may it be?"]
     found = repair_question(graded, "q1/a", given, GRADER, "assessors", "ann")
     assert (found.wording, found.number, found.test.accepted) == (given[1], 1, True)
@@ -112,13 +108,8 @@ def test_a_model_proposes_wordings_from_wrong_ratings_of_the_first_half(
     first, second = suggest_rewordings(graded, drafter, "q1/a", GRADER, "assessors", "ann").keys
     prompt = next(seen.prompt for seen in server.seen if "other wordings" in seen.prompt)
     told = set(re.findall(r"\bp\d+\b", prompt))
-    assert told and not told & {
-        one for one in PASSAGES if blake2b(one.encode(), digest_size=1).digest()[0] % 2
-    }
-    assert bank.proposed_wordings(graded, "q1/a", "ann") == [
-        "What is it exactly?",
-        "What is it, then?",
-    ]
+    assert told and not told & {one for one in PASSAGES if blake2b(one.encode(), digest_size=1).digest()[0] % 2}
+    assert bank.proposed_wordings(graded, "q1/a", "ann") == ["What is it exactly?", "What is it, then?"]
     bank.set_assessors_first(graded, True, "olga")
     assert bank.proposed_wordings(graded, "q1/a", "ben") == []
     with refusal("two-keys-for-a-question"):
@@ -138,10 +129,7 @@ def right(project: Project) -> set[str]:
 
 
 def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
-    graded: Project,
-    server: EndpointServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.behave = drafts
     app = press(visit("question_bank", query="q1", grader="Self-rating (m)"), "suggest wordings")
@@ -153,16 +141,7 @@ def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
     monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
     graded.close()
     exam = Run(monkeypatch, capsys)
-    settings = (
-        "--model",
-        "m",
-        "--base-url",
-        server.url,
-        "--grader",
-        "Self-rating (m)",
-        "--source",
-        "assessors",
-    )
+    settings = ("--model", "m", "--base-url", server.url, "--grader", "Self-rating (m)", "--source", "assessors")
     drafted = printed(exam("proposals", "rewordings", "q1/a", *settings, "--json"))
     assert [one["kind"] for one in drafted["proposals"]] == ["rewording"] * 2
     told = printed(exam("bank", "repair", "q1/a", "--proposed", *settings[4:], "--json"))
@@ -178,10 +157,7 @@ def test_few_pairs_are_noticed_before_any_grading(graded: Project, server: Endpo
         suggest_rewordings(graded, drafter, "q1/a", GRADER, "few", "ann")
     app = visit("question_bank", query="q1", grader="Self-rating (m)")
     app = app.selectbox(key="repair source").set_value("few").run()
-    assert (
-        named(app.button, "test wordings").disabled
-        and named(app.button, "suggest wordings").disabled
-    )
+    assert named(app.button, "test wordings").disabled and named(app.button, "suggest wordings").disabled
     assert len(server.seen) == asked and 0 < count_held_out(graded, "q1/a", GRADER, "few") < 9
 
 
@@ -193,8 +169,6 @@ def test_a_link_to_a_question_chooses_it_for_the_test(graded: Project) -> None:
 
 def test_levels_add_up() -> None:
     before, after = np.zeros(60, bool), np.ones((1, 60), bool)
-    assert (
-        rewording_test(before, after, np.arange(60) < HELD_OUT, level_of_test(1)).accepted is True
-    )
+    assert rewording_test(before, after, np.arange(60) < HELD_OUT, level_of_test(1)).accepted is True
     assert rewording_test(before, before[None], np.arange(60) < HELD_OUT, level_of_test(1)).p == 1
     assert 0.045 < level_of_test(1) < 0.05 and sum(map(level_of_test, range(1, 2000))) < 0.08

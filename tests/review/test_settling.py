@@ -100,9 +100,7 @@ def one_query(project: Project) -> str:
 
 def logged(project: Project) -> tuple[str, str, dict[str, object]]:
     """Author, act and detail of the last line of the activity log."""
-    author, act, detail = project.rows(
-        "SELECT author, act, detail FROM activity ORDER BY activity_key DESC LIMIT 1"
-    )[0]
+    author, act, detail = project.rows("SELECT author, act, detail FROM activity ORDER BY activity_key DESC LIMIT 1")[0]
     return author, act, json.loads(detail)
 
 
@@ -112,31 +110,19 @@ class TestACaseLeavesTheQueue:
         settle_by_comment(own, case(own, "p1"), " both are right ", "ann")
         assert waiting(own) == ["p2"]
         (one,) = list_settlings(own)
-        assert (one.act, one.reason, one.author, one.settled) == (
-            "comment",
-            "both are right",
-            "ann",
-            True,
-        )
-        assert one.case == Case(
-            "labels of test grader", "judgments of NIST", "q1", "p1", None, 5, 0
-        )
+        assert (one.act, one.reason, one.author, one.settled) == ("comment", "both are right", "ann", True)
+        assert one.case == Case("labels of test grader", "judgments of NIST", "q1", "p1", None, 5, 0)
 
     def test_the_queue_counts_what_it_hides_and_shows_it_when_asked(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         assert list_disagreements(own, LEFT, RIGHT).hidden == 1
         shown = list_disagreements(own, LEFT, RIGHT, show_settled=True)
         assert (shown.total, shown.hidden) == (2, 0)
-        assert [row.settling.reason if row.settling else None for row in shown.rows] == [
-            "both are right",
-            None,
-        ]
+        assert [row.settling.reason if row.settling else None for row in shown.rows] == ["both are right", None]
 
     def test_an_override_settles_it_and_changes_the_label(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
-        assert [(one.key, one.rating, one.reason) for one in find_overrides(own)] == [
-            (key, 1, "no answer in it")
-        ]
+        assert [(one.key, one.rating, one.reason) for one in find_overrides(own)] == [(key, 1, "no answer in it")]
         assert list_labels(own, basis(own, Policy())).set_index("passage_id")["label"]["p1"] == 1
         (one,) = list_settlings(own)
         assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
@@ -154,12 +140,7 @@ class TestACaseLeavesTheQueue:
         rows = list_disagreements(own, LEFT, RIGHT, show_settled=True).rows
         assert [row.pair.passage_id for row in rows] == ["p1", "p2"]
         (one,) = list_disputes(own)
-        assert (one.source, one.value, one.case.passage_id, one.reason) == (
-            "NIST",
-            3,
-            "p2",
-            "off topic",
-        )
+        assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
 
     def test_every_act_is_in_the_activity_log(self, own: Project) -> None:
         one = case(own, "p2")
@@ -167,21 +148,14 @@ class TestACaseLeavesTheQueue:
         author, act, detail = logged(own)
         assert (author, act) == ("ann", "settle disagreement")
         assert detail["by"] == "dispute"
-        assert (detail["query"], detail["passage"], detail["source"], detail["value"]) == (
-            "q1",
-            "p2",
-            "NIST",
-            3,
-        )
+        assert (detail["query"], detail["passage"], detail["source"], detail["value"]) == ("q1", "p2", "NIST", 3)
         reopen_case(own, one, "", "bob")
         assert logged(own)[:2] == ("bob", "reopen disagreement")
 
     def test_another_policy_of_the_same_grader_leaves_it_settled(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         other = Labels(Policy(min_rating=2, label="mean"))
-        assert "p1" not in [
-            row.pair.passage_id for row in list_disagreements(own, other, RIGHT).rows
-        ]
+        assert "p1" not in [row.pair.passage_id for row in list_disagreements(own, other, RIGHT).rows]
 
     def test_the_sides_in_the_other_order_are_the_same_case(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
@@ -215,17 +189,11 @@ class TestACaseComesBack:
         assert waiting(own) == ["p1", "p2"]
         assert [one.settled for one in list_settlings(own)] == [False]
 
-    def test_several_questions_are_overridden_at_once_and_reopened_together(
-        self, own: Project
-    ) -> None:
+    def test_several_questions_are_overridden_at_once_and_reopened_together(self, own: Project) -> None:
         add_override(own, "q1/b", "p2", 0, "not relevant", "ann")
         one = case(own, "p1")
         keys = settle_by_override(own, one, ["q1/a", "q1/b"], 0, "not relevant", "ann")
-        given = {
-            (one.question_id, one.passage_id, one.rating)
-            for one in find_overrides(own)
-            if one.key in keys
-        }
+        given = {(one.question_id, one.passage_id, one.rating) for one in find_overrides(own) if one.key in keys}
         assert given == {("q1/a", "p1", 0), ("q1/b", "p1", 0)}
         assert waiting(own) == ["p2"]
         assert [(one.touched, one.others) for one in list_settlings(own)] == [("q1/a", 1)]
@@ -273,12 +241,8 @@ class TestPeople:
         rows = list_disagreements(own, left, right).rows
         assert [row.pair.question_id for row in rows] == ["q1/a", "q1/b"]
         settle_by_comment(own, case_of(own, left, right, rows[0].pair), "agreed to differ", "ann")
-        assert [row.pair.question_id for row in list_disagreements(own, left, right).rows] == [
-            "q1/b"
-        ]
-        assert list(settled_cases(own, "ratings of bob", "ratings of ann")) == [
-            ("q1", "p1", "q1/a")
-        ]
+        assert [row.pair.question_id for row in list_disagreements(own, left, right).rows] == ["q1/b"]
+        assert list(settled_cases(own, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
 
 
 class TestRefusals:
@@ -347,9 +311,7 @@ class TestFiles:
 class TestNames:
     def test_sides_have_names_that_people_read(self, small: Project) -> None:
         assert side_name(small, LEFT) == "labels of test grader"
-        assert (
-            side_name(small, machine_labels(Policy())) == "labels of test grader without overrides"
-        )
+        assert side_name(small, machine_labels(Policy())) == "labels of test grader without overrides"
         assert side_name(small, RIGHT) == "judgments of NIST"
         assert side_name(small, Person("ann")) == "ratings of ann"
 
@@ -374,9 +336,7 @@ def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
     again.close()
 
 
-def test_an_override_that_cannot_settle_its_case_is_not_given(
-    own: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_override_that_cannot_settle_its_case_is_not_given(own: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 

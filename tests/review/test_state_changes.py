@@ -1,6 +1,4 @@
-"""Comparing two states says exactly what computing both of them says, and names what did each
-change.
-"""
+"""Comparing two states says exactly what computing both of them says, and names what did each change."""
 
 from __future__ import annotations
 
@@ -48,25 +46,15 @@ def a_bank(dice: Random, note: str) -> list[Question]:
 
 
 def draw(dice: Random, project: Project) -> None:
-    """Two queries with three versions of a bank, two graders that know most pairs, a judge, and
-    overrides.
-    """
+    """Two queries with three versions of a bank, two graders that know most pairs, a judge, and overrides."""
     asked = [
-        Question(f"{query}/{words}", query, f"{query} {words}", active=False)
-        for query in QUERIES
-        for words in WORDS
+        Question(f"{query}/{words}", query, f"{query} {words}", active=False) for query in QUERIES for words in WORDS
     ]
     pairs = [(question.text or "", passage) for question in asked for passage in PASSAGES]
     runs = {run: {query: dice.sample(PASSAGES, 3) for query in QUERIES} for run in ("a", "b", "c")}
     fill(project, asked, {pair: dice.randint(0, 5) for pair in pairs if dice.random() < 0.8}, runs)
-    grade(
-        project,
-        {pair: dice.choice([None, 0, 2, 4, 5]) for pair in pairs if dice.random() < 0.8},
-        OTHER,
-    )
-    judge(
-        project, {(query, passage): dice.randint(0, 2) for query in QUERIES for passage in PASSAGES}
-    )
+    grade(project, {pair: dice.choice([None, 0, 2, 4, 5]) for pair in pairs if dice.random() < 0.8}, OTHER)
+    judge(project, {(query, passage): dice.randint(0, 2) for query in QUERIES for passage in PASSAGES})
     for number in range(3):
         new = a_bank(dice, f"version {number}")
         bank.save_version(project, new, "drawn", "tester")
@@ -90,16 +78,12 @@ def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | N
     table = list_labels(project, basis(project, policy))
     return {
         (query, passage): None if pd.isna(label) else int(label)
-        for query, passage, label in zip(
-            table["query_id"], table["passage_id"], table["label"], strict=True
-        )
+        for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
     }
 
 
 @pytest.fixture(scope="module", params=range(examples(2)))
-def drawn(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Project, int]]:
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, int]]:
     """A project that the tests only read, and the seed that it was drawn with."""
     made = new_project(tmp_path_factory.mktemp("drawn") / "drawn.duckdb")
     draw(Random(request.param), made)
@@ -111,26 +95,15 @@ def test_two_states_differ_as_computing_both_in_full_says(drawn):
     project, seed = drawn
     dice = Random(f"policies {seed}")
     for _ in range(5):
-        before, after, measure = (
-            a_policy(dice),
-            a_policy(dice),
-            dice.choice(["EXAM-Cover", "nDCG@10"]),
-        )
+        before, after, measure = a_policy(dice), a_policy(dice), dice.choice(["EXAM-Cover", "nDCG@10"])
         found = state_changes(project, before, after, measure)
         old, new = labels_of(project, before), labels_of(project, after)
-        differing = {
-            pair: (old.get(pair), new.get(pair))
-            for pair in {**old, **new}
-            if old.get(pair) != new.get(pair)
-        }
+        differing = {pair: (old.get(pair), new.get(pair)) for pair in {**old, **new} if old.get(pair) != new.get(pair)}
         assert {(f.query_id, f.passage_id): (f.before, f.after) for f in found.flips} == differing
         for policy, board in ((before, found.board_before), (after, found.board_after)):
             if any(label is not None for label in labels_of(project, policy).values()):
                 assert board is not None
-                assert (
-                    board.systems
-                    == leaderboard(project, measure, policy=policy, with_ungraded=True).systems
-                )
+                assert board.systems == leaderboard(project, measure, policy=policy, with_ungraded=True).systems
             else:
                 assert board is None
                 assert found.no_board
@@ -140,26 +113,17 @@ def test_two_states_differ_as_computing_both_in_full_says(drawn):
 
 
 def moved_alone(project: Project, found, part: str) -> None:
-    """A part of the policy that alone moves a label, or alone brings it back, is a cause; nothing
-    else is.
-    """
+    """A part of the policy that alone moves a label, or alone brings it back, is a cause; nothing else is."""
     old, new = found.before, found.after
     if getattr(old, part) == getattr(new, part):
         return
     there = labels_of(project, replace(old, **{part: getattr(new, part)}))
     back = labels_of(project, replace(new, **{part: getattr(old, part)}))
-    word = {
-        "grader": "grader",
-        "label": "label rule",
-        "weighted": "weights",
-        "overrides": "override",
-    }.get(part)
+    word = {"grader": "grader", "label": "label rule", "weighted": "weights", "overrides": "override"}.get(part)
     for flip in found.flips:
         pair = (flip.query_id, flip.passage_id)
         named = (
-            word in flip.causes
-            if word
-            else bool(set(flip.causes) - {"grader", "label rule", "weights", "override"})
+            word in flip.causes if word else bool(set(flip.causes) - {"grader", "label rule", "weights", "override"})
         )
         if there.get(pair) != flip.before or back.get(pair) != flip.after:
             assert named, (part, flip)
@@ -181,19 +145,8 @@ def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_
     assert {change.question_id for change, _ in found.questions} == set(impact.edited)
 
 
-BANK = [
-    Question("q1/a", "q1", "A?"),
-    Question("q1/b", "q1", "B?"),
-    Question("q1/c", "q1", "C?", weight=2.0),
-]
-GRADES = {
-    ("A?", "p1"): 5,
-    ("A?", "p2"): 1,
-    ("B?", "p1"): 2,
-    ("B?", "p2"): 4,
-    ("C?", "p1"): 0,
-    ("C?", "p2"): 3,
-}
+BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q1/c", "q1", "C?", weight=2.0)]
+GRADES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2, ("B?", "p2"): 4, ("C?", "p1"): 0, ("C?", "p2"): 3}
 RUNS = {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}, "z": {"q1": ["p1", "p2"]}}
 NOW = Policy()
 THEN = Policy(bank_version=1)
@@ -236,9 +189,7 @@ def test_a_flip_says_what_happened_to_which_question(own, edit, expected):
 
 def test_a_question_that_came_and_one_that_came_back_are_told_apart(own):
     bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
-    bank.save_version(
-        own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann"
-    )
+    bank.save_version(own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
     grown = state_changes(own, Policy(bank_version=2), NOW, "EXAM-Cover")
     assert told(grown) == [("p1", 2, 5, ("restored",), ("q1/a",))]
     assert {change.question_id: change.kinds for change, _ in grown.questions} == {
@@ -267,9 +218,7 @@ def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(own):
         cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
     grade(own, {("query q1", "p1"): 3}, JUDGE)
     bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
-    same = state_changes(
-        own, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP"
-    )
+    same = state_changes(own, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP")
     assert (same.flips, same.questions) == ([], [])
     mixed = state_changes(own, THEN, Policy(grader="direct judge"), "AP")
     assert ("p1", 5, 3) in [(f.passage_id, f.before, f.after) for f in mixed.flips]
@@ -289,11 +238,7 @@ def test_a_state_without_a_leaderboard_still_has_labels(small):
     ]
     assert found.board_before is None
     assert mentions(found.no_board, "0")
-    assert [(s.rank_before, s.run) for s in found.systems] == [
-        (None, "z"),
-        (None, "x"),
-        (None, "y"),
-    ]
+    assert [(s.rank_before, s.run) for s in found.systems] == [(None, "z"), (None, "x"), (None, "y")]
 
 
 def test_the_shift_in_correlation_is_that_of_the_two_boards(own):
@@ -310,9 +255,7 @@ def test_pairs_that_wait_for_a_grade_are_counted_and_not_taken_for_zero(own):
 
 
 def test_behind_a_flip_stand_the_ratings_of_both_states(own):
-    bank.save_version(
-        own, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann"
-    )
+    bank.save_version(own, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
     rows = why_label(own, THEN, NOW, "q1", "p1")
     assert [(r.question_id, r.text, r.before, r.after, r.graded) for r in rows] == [
         ("q1/a", "A, exactly?", 5, None, False),
@@ -330,38 +273,22 @@ def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
         state_changes(small, Policy(bank_version=9), NOW, "AP")
 
 
-@pytest.mark.parametrize(
-    "measure", ["n-EXAM", "ROUGE-1", "chrF@1", "EXAM-Cover/pool", "alpha_nDCG"]
-)
+@pytest.mark.parametrize("measure", ["n-EXAM", "ROUGE-1", "chrF@1", "EXAM-Cover/pool", "alpha_nDCG"])
 def test_boards_of_every_measure_stand_beside_each_other(own, measure):
     mark_gold(own, "z", "ann")
     found = state_changes(own, Policy(), Policy(min_rating=2), measure)
-    boards = [
-        leaderboard(own, measure, policy=policy).scores
-        for policy in (Policy(), Policy(min_rating=2))
-    ]
-    assert [
-        {s.run: s.score_before for s in found.systems},
-        {s.run: s.score_after for s in found.systems},
-    ] == boards
+    boards = [leaderboard(own, measure, policy=policy).scores for policy in (Policy(), Policy(min_rating=2))]
+    assert [{s.run: s.score_before for s in found.systems}, {s.run: s.score_after for s in found.systems}] == boards
 
 
 @pytest.mark.parametrize("measure", ["alpha_nDCG", "alpha_nDCG@10", "ERR_IA"])
 def test_a_measure_that_judgments_cannot_give_is_compared_with_one_that_they_can(small, measure):
     found = compare(small, measure, "judgments")
-    assert (found.board.measure.partition("@")[0], found.official.measure) == (
-        measure.partition("@")[0],
-        "nDCG@10",
-    )
+    assert (found.board.measure.partition("@")[0], found.official.measure) == (measure.partition("@")[0], "nDCG@10")
 
 
 def test_the_csv_of_the_flips_opens_harmlessly(project):
-    fill(
-        project,
-        [Question("=q", "q1", "A?"), Question("b", "q1", "B?")],
-        {("A?", "+p"): 5, ("B?", "+p"): 1},
-        {},
-    )
+    fill(project, [Question("=q", "q1", "A?"), Question("b", "q1", "B?")], {("A?", "+p"): 5, ("B?", "+p"): 1}, {})
     judge(project, {("q1", "+p"): 1})
     bank.save_version(project, [Question("=q", "q1", "A?", active=False)], "without", "ann")
     found = state_changes(project, THEN, NOW, "AP")

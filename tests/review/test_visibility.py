@@ -1,6 +1,4 @@
-"""Values that an open double assignment hides from a person change nothing of what that person
-reads.
-"""
+"""Values that an open double assignment hides from a person change nothing of what that person reads."""
 
 from __future__ import annotations
 
@@ -40,14 +38,12 @@ FURTHER = {
 }
 READING = [one.name for one in every_operation() if one.may_read and not one.at_shell]
 HIDDEN = f"""
-UPDATE judgments SET value = 0 FROM sources s
-WHERE s.source_key = judgments.source_key AND s.name = 'assessor: bob';
+UPDATE judgments SET value = 0 FROM sources s WHERE s.source_key = judgments.source_key AND s.name = 'assessor: bob';
 UPDATE overrides SET rating = 0, reason = 'other' WHERE author = 'bob';
 UPDATE settlings SET right_value = 0, rating = 0, reason = 'other' WHERE author = 'bob';
 UPDATE support_values SET value = 0, reason = 'other' WHERE author = 'bob';
 UPDATE activity SET detail = replace(detail, '"value":2', '"value":0') WHERE act = 'set support';
-UPDATE activity SET detail = replace(replace(detail, '{SECRET}', 'other'), ':3', ':0')
-WHERE author = 'bob';
+UPDATE activity SET detail = replace(replace(detail, '{SECRET}', 'other'), ':3', ':0') WHERE author = 'bob';
 """
 
 
@@ -114,9 +110,7 @@ SHOWN = (
 """Commands that print the hidden values to an organizer."""
 
 
-@pytest.mark.parametrize(
-    ("name", "commands"), [("ann", READING), ("cat", SHOWN)], ids=["ann", "cat"]
-)
+@pytest.mark.parametrize(("name", "commands"), [("ann", READING), ("cat", SHOWN)], ids=["ann", "cat"])
 def test_a_hidden_value_changes_no_output_for_an_assessor(
     twins: tuple[Path, Path], name: str, commands: Sequence[str]
 ) -> None:
@@ -130,9 +124,7 @@ def test_the_values_are_in_the_outputs_for_an_organizer(twins: tuple[Path, Path]
     assert [command for command in SHOWN if one[command] == other[command]] == []
 
 
-def test_values_of_citation_support_count_when_the_double_assignment_ends(
-    twins: tuple[Path, Path],
-) -> None:
+def test_values_of_citation_support_count_when_the_double_assignment_ends(twins: tuple[Path, Path]) -> None:
     project = open_project(twins[0])
     grader = citation_grader(project)
     (one,) = list_citations(project, grader, author="bob")

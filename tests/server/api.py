@@ -23,39 +23,24 @@ class Api:
         self._kept: http.client.HTTPConnection | None = None
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        token: str = "",
-        body: object = None,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, token: str = "", body: object = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
         if self._kept is None:
-            self._kept = http.client.HTTPConnection(
-                str(self.place.hostname), self.place.port, timeout=60
-            )
+            self._kept = http.client.HTTPConnection(str(self.place.hostname), self.place.port, timeout=60)
         connection = self._kept
-        sent = (
-            body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-        )
+        sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         given = {"Authorization": f"Bearer {token}"} if token else {}
         connection.request(method, path, sent, {**given, **(headers or {})})
         answer = connection.getresponse()
         content = answer.read()
-        assert "access-control-allow-origin" not in {
-            name.lower() for name, _ in answer.getheaders()
-        }
+        assert "access-control-allow-origin" not in {name.lower() for name, _ in answer.getheaders()}
         assert b"Traceback" not in content
         if answer.will_close or answer.status == 413:
             connection.close()
         return answer.status, content
 
     def send(
-        self,
-        name: str,
-        given: Mapping[str, object],
-        token: str,
-        shell: Mapping[str, object] | None = None,
+        self, name: str, given: Mapping[str, object], token: str, shell: Mapping[str, object] | None = None
     ) -> tuple[int, bytes]:
         """An operation as a shell asks for it; its exit code, and what it printed and wrote."""
         said = {"X-Exam-Shell": json.dumps(shell or {})}
@@ -63,12 +48,7 @@ class Api:
         if status != 200:
             return status, content
         lines = [json.loads(line) for line in content.splitlines()]
-        told = [
-            base64.b64decode(line[name])
-            for line in lines
-            for name in ("output", "error", "data")
-            if name in line
-        ]
+        told = [base64.b64decode(line[name]) for line in lines for name in ("output", "error", "data") if name in line]
         return int(lines[-1]["exit"]), b"".join(told)
 
     def get(self, path: str, token: str, **further: Any) -> Any:

@@ -78,22 +78,14 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def held(
-    apart: Path,
-    planned: Path,
-    attacked: Path,
-    canary: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    apart: Path, planned: Path, attacked: Path, canary: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Path]]:
     """Projects that one server has open from the first test that asks for them to the end."""
     paths = {}
     for name, content in (
-        ("read", apart),
-        ("planned", planned),
-        ("stopped", planned),
-        ("attacked", attacked),
-        ("placed", attacked),
+        ("read", apart), ("planned", planned), ("stopped", planned), ("attacked", attacked), ("placed", attacked),
         ("changed", apart),
-    ):
+    ):  # fmt: skip
         paths[name] = tmp_path_factory.mktemp(name) / "some.duckdb"
         paths[name].write_bytes(content.read_bytes())
     process = serve(*paths.values(), canary=canary)
@@ -127,9 +119,7 @@ def made_tokens(api: Api) -> dict[str, str]:
     """A token of each role for a project that a server has open."""
     made = {}
     for role in ("viewer", "assessor", "organizer"):
-        status, content = api.ask(
-            "POST", "/api/v1/tokens/add", api.door.token, {"name": f"a {role}", "role": role}
-        )
+        status, content = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": f"a {role}", "role": role})
         assert status == 200
         made[role] = content.decode().strip()
     return made

@@ -1,6 +1,4 @@
-"""Requests as an attacker sends them: for every parameter of every command, paths of the server and
-absurd values.
-"""
+"""Requests as an attacker sends them: for every parameter of every command, paths of the server and absurd values."""
 
 from __future__ import annotations
 
@@ -19,123 +17,34 @@ from tests.made.projects import judge
 SECRET = "the-word-of-the-canary"
 
 SOUND: Mapping[str, object] = {
-    "query": "q1",
-    "query_id": "q1",
-    "question_id": "q1/a",
-    "passage_id": "q1p1",
-    "question": "q1/a",
-    "passage": "q1p1",
-    "queries": "q1",
-    "question_ids": "q1/a",
-    "item_ids": "q1/a",
-    "keys": 1,
-    "key": 1,
-    "value": 1,
-    "rating": 1,
-    "reason": "why",
-    "note": "why",
-    "text": "What of q1?",
-    "texts": ["A?", "B?"],
-    "name": "some",
-    "names": "good",
-    "before": "good",
-    "after": "fair",
-    "since": "good",
-    "identity": "eve@x.org",
-    "role": "viewer",
-    "kind": "queries",
-    "what": "qrels",
-    "model": "m",
-    "input_price": 1,
-    "output_price": 1,
-    "version": 1,
-    "against": "assessors",
-    "measure": "P@2",
-    "aim": "best",
-    "runs": "good",
-    "grader_name": "embedding",
-    "people": "ann",
-    "person": "ann",
-    "wanted": 2,
-    "retriever": "bm25",
-    "by": "letter",
-    "judge": "em",
-    "judges": "em",
-    "case": "A",
-    "words": "word",
-    "limit": 1,
-    "patience": 0,
-    "max_calls": 1,
-    "seed": 1,
-    "number": 1,
-    "families": "good",
-    "dry_run": True,
-    "act": 1,
-    "k": 1,
-    "ks": 1,
-}
-"""Values that a project has or a command takes, by the name of a parameter: required ones are given
-so.
-"""
+    "query": "q1", "query_id": "q1", "question_id": "q1/a", "passage_id": "q1p1", "question": "q1/a", "passage": "q1p1",
+    "queries": "q1", "question_ids": "q1/a", "item_ids": "q1/a", "keys": 1, "key": 1, "value": 1, "rating": 1,
+    "reason": "why", "note": "why", "text": "What of q1?", "texts": ["A?", "B?"], "name": "some", "names": "good",
+    "before": "good", "after": "fair", "since": "good", "identity": "eve@x.org", "role": "viewer", "kind": "queries",
+    "what": "qrels", "model": "m", "input_price": 1, "output_price": 1, "version": 1, "against": "assessors",
+    "measure": "P@2", "aim": "best", "runs": "good", "grader_name": "embedding", "people": "ann", "person": "ann",
+    "wanted": 2, "retriever": "bm25", "by": "letter", "judge": "em",
+    "judges": "em", "case": "A", "words": "word", "limit": 1, "patience": 0, "max_calls": 1, "seed": 1, "number": 1,
+    "families": "good", "dry_run": True, "act": 1, "k": 1, "ks": 1,
+}  # fmt: skip
+"""Values that a project has or a command takes, by the name of a parameter: required ones are given so."""
 INSTEAD: Mapping[tuple[str, str], object] = {
-    ("examinees/add", "by"): "random",
-    ("disagreements/resolve", "by"): "comment",
-    ("bank/diff", "before"): 1,
-    ("changes", "before"): 1,
-    ("changes", "after"): 1,
-    ("irt/items", "by"): "d",
-    ("irt/improve", "by"): "d",
-    ("examinees/leaderboard", "by"): "topic",
-    ("irt/fit", "model"): "2pl",
-    ("bank/diff", "after"): 1,
-}
+    ("examinees/add", "by"): "random", ("disagreements/resolve", "by"): "comment", ("bank/diff", "before"): 1,
+    ("changes", "before"): 1, ("changes", "after"): 1, ("irt/items", "by"): "d", ("irt/improve", "by"): "d",
+    ("examinees/leaderboard", "by"): "topic", ("irt/fit", "model"): "2pl", ("bank/diff", "after"): 1,
+}  # fmt: skip
 FURTHER: Mapping[str, Mapping[str, object]] = {
-    "generate": {"queries": "q1"},
-    "answers/rag": {"retriever": "bm25"},
-    "answers/generate": {"rule": "extractive"},
+    "generate": {"queries": "q1"}, "answers/rag": {"retriever": "bm25"}, "answers/generate": {"rule": "extractive"},
     "agreement": {"against_person": "assessors"},
-}
+}  # fmt: skip
 """Parameters without which nothing else of a command is looked at."""
 
 ABSURD: Sequence[object] = (
-    "x" * 70_000,
-    "9" * 5000,
-    -1,
-    0,
-    2**31 - 1,
-    2**63,
-    10**400,
-    1e308,
-    float("nan"),
-    float("inf"),
-    "",
-    " ",
-    "\0",
-    "-",
-    "--help",
-    "\ud800",
-    "\u202e\u2066",
-    "\u0663",
-    "1e400",
-    True,
-    {"a": [1]},
-    [[1]],
-    [],
-    ["a", "b", "c"],
-    "q1\n\r\tq2",
-    "'; DROP TABLE queries; --",
-    "%s%n{0}$(id)",
-    "none",
-    "a=b",
-    "=",
-    "2026-01-01",
-    "2026-01-01T00:00:00+99:99",
-    "0001-01-01",
-    "9999-12-31",
-    "*",
-    "\\",
-    "(" * 3000,
-)
+    "x" * 70_000, "9" * 5000, -1, 0, 2**31 - 1, 2**63, 10**400, 1e308, float("nan"), float("inf"), "", " ", "\0", "-",
+    "--help", "\ud800", "\u202e\u2066", "\u0663", "1e400", True, {"a": [1]}, [[1]], [], ["a", "b", "c"], "q1\n\r\tq2",
+    "'; DROP TABLE queries; --", "%s%n{0}$(id)", "none", "a=b", "=", "2026-01-01", "2026-01-01T00:00:00+99:99",
+    "0001-01-01", "9999-12-31", "*", "\\", "(" * 3000,
+)  # fmt: skip
 """What is huge, of a wrong type, or no text."""
 
 
@@ -157,14 +66,10 @@ class Attack:
 
 
 def fill_attacked(project: Project) -> None:
-    """Something of everything that commands are about: grades of two graders, judgments, a cascade,
-    an audit.
-    """
+    """Something of everything that commands are about: grades of two graders, judgments, a cascade, an audit."""
     fill_planned(project)
     judge(project, {("q1", "q1p1"): 1, ("q1", "q1p2"): 0, ("q2", "q2p1"): 1})
-    draw_batch(
-        project, design_audit(project, "an audit", "P@2", Goal("best"), seed=1, author="org"), "org"
-    )
+    draw_batch(project, design_audit(project, "an audit", "P@2", Goal("best"), seed=1, author="org"), "org")
 
 
 def sound(path: str, operation: Operation) -> dict[str, object]:
@@ -186,8 +91,7 @@ def offered() -> Iterator[tuple[str, Operation]]:
 
 
 def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
-    """For each parameter of each command a path where it takes words, and one of the absurd values
-    in turn.
+    """For each parameter of each command a path where it takes words, and one of the absurd values in turn.
 
     Args:
         paths: of files that are there.
@@ -212,52 +116,22 @@ def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
 
 def _as_json(path: str, base: Mapping[str, object], name: str, value: object) -> Iterator[Attack]:
     for where in ("grade", "jobs") if path == "grade" else (path,):
-        yield Attack(
-            f"{where} {name}={str(value)[:40]!r}",
-            path,
-            "POST",
-            f"/api/v1/{where}",
-            {**base, name: value},
-        )
+        yield Attack(f"{where} {name}={str(value)[:40]!r}", path, "POST", f"/api/v1/{where}", {**base, name: value})
 
 
-def _as_file(
-    path: str, operation: Operation, base: Mapping[str, object], name: str, value: str
-) -> Iterator[Attack]:
+def _as_file(path: str, operation: Operation, base: Mapping[str, object], name: str, value: str) -> Iterator[Attack]:
     """A path in each other way in which a file can be named."""
     about = f"{path} {name}={value!r}"
-    plain = [
-        (key, str(one))
-        for key, whole in base.items()
-        for one in (whole if isinstance(whole, list) else [whole])
-    ]
+    plain = [(key, str(one)) for key, whole in base.items() for one in (whole if isinstance(whole, list) else [whole])]
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    yield Attack(
-        f"{about} form",
-        path,
-        "POST",
-        f"/api/v1/{path}",
-        urlencode([*plain, (name, value)]).encode(),
-        form,
-    )
+    yield Attack(f"{about} form", path, "POST", f"/api/v1/{path}", urlencode([*plain, (name, value)]).encode(), form)
     if operation.may_read:
-        yield Attack(
-            f"{about} query", path, "GET", f"/api/v1/{path}?{urlencode([*plain, (name, value)])}"
-        )
+        yield Attack(f"{about} query", path, "GET", f"/api/v1/{path}?{urlencode([*plain, (name, value)])}")
     parts = [f'name="{key}"\r\n\r\n{part}' for key, part in plain]
     for file in (f'name="{name}"\r\n\r\n{value}', f'name="{name}"; filename="{value}"\r\n\r\nsent'):
-        said = "".join(
-            f"--b\r\nContent-Disposition: form-data; {part}\r\n" for part in [*parts, file]
-        )
+        said = "".join(f"--b\r\nContent-Disposition: form-data; {part}\r\n" for part in [*parts, file])
         multipart = {"Content-Type": "multipart/form-data; boundary=b"}
-        yield Attack(
-            f"{about} multipart",
-            path,
-            "POST",
-            f"/api/v1/{path}",
-            f"{said}--b--\r\n".encode(),
-            multipart,
-        )
+        yield Attack(f"{about} multipart", path, "POST", f"/api/v1/{path}", f"{said}--b--\r\n".encode(), multipart)
 
 
 def sent_by_a_shell(paths: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -1,6 +1,4 @@
-"""The server without its screens, whose start takes long: python -m tests.server.serving PORT
-PROJECT...
-"""
+"""The server without its screens, whose start takes long: python -m tests.server.serving PORT PROJECT..."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ def watch(folder: str, told: int) -> None:
 
     def hear(event: str, arguments: tuple[object, ...]) -> None:
         if event.startswith(("open", "os.", "shutil.", "glob.", "subprocess.")):
-            named = [
-                os.fsdecode(one) for one in arguments if isinstance(one, str | bytes | os.PathLike)
-            ]
+            named = [os.fsdecode(one) for one in arguments if isinstance(one, str | bytes | os.PathLike)]
             if found := [name for name in named if folder in name]:
                 os.write(told, f"{event} {found[0]}\n".encode())
 
@@ -52,8 +48,7 @@ if __name__ == "__main__":
         canary = os.environ["CANARY"]
         watch(canary, os.open(f"{canary}.touched", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     app = Starlette(routes=routes(), lifespan=served)
-    # It listens before the projects are open, as the app does: who follows a door at once waits,
-    # and is heard.
+    # It listens before the projects are open, as the app does: who follows a door at once waits, and is heard.
     listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     # One connection serves many tests, with what they do meanwhile in between.
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=3600)

@@ -1,4 +1,4 @@
-"""The API: sign-in, rights of roles, and no access to files of the server."""
+"""The API: who is let in, what a role may ask, and that nobody reads or writes files of the server."""
 
 from __future__ import annotations
 
@@ -39,13 +39,7 @@ def test_a_request_under_another_name_is_refused(api: Api) -> None:
     check_host("EXAM.example", ["exam.example"])
     check_host("lab.exam.example:8501", ["*.exam.example"])
     check_host("whatever", ["*"])
-    for host in (
-        "localhost.evil.example:8501",
-        "localhost:8501/healthz?",
-        "localhost:80@evil.example",
-        "",
-        ":8501",
-    ):
+    for host in "localhost.evil.example:8501", "localhost:8501/healthz?", "localhost:80@evil.example", "", ":8501":
         with pytest.raises(NotAllowed):
             check_host(host, ["localhost"])
 
@@ -62,21 +56,16 @@ def test_the_health_check_of_the_image_finds_the_server_well(api: Api) -> None:
 def test_what_is_read_is_what_the_command_prints(
     api: Api, tokens: dict[str, str], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert (
-        cli.run_command(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
-    )
+    assert cli.run_command(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
     printed = capsysbinary.readouterr().out
     assert api.ask("GET", "/api/v1/leaderboard?measure=AP", tokens["viewer"]) == (200, printed)
 
 
-def test_who_acts_is_the_token_and_a_role_does_what_it_includes(
-    api: Api, tokens: dict[str, str]
-) -> None:
+def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens: dict[str, str]) -> None:
     given = {"query_id": "q1", "passage_id": "p1", "value": 1}
     status, content = api.ask("POST", "/api/v1/judgments/set", tokens["viewer"], given)
     assert (status, json.loads(content)["code"]) == (403, "role-needed")
-    # The code of what a command refuses, of wrong use, and of a person without a role, which is no
-    # lack of a right.
+    # The code of what a command refuses, of wrong use, and of a person without a role, which is no lack of a right.
     for command, body, code in (
         ("judgments/set", given | {"query_id": "q9"}, "unknown-query"),
         ("export", {"what": "nothing"}, "invalid-value"),
@@ -87,12 +76,7 @@ def test_who_acts_is_the_token_and_a_role_does_what_it_includes(
     status, content = api.ask("POST", "/api/v1/judgments/set", tokens["assessor"], given)
     assert status == 200, content
     assert "token a assessor" in json.dumps(api.get("activity?limit=1", tokens["assessor"]))
-    assert (
-        api.ask(
-            "POST", "/api/v1/tokens/add", tokens["assessor"], {"name": "more", "role": "viewer"}
-        )[0]
-        == 403
-    )
+    assert api.ask("POST", "/api/v1/tokens/add", tokens["assessor"], {"name": "more", "role": "viewer"})[0] == 403
     assert api.ask("POST", "/api/v1/jobs", tokens["assessor"], {})[0] == 403
 
 
@@ -100,11 +84,7 @@ def test_a_token_is_kept_as_a_hash_alone_and_opens_nothing_once_it_is_withdrawn(
     api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path
 ) -> None:
     made = (
-        api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "short", "role": "viewer"})[
-            1
-        ]
-        .decode()
-        .strip()
+        api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "short", "role": "viewer"})[1].decode().strip()
     )
     assert api.ask("GET", "/api/v1/status", made)[0] == 200
     assert api.ask("POST", "/api/v1/tokens/revoke", api.door.token, {"name": "short"})[0] == 200
@@ -120,23 +100,12 @@ def test_a_token_is_kept_as_a_hash_alone_and_opens_nothing_once_it_is_withdrawn(
     assert text.encode() not in path.read_bytes()
 
 
-def test_no_name_of_a_file_leads_to_one_of_the_server(
-    api: Api, tokens: dict[str, str], tmp_path: Path
-) -> None:
+def test_no_name_of_a_file_leads_to_one_of_the_server(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
     secret = tmp_path / "secret.run"
     secret.write_text("q1 Q0 p2 1 2.0 stolen\n", encoding="utf-8")
     target = tmp_path / "out.txt"
-    for name in (
-        str(secret),
-        f"../../../../../../../../../..{secret}",
-        "/etc/passwd",
-        "..",
-        "",
-        "\0",
-    ):
-        status, content = api.ask(
-            "POST", "/api/v1/import", tokens["organizer"], {"kind": "runs", "files": [name]}
-        )
+    for name in (str(secret), f"../../../../../../../../../..{secret}", "/etc/passwd", "..", "", "\0"):
+        status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], {"kind": "runs", "files": [name]})
         assert status in (400, 409), content
         assert b"stolen" not in content and b"root:" not in content
         status, content = api.ask(
@@ -146,9 +115,7 @@ def test_no_name_of_a_file_leads_to_one_of_the_server(
     assert not target.exists()
     for command in ("init", "demo", "serve"):
         assert api.ask("POST", f"/api/v1/{command}", tokens["organizer"], {})[0] == 400
-    status, content = api.ask(
-        "POST", "/api/v1/import", tokens["organizer"], {"kind": "project", "files": ["x"]}
-    )
+    status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], {"kind": "project", "files": ["x"]})
     assert status == 400, content
     human = api.ask("GET", f"/api/v1/reteval/agreement?human={secret}", tokens["organizer"])
     assert (human[0], json.loads(human[1])["code"]) == (400, "unknown-source")
@@ -166,12 +133,8 @@ def test_a_form_sends_a_file_and_gets_one_back(api: Api, tokens: dict[str, str])
     assert "sent" in [one["run"] for one in api.get("leaderboard", tokens["viewer"])["systems"]]
 
 
-def test_all_files_that_a_command_writes_are_in_the_answer(
-    api: Api, tokens: dict[str, str]
-) -> None:
-    """A backup, which goes into a folder; qrels with their manifest, and a folder of tables, as a
-    zip.
-    """
+def test_all_files_that_a_command_writes_are_in_the_answer(api: Api, tokens: dict[str, str]) -> None:
+    """A backup, which goes into a folder; qrels with their manifest, and a folder of tables, as a zip."""
 
     def answer(path: str, **given: str) -> bytes:
         status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
@@ -180,14 +143,10 @@ def test_all_files_that_a_command_writes_are_in_the_answer(
 
     for name in "folder", "some.duckdb":
         assert answer("backup", output=name)[8:12] == b"DUCK"
-    published = unzipped(
-        answer("export", what="qrels", output="a/some", save_manifest="b/some")
-    ).values()
+    published = unzipped(answer("export", what="qrels", output="a/some", save_manifest="b/some")).values()
     manifest, qrels = sorted(published, key=lambda content: not content.startswith(b"{"))
     assert hashlib.sha256(qrels).hexdigest() == json.loads(manifest)["qrels"]["sha256"]
-    board = unzipped(
-        answer("export", what="leaderboard", output="a/some.eval.txt", form="ir_measures")
-    )
+    board = unzipped(answer("export", what="leaderboard", output="a/some.eval.txt", form="ir_measures"))
     assert {Path(name).name for name in board} == {"some.eval.txt", "some.eval.measures.yml"}
     tables = unzipped(answer("export", what="project", output="folder"))
     assert {"manifest.json", "queries.parquet"} < {Path(name).name for name in tables}
@@ -201,19 +160,11 @@ def unzipped(content: bytes) -> dict[str, bytes]:
 def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, str]) -> None:
     token = tokens["organizer"]
     asked: list[tuple[str, str, object]] = [
-        ("GET", "leaderboard?measure=x", None),
-        ("GET", "leaderboard?nonsense=1", None),
-        ("GET", "nothing", None),
-        ("GET", "leaderboard?min_rating=--help", None),
-        ("POST", "leaderboard", b"{"),
-        ("POST", "leaderboard", [1]),
-        ("POST", "run", b"x"),
-        ("POST", "run/1", b"x"),
-        ("DELETE", "run/1", None),
-        ("POST", "jobs/current/pause", None),
-        ("GET", "..%2f..", None),
-        ("POST", "jobs", {"grader": "nobody"}),
-    ]
+        ("GET", "leaderboard?measure=x", None), ("GET", "leaderboard?nonsense=1", None), ("GET", "nothing", None),
+        ("GET", "leaderboard?min_rating=--help", None), ("POST", "leaderboard", b"{"), ("POST", "leaderboard", [1]),
+        ("POST", "run", b"x"), ("POST", "run/1", b"x"), ("DELETE", "run/1", None), ("POST", "jobs/current/pause", None),
+        ("GET", "..%2f..", None), ("POST", "jobs", {"grader": "nobody"}),
+    ]  # fmt: skip
     for method, path, body in asked:
         status, content = api.ask(method, f"/api/v1/{path}", token, body)
         assert 400 <= status < 500 and json.loads(content)["message"], (path, status, content)
@@ -226,19 +177,14 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
 
 
-def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(
-    api: Api, tokens: dict[str, str]
-) -> None:
+def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(api: Api, tokens: dict[str, str]) -> None:
     token = tokens["organizer"]
     for given, code in (
-        ({"min_rating": "4.5"}, "invalid-value"),
-        ({"min_rating": [1, 2, "x"]}, "invalid-value"),
-        ({"per": "passage"}, "invalid-value"),
-        ({"queries": "perhaps"}, "invalid-value"),
-        ({"measures": "AP"}, "unknown-parameter"),
-        ({"author": "olga"}, "unknown-parameter"),
+        ({"min_rating": "4.5"}, "invalid-value"), ({"min_rating": [1, 2, "x"]}, "invalid-value"),
+        ({"per": "passage"}, "invalid-value"), ({"queries": "perhaps"}, "invalid-value"),
+        ({"measures": "AP"}, "unknown-parameter"), ({"author": "olga"}, "unknown-parameter"),
         ({"measure": "AP\ud800"}, "invalid-value"),
-    ):
+    ):  # fmt: skip
         status, content = api.ask("POST", "/api/v1/leaderboard", token, given)
         assert (status, json.loads(content)["code"]) == (400, code), (given, content)
     status, content = api.ask("POST", "/api/v1/judgments/set", token, {"query_id": "q1"})
@@ -247,28 +193,21 @@ def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(
     assert json.loads(api.ask("POST", "/api/v1/passages", token, {"words": 7})[1])["passages"] == []
 
 
-def test_huge_values_are_refused_before_they_take_time_or_memory(
-    api: Api, tokens: dict[str, str]
-) -> None:
+def test_huge_values_are_refused_before_they_take_time_or_memory(api: Api, tokens: dict[str, str]) -> None:
     against, most = {"against": "assessors", "ties": "random"}, 2**31 - 1
     asked: list[tuple[str, dict[str, object]]] = [
-        ("meta-evaluation", {**against, "samples": most}),
-        ("meta-evaluation", {**against, "repeats": most}),
-        ("irt/fit", {"bootstrap": most}),
-        ("audit/design", {"name": "n", "looks": most}),
-        ("significance", {"permutations": most}),
-        ("passages", {"has_label": 10**400}),
+        ("meta-evaluation", {**against, "samples": most}), ("meta-evaluation", {**against, "repeats": most}),
+        ("irt/fit", {"bootstrap": most}), ("audit/design", {"name": "n", "looks": most}),
+        ("significance", {"permutations": most}), ("passages", {"has_label": 10**400}),
         ("passages", {"judgment": 2**31}),
         ("leaderboard", {"measure": "AP(rel=99999999999)"}),
-    ]
+    ]  # fmt: skip
     for path, given in asked:
         status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
         assert status == 400, (path, given, status, content)
     # Names that no file can have here are those of the person who asks.
     for name in ("x" * 70_000, "what?", "\u202e", "a/b/../.."):
-        status, content = api.ask(
-            "POST", "/api/v1/export", tokens["organizer"], {"what": "qrels", "output": name}
-        )
+        status, content = api.ask("POST", "/api/v1/export", tokens["organizer"], {"what": "qrels", "output": name})
         assert status == 200 and content.startswith(b"q1 0 p1 ")
         assert api.ask("POST", "/api/v1/backup", tokens["organizer"], {"output": name})[0] == 200
 
@@ -278,20 +217,13 @@ def test_a_form_that_cannot_be_read_is_refused(api: Api, tokens: dict[str, str])
     part = b'--b\r\nContent-Disposition: form-data; name="queries"\r\n\r\nq1\r\n'
     form, url = "multipart/form-data", "application/x-www-form-urlencoded"
     for kind, body in (
-        (form, b"--b--"),
-        (f"{form}; boundary=b", part * 1500 + b"--b--"),
-        (f"{form}; boundary=b", b"no form at all"),
-        (f"{form}; boundary=b", b"--b\r\nContent-Type: x\r\n\r\nno name\r\n--b--"),
-        (url, fields),
-        ("multipart/mixed; boundary=b", part + b"--b--"),
-        (f"{form}; boundary={'b' * 300}", part),
-        (f"{url}; x=", fields),
-        ("application/json", json.dumps({"queries": ["q1"] * 300_000}).encode()),
-    ):
+        (form, b"--b--"), (f"{form}; boundary=b", part * 1500 + b"--b--"), (f"{form}; boundary=b", b"no form at all"),
+        (f"{form}; boundary=b", b"--b\r\nContent-Type: x\r\n\r\nno name\r\n--b--"), (url, fields),
+        ("multipart/mixed; boundary=b", part + b"--b--"), (f"{form}; boundary={'b' * 300}", part),
+        (f"{url}; x=", fields), ("application/json", json.dumps({"queries": ["q1"] * 300_000}).encode()),
+    ):  # fmt: skip
         for path in ("leaderboard", "work/done", "run", "jobs"):
-            status, content = api.ask(
-                "POST", f"/api/v1/{path}", tokens["organizer"], body, {"Content-Type": kind}
-            )
+            status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], body, {"Content-Type": kind})
             assert status == 400 and json.loads(content)["message"], (path, kind, status, content)
 
 
@@ -325,34 +257,22 @@ def test_a_parameter_that_names_a_file_says_what_for() -> None:
         for parameter in request_parameters(one):
             said = f"{parameter.option.help} {parameter.option.metavar or ''}"
             names = ("file", "files", "output", "path", "folder")
-            if not one.at_shell and (
-                re.search("File|FILE|FOLDER|PATH", said) or parameter.name in names
-            ):
+            if not one.at_shell and (re.search("File|FILE|FOLDER|PATH", said) or parameter.name in names):
                 assert parameter.option.file is not None, (one.name, parameter.name)
 
 
-def test_the_description_has_every_route_with_its_parameters(
-    api: Api, tokens: dict[str, str]
-) -> None:
+def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:
     described = api.get("openapi.json", tokens["viewer"])
     paths = described["paths"]
-    assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths[
-        "/api/v1/judgments/set"
-    ]
-    measure = next(
-        one for one in paths["/api/v1/leaderboard"]["get"]["parameters"] if one["name"] == "measure"
-    )
+    assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judgments/set"]
+    measure = next(one for one in paths["/api/v1/leaderboard"]["get"]["parameters"] if one["name"] == "measure")
     assert {"type": "string"} in measure["schema"]["anyOf"]
     names = [one["operationId"] for path in paths.values() for one in path.values()]
     assert len(names) == len(set(names))
 
 
-def test_an_operation_is_kept_at_the_shell_by_its_whole_name(
-    api: Api, tokens: dict[str, str]
-) -> None:
-    """`restore` puts a file in the place of a project; `bank restore` is a version of the bank like
-    any other.
-    """
+def test_an_operation_is_kept_at_the_shell_by_its_whole_name(api: Api, tokens: dict[str, str]) -> None:
+    """`restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other."""
     codes = {
         path: json.loads(api.ask("POST", f"/api/v1/{path}", tokens["organizer"], {})[1])["code"]
         for path in (
@@ -372,9 +292,7 @@ def test_an_operation_is_kept_at_the_shell_by_its_whole_name(
     }
 
 
-def test_a_token_may_ask_so_often_in_a_minute(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_REQUESTS", "3")
     visitor = Visitor(project, "token x", "counted here")
     for _ in range(3):
@@ -386,6 +304,4 @@ def test_a_token_may_ask_so_often_in_a_minute(
 
 def test_tokens_are_for_organizers() -> None:
     assert ACTS["manage people"].role == "organizer"
-    assert {one.act for one in every_operation() if one.name.startswith("tokens ")} == {
-        "manage people"
-    }
+    assert {one.act for one in every_operation() if one.name.startswith("tokens ")} == {"manage people"}

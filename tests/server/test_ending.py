@@ -16,9 +16,7 @@ from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.requests import requested
 
 
-def test_a_signal_ends_the_commands_under_way_and_then_the_server(
-    planned: Path, tmp_path: Path
-) -> None:
+def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(planned.read_bytes())
     heard: list[int] = []
@@ -30,13 +28,7 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(
 
     async def serve() -> int:
         ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
-        words = [
-            "grade",
-            "--grader=self-rating",
-            "--model=m",
-            f"--base-url={server.url}",
-            "--concurrency=1",
-        ]
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
         with stop_commands_on_signal():
             Running(
                 Asked(*requested(words), project, "ann", owner=True),
@@ -53,9 +45,7 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(
             assert asyncio.run(serve()) == 1
             asked = len(server.seen)
         assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
-        state, graded, total, message = project.rows(
-            "SELECT state, done, total, message FROM jobs"
-        )[-1]
+        state, graded, total, message = project.rows("SELECT state, done, total, message FROM jobs")[-1]
         assert (state, graded) == ("cancelled", asked) and asked < total
         # Nobody pressed anything.
         assert message.startswith("The server was stopped.")
@@ -64,28 +54,18 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(
         project.close()
 
 
-def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(
-    planned: Path, tmp_path: Path
-) -> None:
+def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(planned: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(planned.read_bytes())
 
     async def serve() -> int:
         ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
-        words = [
-            "grade",
-            "--grader=self-rating",
-            "--model=m",
-            f"--base-url={server.url}",
-            "--batch",
-        ]
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
         with stop_commands_on_signal():
             Running(
                 Asked(*requested(words), project, "ann", owner=True),
                 # From now on it has nothing more to say.
-                lambda _, content: (
-                    os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None
-                ),
+                lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
                 lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
             )
             return await asyncio.wait_for(ended, 60)

@@ -1,6 +1,4 @@
-"""A full disk of the server: requests that write are refused in a sentence and change nothing;
-reading goes on.
-"""
+"""A full disk of the server: requests that write are refused in a sentence and change nothing; reading goes on."""
 
 from __future__ import annotations
 
@@ -16,18 +14,14 @@ import pytest
 
 from tests.server.api import Api
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="Only Linux limits the files of another process."
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux limits the files of another process.")
 
 FORM = {"Content-Type": "multipart/form-data; boundary=b"}
 
 
 @contextmanager
 def full_disk(process: int) -> Iterator[None]:
-    """No file of a process may grow beyond a few bytes: the system refuses that as a full disk
-    does.
-    """
+    """No file of a process may grow beyond a few bytes: the system refuses that as a full disk does."""
     before = resource.prlimit(process, resource.RLIMIT_FSIZE)
     resource.prlimit(process, resource.RLIMIT_FSIZE, (50, before[1]))
     try:
@@ -41,21 +35,14 @@ def form(lines: int) -> bytes:
     run = "".join(f"q1 Q0 q1p{rank} {rank} {lines - rank} new\n" for rank in range(1, lines + 1))
     return (
         f'--b\r\nContent-Disposition: form-data; name="kind"\r\n\r\nruns\r\n'
-        '--b\r\nContent-Disposition: form-data; name="files";'
-        f' filename="new.run"\r\n\r\n{run}\r\n--b--\r\n'
+        f'--b\r\nContent-Disposition: form-data; name="files"; filename="new.run"\r\n\r\n{run}\r\n--b--\r\n'
     ).encode()
 
 
-def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(
-    held: dict[str, Path],
-) -> None:
-    """Changes, files that are sent in memory and through the disk, exports, a backup, and commands
-    of a shell.
-    """
+def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: dict[str, Path]) -> None:
+    """Changes, files that are sent in memory and through the disk, exports, a backup, and commands of a shell."""
     api = Api(held["placed"])
-    made = api.ask(
-        "POST", "/api/v1/tokens/add", api.door.token, {"name": "unused", "role": "organizer"}
-    )[1]
+    made = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "unused", "role": "organizer"})[1]
     token = made.decode().strip()
     folder = set(os.listdir(api.path.parent))
 
@@ -67,21 +54,15 @@ def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(
         ("bank/edit", {"question_id": "q1/a", "text": "Changed?", "note": "n"}, {}),
         ("import", form(3), FORM),
         ("import", form(100_000), FORM),
-        ("export", {"what": "qrels"}, {}),
-        ("export", {"what": "bundle"}, {}),
-        ("export", {"what": "project"}, {}),
-        ("audit/export", {}, {}),
-        ("backup", {}, {}),
-    ]
+        ("export", {"what": "qrels"}, {}), ("export", {"what": "bundle"}, {}), ("export", {"what": "project"}, {}),
+        ("audit/export", {}, {}), ("backup", {}, {}),
+    ]  # fmt: skip
     before = newest()
     with full_disk(api.door.process):
         for path, body, headers in asked:
             status, content = api.ask("POST", f"/api/v1/{path}", api.door.token, body, headers)
             told = json.loads(content)
-            assert (status, bool(told["message"]), bool(told["hint"])) == (409, True, True), (
-                path,
-                told,
-            )
+            assert (status, bool(told["message"]), bool(told["hint"])) == (409, True, True), (path, told)
             assert "disk" in told["message"] and "Error" not in str(told), (path, told)
         for name, given in (
             ("judgments set", {"query_id": "q1", "passage_id": "q1p1", "value": 2}),

@@ -1,6 +1,4 @@
-"""The projects that a server has open, whether it is well, and which of them somebody is told of
-who logs in.
-"""
+"""The projects that a server has open, whether it is well, and which of them somebody is told of who logs in."""
 
 from __future__ import annotations
 
@@ -38,15 +36,12 @@ def projects(apart: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
     close_all_projects()
 
 
-def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(
-    projects: dict[str, Path],
-) -> None:
+def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dict[str, Path]) -> None:
     def told(name: str) -> list[str]:
         return list(projects_with_role(projects, f"{name}@x.org"))
 
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], ["theirs"], [])
-    # What is said at a shell counts from the next look on, and so does what is said while the
-    # server has it open.
+    # What is said at a shell counts from the next look on, and so does what is said while the server has it open.
     project = open_project(projects["hers"])
     set_member(project, "eve@x.org", "viewer", "shell")
     project.close()

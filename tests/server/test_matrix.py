@@ -1,6 +1,4 @@
-"""The table of roles walked through screens, commands and routes, and all that a viewer tries by
-the API.
-"""
+"""The table of roles walked through screens, commands and routes, and all that a viewer tries by the API."""
 
 from __future__ import annotations
 
@@ -58,22 +56,16 @@ def test_every_screen_command_and_route_is_refused_to_whom_the_table_refuses_it(
                 included.add(way.act)
             # Whoever may is told that there is no such parameter: nothing is done.
             path = f"/api/v1/{way.path}" + ("?nonsense=1" if way.method == "GET" else "")
-            said = [
-                api.ask(way.method, path, token, {"nonsense": 1} if way.method == "POST" else None)
-            ]
+            said = [api.ask(way.method, path, token, {"nonsense": 1} if way.method == "POST" else None)]
             if way.command and way.method == "POST":
                 said.append(api.send(way.command, {"nonsense": 1}, token))
             for status, content in said:
-                if (status == 403) is includes(role, way.act) or any(
-                    secret in content for secret in SECRETS
-                ):
+                if (status == 403) is includes(role, way.act) or any(secret in content for secret in SECRETS):
                     wrong.append((role, way.method, way.path, status))
     assert wrong == []
 
 
-def test_no_hostile_value_reads_a_path_or_breaks_a_command(
-    held: dict[str, Path], canary: Path
-) -> None:
+def test_no_hostile_value_reads_a_path_or_breaks_a_command(held: dict[str, Path], canary: Path) -> None:
     """Each parameter of each command as an organizer sends it, and some as the other roles do."""
     api = Api(held["attacked"])
     tokens, wrong = made_tokens(api), []
@@ -82,15 +74,9 @@ def test_no_hostile_value_reads_a_path_or_breaks_a_command(
     for number, attack in enumerate(hostile.attacks(paths, str(canary / "new"))):
         act = find_operation(attack.command.replace("/", " ")).act  # type: ignore[union-attr]
         for role in ROLES if number % 5 == 0 else ROLES[-1:]:
-            status, content = api.ask(
-                attack.method, attack.path, tokens[role], attack.body, attack.headers
-            )
+            status, content = api.ask(attack.method, attack.path, tokens[role], attack.body, attack.headers)
             refused = status == 403 and not includes(role, act)
-            if (
-                status >= 490
-                or hostile.SECRET.encode() in content
-                or not (refused or includes(role, act))
-            ):
+            if status >= 490 or hostile.SECRET.encode() in content or not (refused or includes(role, act)):
                 wrong.append((role, attack.about, status, content[:300]))
     for name, given in hostile.sent_by_a_shell(paths):
         code, content = api.send(name, given, tokens["organizer"])
@@ -110,9 +96,7 @@ def test_no_hostile_value_reads_a_path_or_breaks_a_command(
 
 
 def test_every_route_of_the_server_has_its_row() -> None:
-    """A new route stands in the table `ACTS`, or among those for every token, or is that of an
-    operation.
-    """
+    """A new route stands in the table `ACTS`, or among those for every token, or is that of an operation."""
     served = {
         f"{method} {path.removeprefix(PREFIX + '/')}"
         for route in make_api().routes
@@ -122,9 +106,7 @@ def test_every_route_of_the_server_has_its_row() -> None:
     rows = {f"{way.method} {way.path}" for way in ways()}
     assert served == rows | {"GET {path:path}", "POST {path:path}"}
     assert set(FOR_EVERY_TOKEN) <= rows
-    assert {way.command for way in ways()} - {""} == {
-        one.name for one in every_operation() if not one.at_shell
-    }
+    assert {way.command for way in ways()} - {""} == {one.name for one in every_operation() if not one.at_shell}
 
 
 Try = tuple[str, str, object, dict[str, str]]
@@ -144,20 +126,10 @@ ASKED: dict[str, Try] = {
     "a space": ("GET", "/api/v1/bank%20list", None, {}),
     "the head alone": ("HEAD", BANK, None, {}),
     "another method": ("PUT", BANK, None, {}),
-    "a method in a header": (
-        "POST",
-        BOARD,
-        {},
-        {"X-HTTP-Method-Override": "GET", "X-Original-URL": BANK},
-    ),
+    "a method in a header": ("POST", BOARD, {}, {"X-HTTP-Method-Override": "GET", "X-Original-URL": BANK}),
     "a role in the address": ("GET", BANK + "?role=organizer&author=olga", None, {}),
     "a role in the body": ("POST", BANK, {"role": "organizer", "author": "olga"}, {}),
-    "headers that proxies set": (
-        "GET",
-        BANK,
-        None,
-        {"X-Forwarded-User": "olga", "X-Forwarded-For": "127.0.0.1"},
-    ),
+    "headers that proxies set": ("GET", BANK, None, {"X-Forwarded-User": "olga", "X-Forwarded-For": "127.0.0.1"}),
     "the cookie of a login": ("GET", BANK, None, {"Cookie": "_streamlit_user=olga"}),
     "the project of the owner": ("GET", BOARD + "&project_path=/", None, {}),
     "an option in a value": ("GET", "/api/v1/leaderboard?measure=AP%20--project%3D/", None, {}),
@@ -174,12 +146,7 @@ ASKED: dict[str, Try] = {
     "a job of one's own": ("POST", "/api/v1/jobs", {"grader": "test grader"}, {}),
     "a token of more": ("POST", "/api/v1/tokens/add", {"name": "more", "role": "organizer"}, {}),
     "the project's file": ("GET", "/some.duckdb", None, {}),
-    "the project's file by a parameter": (
-        "GET",
-        "/api/v1/reteval/agreement?human=some.duckdb",
-        None,
-        {},
-    ),
+    "the project's file by a parameter": ("GET", "/api/v1/reteval/agreement?human=some.duckdb", None, {}),
     "the door": ("GET", "/api/v1/door", None, {}),
     "what can be asked": ("GET", "/api/v1/openapi.json", None, {}),
     "the health": ("GET", "/healthz", None, {}),

@@ -30,9 +30,7 @@ def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoi
     """An endpoint that the owner offers to everybody."""
     with EndpointServer() as server:
         offered = tmp_path / "endpoints.json"
-        offered.write_text(
-            json.dumps({"endpoints": {"here": {"base_url": server.url}}}), encoding="utf-8"
-        )
+        offered.write_text(json.dumps({"endpoints": {"here": {"base_url": server.url}}}), encoding="utf-8")
         monkeypatch.setenv("EXAM_ENDPOINTS", str(offered))
         yield server
 
@@ -79,13 +77,7 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
     project: Project, endpoint: EndpointServer
 ) -> None:
     asking = {"model": "m", "base_url": endpoint.url, "back_end": "openai"}
-    wanted = {
-        **asking,
-        "grader_name": "self-rating",
-        "question_id": "q1/a",
-        "query_id": "q1",
-        "patience": "0",
-    }
+    wanted = {**asking, "grader_name": "self-rating", "question_id": "q1/a", "query_id": "q1", "patience": "0"}
     tried = 0
     for role in ("viewer", "assessor"):
         acting = token(project, role, role)
@@ -93,43 +85,24 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
             known = {one.name for one in request_parameters(operation)}
             if not known & {*ENDPOINT, "every"}:
                 continue
-            further = {
-                name: value for name, value in {**wanted, "every": True}.items() if name in known
-            }
+            further = {name: value for name, value in {**wanted, "every": True}.items() if name in known}
             given = {**hostile.sound(path, operation), **further}
             given.pop("dry_run", None)
             pairs = [
-                (name, one)
-                for name, value in given.items()
-                for one in (value if isinstance(value, list) else [value])
+                (name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])
             ]
             with suppress(InputError):
                 ask(acting, operation, check_values(operation, pairs))
                 tried += 1
     assert tried > 20 and endpoint.seen == []
-    code, said = run(
-        token(project, "organizer", "organizer"),
-        [
-            "graders",
-            "test",
-            "--grader=self-rating",
-            "--model=m",
-            f"--base-url={endpoint.url}",
-            "--question=q1/a",
-        ],
-    )
+    code, said = run(token(project, "organizer", "organizer"), [
+        "graders", "test", "--grader=self-rating", "--model=m", f"--base-url={endpoint.url}", "--question=q1/a",
+    ])  # fmt: skip
     assert code == 0 and len(endpoint.seen) == 1, said
 
 
 def test_what_asks_a_model_is_no_act_of_reading() -> None:
-    for command in (
-        "graders test",
-        "proposals answer-key",
-        "generate",
-        "grade",
-        "examinees run",
-        "items generate",
-    ):
+    for command in ("graders test", "proposals answer-key", "generate", "grade", "examinees run", "items generate"):
         rule = ACTS[find_operation(command).act]  # type: ignore[union-attr]
         assert rule.role == "organizer" and rule.writes
 

@@ -1,6 +1,4 @@
-"""Commands whose project a server has open go through it, and do and print what they would without
-it.
-"""
+"""Commands whose project a server has open go through it, and do and print what they would without it."""
 
 from __future__ import annotations
 
@@ -62,8 +60,8 @@ def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield path
 
 
-# A grader would be loaded twice for a line of the one; each backup of the other has another name;
-# and the project has too few systems to compare graders.
+# A grader would be loaded twice for a line of the one; each backup of the other has another name; and the project has
+# too few systems to compare graders.
 @pytest.mark.parametrize(
     "command",
     [
@@ -72,7 +70,7 @@ def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         if one.may_read and one.name not in ("graders test", "backup", "audit graders")
     ],
 )
-def test_a_command_reads_while_another_process_does_and_prints_the_same_through_the_server(
+def test_a_reading_command_works_while_another_process_reads_and_prints_the_same_bytes_through_the_server(
     read_elsewhere: Path,
     held: dict[str, Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -82,12 +80,7 @@ def test_a_command_reads_while_another_process_does_and_prints_the_same_through_
     set_patience(monkeypatch, 0.0)
     given = ARGUMENTS.get(command, ())
     if command == "prompts show":
-        given = (
-            said(read_elsewhere, ["prompts", "list"], capsysbinary)[1]
-            .decode()
-            .splitlines()[1]
-            .split()[0],
-        )
+        given = (said(read_elsewhere, ["prompts", "list"], capsysbinary)[1].decode().splitlines()[1].split()[0],)
     words = [*command.split(), *given]
     here = said(read_elsewhere, words, capsysbinary)
     assert here[0] == 0
@@ -95,9 +88,7 @@ def test_a_command_reads_while_another_process_does_and_prints_the_same_through_
 
 
 def test_a_server_of_another_version_is_asked_nothing(
-    held: dict[str, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+    held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(opening, "__version__", "0.0.1")
     failures = kept_failures(monkeypatch)
@@ -113,17 +104,13 @@ def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
     capsysbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # What is exported is on record: the others go on with the one that has nothing more than what
-    # is served.
+    # What is exported is on record: the others go on with the one that has nothing more than what is served.
     own = shutil.copy(apart, tmp_path / "some.duckdb")
     here = said(own, ["export", "qrels", "-o", "here.txt"], capsysbinary)
     there = said(changed, ["export", "qrels", "-o", "there.txt"], capsysbinary)
     assert there == (here[0], here[1], here[2].replace(b"here.txt", b"there.txt"))
     assert Path("there.txt").read_bytes() == Path("here.txt").read_bytes() != b""
-    assert (
-        said(changed, ["export", "qrels", "-o", "-"], capsysbinary)[1]
-        == Path("here.txt").read_bytes()
-    )
+    assert said(changed, ["export", "qrels", "-o", "-"], capsysbinary)[1] == Path("here.txt").read_bytes()
     whole = said(changed, ["export", "project", "-o", "folder"], capsysbinary)
     assert whole[0] == 0 and not Path("folder/tokens.parquet").exists()
     assert json.loads(Path("folder/manifest.json").read_bytes())["tables"]
@@ -132,10 +119,7 @@ def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
 
 
 def test_a_file_is_imported_through_the_server_under_its_name_and_author(
-    changed: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXAM_AUTHOR", "anna")
@@ -149,9 +133,7 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
         Path(unusual).write_text(f"q1 Q0 p2 1 2.0 unusual{number}\n", encoding="utf-8")
         imported = json.loads(said(changed, ["import", "runs", unusual, "--json"], capsysbinary)[1])
         assert imported["counts"]["runs"] == 1 and (number or imported["files"] == [unusual])
-    assert (
-        said(changed, ["judgments", "set", "q1", "p1", "0", "--author", " "], capsysbinary)[0] == 2
-    )
+    assert said(changed, ["judgments", "set", "q1", "p1", "0", "--author", " "], capsysbinary)[0] == 2
     refused = said(changed, ["import", "runs", "broken.run"], capsysbinary)
     assert refused[0] == 2 and refused[2].startswith(b"exam: broken.run:1")
     missing = said(changed, ["import", "runs", "./missing.run"], capsysbinary)
@@ -159,10 +141,7 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
 
 
 def test_guidelines_travel_from_a_file_and_from_standard_input(
-    changed: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.txt").write_text("Read first.\n", encoding="utf-8")
@@ -184,10 +163,7 @@ def test_guidelines_travel_from_a_file_and_from_standard_input(
 
 
 def test_guidelines_are_read_from_standard_input_without_a_server(
-    apart: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Read first.")))
@@ -196,10 +172,7 @@ def test_guidelines_are_read_from_standard_input_without_a_server(
 
 
 def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_instead(
-    changed: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("outcomes").mkdir()
@@ -209,10 +182,7 @@ def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_in
 
 
 def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_nowhere(
-    apart: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(apart.read_bytes())
@@ -232,7 +202,7 @@ def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_now
     assert find_door(path) is None
 
 
-def test_a_door_copied_with_its_project_does_not_lead_changes_of_the_copy_to_the_original(
+def test_a_door_that_was_copied_with_its_project_does_not_lead_what_is_done_to_the_copy_to_the_original(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "some.duckdb"
@@ -241,8 +211,7 @@ def test_a_door_copied_with_its_project_does_not_lead_changes_of_the_copy_to_the
     assert find_door(path) == made is not None
     copies = shutil.copytree(tmp_path, tmp_path / "copies")
     assert door_file(copies / path.name).exists() and find_door(copies / path.name) is None
-    # It is the same project still where its folder gets another name, or something was put back in
-    # its place.
+    # It is the same project still where its folder gets another name, or something was put back in its place.
     assert find_door(tmp_path.rename(tmp_path.with_name("moved")) / path.name) == made
     tmp_path.with_name("moved").rename(tmp_path)
     path.unlink()
@@ -268,9 +237,7 @@ def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """SIGINT interrupts this process, also if the tests run in the background of a shell, which
-    ignores it.
-    """
+    """SIGINT interrupts this process, also if the tests run in the background of a shell, which ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -288,16 +255,7 @@ def test_ctrl_c_ends_the_job_in_the_server_and_keeps_what_was_graded(
         return replace(well(seen), delay=0.3)
 
     with EndpointServer(slowly) as server:
-        grader = (
-            "--grader",
-            "self-rating",
-            "--model",
-            "m",
-            "--base-url",
-            server.url,
-            "--concurrency",
-            "1",
-        )
+        grader = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--concurrency", "1")
         code, _, told = said(held["stopped"], ["grade", *grader], capsysbinary)
         asked = len(server.seen)
         assert code == 1 and told.count(f" {asked} ".encode()) == 2, told
@@ -306,9 +264,7 @@ def test_ctrl_c_ends_the_job_in_the_server_and_keeps_what_was_graded(
         assert door is not None
         job = Api(held["stopped"]).get("jobs/current", door.token)
         assert job["state"] == "cancelled" and 3 <= job["graded"] == asked < job["total"]
-        planned = json.loads(
-            said(held["stopped"], ["plan", "--json", *grader[:6]], capsysbinary)[1]
-        )
+        planned = json.loads(said(held["stopped"], ["plan", "--json", *grader[:6]], capsysbinary)[1])
         assert planned["known"] == asked and len(server.seen) == asked, planned
 
 
@@ -331,9 +287,7 @@ def on_record(path: Path, capture: pytest.CaptureFixture[bytes]) -> tuple[int, i
 def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
     held: dict[str, Path], elsewhere: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Each export through the server: refused places leave no record, and one that is written
-    leaves one record.
-    """
+    """Each export through the server: refused places leave no record, and one that is written leaves one record."""
     path = held["placed"]
     publish = ["export", "qrels", "--save-manifest"]
     assert said(path, [*publish, "kept.json", "-o", "kept.qrels"], capsysbinary)[0] == 0
@@ -355,43 +309,29 @@ def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
     }
     for number, (name, (words, published)) in enumerate(commands.items()):
         before, there = on_record(path, capsysbinary), sorted(os.listdir())
-        code, _, told = said(
-            path, [word.replace("{}", "nowhere/new") for word in words], capsysbinary
-        )
+        code, _, told = said(path, [word.replace("{}", "nowhere/new") for word in words], capsysbinary)
         assert (code, told.count(b"exam: ")) == (2, 1) and b"nowhere/new" in told, (name, told)
         assert (on_record(path, capsysbinary), sorted(os.listdir())) == (before, there), name
-        assert (
-            said(path, [word.replace("{}", f"new{number}") for word in words], capsysbinary)[0] == 0
-        ), name
+        assert said(path, [word.replace("{}", f"new{number}") for word in words], capsysbinary)[0] == 0, name
         after = on_record(path, capsysbinary)
         assert (after[0] - before[0], after[1] > before[1]) == (published, True), name
         assert len(os.listdir()) > len(there), name
-    assert (
-        Path("new0.qrels").read_bytes()
-        == Path("kept.qrels").read_bytes()
-        == Path("new4").read_bytes()
-        != b""
-    )
+    assert Path("new0.qrels").read_bytes() == Path("kept.qrels").read_bytes() == Path("new4").read_bytes() != b""
 
 
-def test_only_the_caller_says_that_files_are_in_place_and_one_that_leaves_has_no_record(
+def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_away_leaves_no_record(
     held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = held["placed"]
     api, before = Api(path), on_record(path, capsysbinary)
-    token = api.ask(
-        "POST", "/api/v1/tokens/add", api.door.token, {"name": "other", "role": "organizer"}
-    )[1]
+    token = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "other", "role": "organizer"})[1]
     assert api.ask("GET", "/api/v1/status", token.decode().strip())[0] == 200
     given = {"what": "qrels", "output": "qrels", "save_manifest": "manifest"}
     # A token confirms nothing: its answer is all that there is.
     assert api.send("export", given, token.decode().strip(), {"number": "its own"})[0] == 0
     published = on_record(path, capsysbinary)[0]
     assert published == before[0] + 1
-    owner = {
-        "Authorization": f"Bearer {api.door.token}",
-        "X-Exam-Shell": json.dumps({"number": "its own"}),
-    }
+    owner = {"Authorization": f"Bearer {api.door.token}", "X-Exam-Shell": json.dumps({"number": "its own"})}
     for end in ("POST", "DELETE", ""):
         connection = http.client.HTTPConnection(str(api.place.hostname), api.place.port, timeout=60)
         connection.request("POST", "/api/v1/export", json.dumps(given), owner)
@@ -422,9 +362,7 @@ def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_recor
         codes.append(code)
         over.set()
 
-    asked = operation_runs.Asked(
-        *requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True
-    )
+    asked = operation_runs.Asked(*requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True)
     operation_runs.Running(asked, lambda *_: None, end, given.extend)
     assert over.wait(60) and codes == [1] and given == ["some.zip"]
     assert list_publications(project) == [] and project.version() == before

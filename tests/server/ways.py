@@ -42,9 +42,5 @@ def ways() -> list[Way]:
         methods = ("GET", "POST") if one.may_read else ("POST",)
         # To list the jobs is to GET them: to POST one is to begin one.
         taken = {(way.method, way.path) for way in found}
-        found += [
-            Way(method, path, one.act, one.name)
-            for method in methods
-            if (method, path) not in taken
-        ]
+        found += [Way(method, path, one.act, one.name) for method in methods if (method, path) not in taken]
     return found

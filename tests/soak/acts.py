@@ -15,27 +15,14 @@ from playwright.sync_api import expect
 from tests.soak.person import PATIENCE, Broken, NotNow, Person, Unsaved, hold
 
 BANK, PASSAGES, GRADING = "Question bank", "Passages", "Grading"
-SCREENS = (
-    "Home",
-    BANK,
-    GRADING,
-    "Prompts",
-    PASSAGES,
-    "Leaderboard",
-    "Meta-evaluation",
-    "Disagreements",
-    "Changes",
-    "Export",
-    "Activity",
-)
+SCREENS = ("Home", BANK, GRADING, "Prompts", PASSAGES, "Leaderboard", "Meta-evaluation", "Disagreements", "Changes",
+           "Export", "Activity")  # fmt: skip
 VALUES = range(4)
 ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 
 
 class Act(NamedTuple):
-    """A function that does an act and describes it, or raises NotNow; its likelihood; its screen,
-    any for None.
-    """
+    """A function that does an act and describes it, or raises NotNow; its likelihood; its screen, any for None."""
 
     do: Callable[[Person], str]
     weight: float
@@ -45,9 +32,7 @@ class Act(NamedTuple):
 ACTS: dict[str, Act] = {}
 
 
-def act(
-    weight: float, screen: str | None = None
-) -> Callable[[Callable[[Person], str]], Callable[[Person], str]]:
+def act(weight: float, screen: str | None = None) -> Callable[[Callable[[Person], str]], Callable[[Person], str]]:
     def register(do: Callable[[Person], str]) -> Callable[[Person], str]:
         ACTS[do.__name__.replace("_", " ")] = Act(do, weight, screen)
         return do
@@ -59,8 +44,7 @@ def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     """Text, weight and activity of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
         """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
-          Number(row.querySelector('input[type=number]').value),
-          row.querySelector('[data-key=active]').checked])"""
+          Number(row.querySelector('input[type=number]').value), row.querySelector('[data-key=active]').checked])"""
     )
     return {key: tuple(shown) for key, *shown in rows}
 
@@ -73,10 +57,7 @@ def edit(person: Person) -> str:
     possible = [key for key in shown if key in questions]
     if not possible:
         raise NotNow
-    key, name = (
-        person.random.choice(possible),
-        person.random.choice(("text", "text", "text", "weight", "active")),
-    )
+    key, name = person.random.choice(possible), person.random.choice(("text", "text", "text", "weight", "active"))
     row, value = person.page.locator(f"[data-question={json.dumps(key)}]"), None
     if name == "text":
         # Sometimes a text that was graded before.
@@ -85,9 +66,7 @@ def edit(person: Person) -> str:
         value = old if again else person.sign("What is it?")
         person.type(row.locator("textarea").first, value)
     elif name == "weight":
-        value = person.random.choice(
-            [w for w in (0.0, 0.5, 1.0, 2.0, -1.0) if w != questions[key].weight]
-        )
+        value = person.random.choice([w for w in (0.0, 0.5, 1.0, 2.0, -1.0) if w != questions[key].weight])
         person.type(row.get_by_role("spinbutton", name="Weight"), f"{value:g}")
     else:
         value = not shown[key][2]
@@ -135,11 +114,7 @@ def save(person: Person) -> str:
     if version not in known["versions"]:
         return "equal to another person's version"
     for key, fields in mine.items():
-        lost = {
-            name: value
-            for name, value in fields.items()
-            if getattr(known["saved"][key], name) != value
-        }
+        lost = {name: value for name, value in fields.items() if getattr(known["saved"][key], name) != value}
         hold(not lost, f"The saved {key} lacks changes of {person.name}: {lost}")
     person.versions.add(version)
     person.expected = ["save bank"]
@@ -216,10 +191,7 @@ def override(person: Person) -> str:
     cells = person.page.locator(".st-key-question-ratings .row .cell:enabled:not(.on):not(.draft)")
     if not cells.count():
         raise NotNow
-    cell, reason = (
-        cells.nth(person.random.randrange(cells.count())),
-        person.sign("it does not say so"),
-    )
+    cell, reason = cells.nth(person.random.randrange(cells.count())), person.sign("it does not say so")
     rating, box = int(cell.inner_text()), person.page.get_by_role("textbox", name="Reason")
     with person.drawn():
         cell.click()
@@ -233,7 +205,7 @@ def override(person: Person) -> str:
 
 @act(4, GRADING)
 def grade(person: Person) -> str:
-    """Start a job; then wait for its end, pause and resume it, cancel it, or leave the screen."""
+    """Start a job; then wait for its end, pause and resume it, cancel it, or go to another screen."""
     person.warned = True
     then = person.random.choice(("wait", "pause", "cancel", "leave"))
     if not person.known()["busy"]:
@@ -269,14 +241,8 @@ def import_files(person: Person) -> str:
         "queries": ("q.tsv", f"{query}\t{text}\n"),
         "passages": ("p.tsv", "".join(f"{p}\t{person.sign(p)}\n" for _, p in passages)),
         "qrels": (f"{query}.qrels", "".join(f"{query} 0 {p} {at}\n" for at, p in passages)),
-        "runs": (
-            "r.run",
-            "".join(f"{query} Q0 {p} {at} {9.5 - at} {query}\n" for at, p in passages),
-        ),
-        "bank": (
-            "b.jsonl",
-            json.dumps({"question_id": query, "query_id": query, "text": text}) + "\n",
-        ),
+        "runs": ("r.run", "".join(f"{query} Q0 {p} {at} {9.5 - at} {query}\n" for at, p in passages)),
+        "bank": ("b.jsonl", json.dumps({"question_id": query, "query_id": query, "text": text}) + "\n"),
     }
     for kind, (name, content) in files.items():
         _import(person, kind, name, content)
@@ -293,10 +259,7 @@ def export(person: Person) -> str:
     person.expected = ["export bank", "import bank"]
     # Other people and jobs change the bank too.
     alone = person.exclusive and not before["busy"]
-    hold(
-        not alone or person.known()["versions"] == before["versions"],
-        "An import of the exported bank changed it",
-    )
+    hold(not alone or person.known()["versions"] == before["versions"], "An import of the exported bank changed it")
     return "bank"
 
 

@@ -43,28 +43,17 @@ KEPT = {
 
 
 def known(project: Project, author: str) -> dict[str, Any]:
-    """Return the state of the bank and of a person's work, the numbers on Home, and whether a job
-    runs.
-    """
+    """Return the state of the bank and of a person's work, the numbers on Home, and whether a job runs."""
     job = current_job(project)
-    judged = (
-        "SELECT query_id, passage_id, value FROM judgments JOIN sources"
-        f" USING (source_key) {PAIRS} WHERE name = ?"
-    )
+    judged = f"SELECT query_id, passage_id, value FROM judgments JOIN sources USING (source_key) {PAIRS} WHERE name = ?"
     return {
         "saved": {question.question_id: question for question in bank.list_questions(project)},
         "drafts": {key: draft.question for key, draft in bank.list_drafts(project, author).items()},
         "steps": list(bank.count_steps(project, author)),
-        "conflicts": {
-            conflict.mine.question_id for conflict in bank.list_conflicts(project, author)
-        },
+        "conflicts": {conflict.mine.question_id for conflict in bank.list_conflicts(project, author)},
         "versions": {(version.author, version.note) for version in bank.list_versions(project)},
-        "judged": {
-            f"{q} {p}": value for q, p, value in project.rows(judged, [f"assessor: {author}"])
-        },
-        "overridden": dict(
-            project.rows("SELECT reason, rating FROM overrides WHERE author = ?", [author])
-        ),
+        "judged": {f"{q} {p}": value for q, p, value in project.rows(judged, [f"assessor: {author}"])},
+        "overridden": dict(project.rows("SELECT reason, rating FROM overrides WHERE author = ?", [author])),
         "counts": {name: project.value(f"SELECT count(*) FROM {name}") for name in COUNTED},
         "busy": job is not None and not job.over,
     }
@@ -72,16 +61,12 @@ def known(project: Project, author: str) -> dict[str, Any]:
 
 def acts(project: Project, author: str, after: int) -> list[str]:
     """Return the acts of a person in the log after a key, without those of jobs."""
-    rows = project.rows(
-        "SELECT act FROM activity WHERE author = ? AND activity_key > ?", [author, after]
-    )
+    rows = project.rows("SELECT act FROM activity WHERE author = ? AND activity_key > ?", [author, after])
     return [act for (act,) in rows if not act.startswith("job ")]
 
 
 def kept(project: Project, upto: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Return for each table of `KEPT` the last key, and a fingerprint of the rows up to a key, or
-    of all rows.
-    """
+    """Return for each table of `KEPT` the last key, and a fingerprint of the rows up to a key, or of all rows."""
     found = {}
     for table, key in KEPT.items():
         columns = f"coalesce(max({key}), 0), coalesce(bit_xor(hash(t)) FILTER ({key} <= ?), 0)"
@@ -90,9 +75,7 @@ def kept(project: Project, upto: Mapping[str, int]) -> dict[str, tuple[int, int]
 
 
 def board(project: Project, measure: str, against: str) -> dict[str, float]:
-    """Return the score of each system, on the queries in common with an official leaderboard if one
-    is chosen.
-    """
+    """Return the score of each system, on the queries in common with an official leaderboard if one is chosen."""
     if against not in judgment_sources(project):
         return dict(leaderboard(project, measure).scores)
     official = measure if parse_measure(measure).takes_judgments else "nDCG@10"
@@ -100,20 +83,11 @@ def board(project: Project, measure: str, against: str) -> dict[str, float]:
 
 
 def check(project: Project) -> list[str]:
-    """Return the findings of `exam check` except keys: a second handle does not know if the log was
-    just read.
-    """
-    return [
-        str(finding)
-        for name, findings in check_project(project).items()
-        if name != "keys"
-        for finding in findings
-    ]
+    """Return the findings of `exam check` except keys: a second handle does not know if the log was just read."""
+    return [str(finding) for name, findings in check_project(project).items() if name != "keys" for finding in findings]
 
 
-FACTS: dict[str, Callable[..., Any]] = {
-    fact.__name__: fact for fact in (known, acts, kept, board, check)
-}
+FACTS: dict[str, Callable[..., Any]] = {fact.__name__: fact for fact in (known, acts, kept, board, check)}
 
 
 def _answer(listener: Listener) -> None:
@@ -133,13 +107,5 @@ def _answer(listener: Listener) -> None:
 if __name__ == "__main__":
     listener = Listener(("127.0.0.1", int(sys.argv[2])))
     threading.Thread(target=_answer, args=[listener], name="facts", daemon=True).start()
-    sys.argv = [
-        "streamlit",
-        "run",
-        str(APP),
-        "--server.port",
-        sys.argv[1],
-        "--server.headless",
-        "true",
-    ]
+    sys.argv = ["streamlit", "run", str(APP), "--server.port", sys.argv[1], "--server.headless", "true"]
     cli.main()

@@ -78,9 +78,7 @@ class Person:
         warned: whether an act of this round may show an error on the screen.
     """
 
-    def __init__(
-        self, name: str, context: BrowserContext, address: str, facts_port: int, project: Path
-    ) -> None:
+    def __init__(self, name: str, context: BrowserContext, address: str, facts_port: int, project: Path) -> None:
         self.name, self.address, self.facts_port, self.project = name, address, facts_port, project
         self.random, self.number, self.exclusive, self.warned = Random(0), 0, True, False
         self.unsaved = Unsaved()
@@ -107,10 +105,7 @@ class Person:
             message = ForwardMsg.FromString(frame) if isinstance(frame, bytes) else ForwardMsg()
             if message.HasField("new_session"):
                 self._begun = self._asked
-            elif (
-                message.HasField("script_finished")
-                and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
-            ):
+            elif message.HasField("script_finished") and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 self._drawn = self._begun
 
         socket.on("framesent", sent)
@@ -125,24 +120,16 @@ class Person:
         if wanted.count():
             wanted.locator("input").fill(self.name)
             self.press("Use this name")
-        expect(self.page.locator("input[aria-label='Your name']")).to_have_value(
-            self.name, timeout=PATIENCE
-        )
+        expect(self.page.locator("input[aria-label='Your name']")).to_have_value(self.name, timeout=PATIENCE)
 
     def go(self, screen: str) -> None:
         if self.screen() != screen:
             name = next(name for name, (title, _) in SCREENS.items() if title == screen)
-            self.page.locator(".st-key-menu").get_by_role(
-                "link", name=entry_of(name), exact=True
-            ).click()
+            self.page.locator(".st-key-menu").get_by_role("link", name=entry_of(name), exact=True).click()
             self.quiet()
             if self.screen() != screen:
-                self.page.locator(".st-key-tabs").get_by_role(
-                    "link", name=screen, exact=True
-                ).click()
-            expect(self.page.get_by_role("heading", name=screen, exact=True)).to_be_visible(
-                timeout=PATIENCE
-            )
+                self.page.locator(".st-key-tabs").get_by_role("link", name=screen, exact=True).click()
+            expect(self.page.get_by_role("heading", name=screen, exact=True)).to_be_visible(timeout=PATIENCE)
             self.quiet()
 
     def screen(self) -> str:
@@ -151,9 +138,7 @@ class Person:
     def quiet(self, asked: int = 0) -> None:
         """Wait until the screen is drawn, for a request after the first `asked` ones."""
         deadline = time.monotonic() + PATIENCE / 1000
-        while not (
-            self._asked > asked and self._drawn == self._asked and self.page.locator(DRAWN).count()
-        ):
+        while not (self._asked > asked and self._drawn == self._asked and self.page.locator(DRAWN).count()):
             hold(time.monotonic() < deadline, f"The screen {self.page.url} is not drawn.")
             self.page.wait_for_timeout(50)
 
@@ -165,9 +150,7 @@ class Person:
         self.quiet(asked)
 
     def button(self, name: str) -> Locator:
-        return self.page.get_by_role(
-            "button", name=re.compile(rf"^{re.escape(name)}( Shortcut .*)?$")
-        )
+        return self.page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}( Shortcut .*)?$"))
 
     def press(self, name: str) -> None:
         """Press a button; raise NotNow if it is missing or disabled."""

@@ -1,6 +1,4 @@
-"""What each question does equals what counting by hand gives, and what is not graded is not
-counted.
-"""
+"""What each question does equals what counting by hand gives, and what is not graded is not counted."""
 
 from __future__ import annotations
 
@@ -38,15 +36,9 @@ def share(flags: Sequence[bool]) -> float | None:
 
 
 def counted_by_hand(
-    questions: list[Question],
-    ratings: Ratings,
-    runs: Runs,
-    judged: Mapping[str, int],
-    policy: Policy,
+    questions: list[Question], ratings: Ratings, runs: Runs, judged: Mapping[str, int], policy: Policy
 ) -> tuple[dict[str, dict], dict[str, set[str]], set[str], int]:
-    """Figures and strays by question id, uncovered, number of relevant: straight from the
-    docstrings.
-    """
+    """Figures and strays by question id, uncovered, number of relevant: straight from the docstrings."""
     active = [q for q in questions if q.active and q.kind != "nugget" and q.weight != 0]
     positive = [q for q in active if q.weight > 0]
     rankings = [by_query.get("q1") for by_query in runs.values()]
@@ -57,10 +49,7 @@ def counted_by_hand(
         return ratings.get((question.text or "", passage)) is not None
 
     def answers(question: Question, passage: str) -> bool:
-        return (
-            is_graded(question, passage)
-            and (ratings[question.text or "", passage] or 0) >= policy.min_rating
-        )
+        return is_graded(question, passage) and (ratings[question.text or "", passage] or 0) >= policy.min_rating
 
     figures = {}
     for q in active:
@@ -75,22 +64,13 @@ def counted_by_hand(
             "graded": share([is_graded(q, p) for p in pool]) or 0.0,
             "answered": share([answers(q, p) for p in pool if is_graded(q, p)]),
             "non_relevant": share([p not in relevant for p in judged if answers(q, p)]),
-            "only_here": share(
-                [answers(q, p) and not any(answers(o, p) for o in others) for p in relevant]
-            ),
+            "only_here": share([answers(q, p) and not any(answers(o, p) for o in others) for p in relevant]),
             "systems": systems,
         }
-    strays = {
-        q.question_id: {p for p in judged if p not in relevant and answers(q, p)} for q in active
-    }
+    strays = {q.question_id: {p for p in judged if p not in relevant and answers(q, p)} for q in active}
     labelled = {p for p in relevant if any(is_graded(q, p) for q in positive)}
     uncovered = {p for p in labelled if not any(answers(q, p) for q in positive)}
-    return (
-        figures,
-        {key: passages for key, passages in strays.items() if passages},
-        uncovered,
-        len(labelled),
-    )
+    return figures, {key: passages for key, passages in strays.items() if passages}, uncovered, len(labelled)
 
 
 def questions_at_random(dice: Random) -> list[Question]:
@@ -115,14 +95,11 @@ def test_figures_equal_counting_by_hand(dice: Random):
     ratings = {pair: dice.choice([None, 0, 1, 2, 3, 4, 5]) for pair in pairs if dice.random() < 0.7}
     runs = {
         f"run {i}": {
-            q: dice.sample(PASSAGES, dice.randint(1, 6))
-            for q in dice.sample(["q1", "q2"], dice.randint(1, 2))
+            q: dice.sample(PASSAGES, dice.randint(1, 6)) for q in dice.sample(["q1", "q2"], dice.randint(1, 2))
         }
         for i in range(dice.choice([0, 1, 3, 12]))
     }
-    judged = {
-        p: dice.choice([-2, -1, 0, 1, 2, 3]) for p in dice.sample(PASSAGES, dice.randint(0, 5))
-    }
+    judged = {p: dice.choice([-2, -1, 0, 1, 2, 3]) for p in dice.sample(PASSAGES, dice.randint(0, 5))}
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         with project.transaction() as cursor:
@@ -133,24 +110,18 @@ def test_figures_equal_counting_by_hand(dice: Random):
         judge(project, {("q1", p): value for p, value in judged.items()} | {("q2", "p1"): 1})
         for _ in range(5):
             policy = Policy(
-                min_rating=dice.randint(1, 5),
-                cutoff=dice.randint(1, 4),
-                min_judgment=dice.choice([-1, 0, 1, 1, 2]),
+                min_rating=dice.randint(1, 5), cutoff=dice.randint(1, 4), min_judgment=dice.choice([-1, 0, 1, 1, 2])
             )
             questions = questions_at_random(dice)
             found = diagnose_questions(project, policy, "q1", questions, "assessors")
-            figures, strays, uncovered, relevant = counted_by_hand(
-                questions, ratings, runs, judged, policy
-            )
+            figures, strays, uncovered, relevant = counted_by_hand(questions, ratings, runs, judged, policy)
             told = {key: asdict(diagnosis) for key, diagnosis in found.questions.items()}
             verdicts = {key: figures.pop("verdict") for key, figures in told.items()}
             assert told == figures
-            assert {
-                q.question_id for q in questions if verdicts.get(q.question_id, True) is None
-            } == {q.question_id for q in questions if q.question_id in told and q.weight < 0}
-            assert {
-                stray.question.question_id: set(stray.passages) for stray in found.strays
-            } == strays
+            assert {q.question_id for q in questions if verdicts.get(q.question_id, True) is None} == {
+                q.question_id for q in questions if q.question_id in told and q.weight < 0
+            }
+            assert {stray.question.question_id: set(stray.passages) for stray in found.strays} == strays
             sizes = [len(stray.passages) for stray in found.strays]
             assert sizes == sorted(sizes, reverse=True)
             assert (set(found.uncovered), found.relevant) == (uncovered, relevant)
@@ -165,12 +136,8 @@ RUNS = {f"run {i}": {"q1": [f"p{i}"]} for i in range(10)}
 JUDGED = {("q1", "p0"): 2, ("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): -1}
 
 
-def diagnosed(
-    project: Project, source: str | None = "assessors", **changed: object
-) -> QueryDiagnosis:
-    return diagnose_questions(
-        project, Policy(**changed), "q1", bank.list_questions(project, query_id="q1"), source
-    )  # type: ignore[arg-type]
+def diagnosed(project: Project, source: str | None = "assessors", **changed: object) -> QueryDiagnosis:
+    return diagnose_questions(project, Policy(**changed), "q1", bank.list_questions(project, query_id="q1"), source)  # type: ignore[arg-type]
 
 
 def small(project: Project, questions: list[Question], ratings: Ratings) -> Project:
@@ -183,11 +150,7 @@ def test_ungraded_and_failed_pairs_are_no_answers_and_no_refusals(project: Proje
     small(project, [A, B], {("A?", "p0"): 5, ("A?", "p1"): 0, ("A?", "p2"): None})
     found = diagnosed(project).questions
     assert (found["q1/a"].graded, found["q1/a"].answered) == (0.2, 0.5)
-    assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].verdict) == (
-        0.0,
-        None,
-        "not graded",
-    )
+    assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].verdict) == (0.0, None, "not graded")
 
 
 def test_a_relevant_passage_that_nobody_graded_is_not_called_uncovered(project: Project):
@@ -199,11 +162,7 @@ def test_a_relevant_passage_that_nobody_graded_is_not_called_uncovered(project: 
 
 
 def test_an_avoid_question_covers_nothing_and_hides_no_gap(project: Project):
-    small(
-        project,
-        [A, AVOID],
-        {("A?", "p0"): 1, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0},
-    )
+    small(project, [A, AVOID], {("A?", "p0"): 1, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0})
     found = diagnosed(project)
     assert (found.uncovered, found.relevant) == (["p0"], 1)
     assert found.questions["q1/x"].answered == 0.5
@@ -221,43 +180,20 @@ def test_a_negative_judgment_is_a_judgment(project: Project):
 
 def test_the_verdict_says_how_many_systems_answer(project: Project):
     verdicts = {
-        10: "universal",
-        9: "universal",
-        8: "separates lower down",
-        6: "separates lower down",
-        5: "separates the top",
-        1: "separates the top",
-        0: "hard",
-    }
+        10: "universal", 9: "universal", 8: "separates lower down", 6: "separates lower down",
+        5: "separates the top", 1: "separates the top", 0: "hard",
+    }  # fmt: skip
     asked = [Question(f"q1/{n}", "q1", f"Do {n} answer?") for n in verdicts]
-    small(
-        project,
-        asked,
-        {(f"Do {n} answer?", f"p{i}"): 4 if i < n else 3 for n in verdicts for i in range(10)},
-    )
+    small(project, asked, {(f"Do {n} answer?", f"p{i}"): 4 if i < n else 3 for n in verdicts for i in range(10)})
     found = diagnosed(project).questions
     for n, verdict in verdicts.items():
-        assert (found[f"q1/{n}"].systems, found[f"q1/{n}"].verdict) == (
-            pytest.approx(n / 10),
-            verdict,
-        )
+        assert (found[f"q1/{n}"].systems, found[f"q1/{n}"].verdict) == (pytest.approx(n / 10), verdict)
 
 
-def test_of_the_questions_that_the_same_systems_answer_the_later_is_redundant_and_noise_is_unclear(
-    project: Project,
-):
-    answered = {
-        "good": range(5),
-        "again": range(5),
-        "first three": range(3),
-        "others": range(5, 10),
-    }
+def test_of_the_questions_that_the_same_systems_answer_the_later_is_redundant_and_noise_is_unclear(project: Project):
+    answered = {"good": range(5), "again": range(5), "first three": range(3), "others": range(5, 10)}
     asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in answered]
-    ratings = {
-        (f"{name}?", f"p{i}"): 5 * int(i in those)
-        for name, those in answered.items()
-        for i in range(10)
-    }
+    ratings = {(f"{name}?", f"p{i}"): 5 * int(i in those) for name, those in answered.items() for i in range(10)}
     small(project, asked, ratings)
     grade(project, {("good?", "p9"): None})
     found = {key: one.verdict for key, one in diagnosed(project).questions.items()}
@@ -273,42 +209,23 @@ def test_of_the_questions_that_the_same_systems_answer_the_later_is_redundant_an
 def test_every_place_gives_a_question_the_same_verdict(tmp_path: Path, skipped: Skipped):
     dice = Random(7)
     asked = [
-        Question(f"{q}/{i}", q, f"{q} {i}?", weight=dice.choice([-1, 1, 2]))
-        for q in ("q1", "q2")
-        for i in range(9)
+        Question(f"{q}/{i}", q, f"{q} {i}?", weight=dice.choice([-1, 1, 2])) for q in ("q1", "q2") for i in range(9)
     ]
-    runs = {
-        f"run {i}": {q: dice.sample(PASSAGES, 3) for q in ("q1", "q2")[: dice.randint(1, 2)]}
-        for i in range(8)
-    }
-    ratings = {
-        (q.text or "", p): dice.choice([None, 0, 4])
-        for q in asked
-        for p in PASSAGES
-        if dice.random() < 0.8
-    }
+    runs = {f"run {i}": {q: dice.sample(PASSAGES, 3) for q in ("q1", "q2")[: dice.randint(1, 2)]} for i in range(8)}
+    ratings = {(q.text or "", p): dice.choice([None, 0, 4]) for q in asked for p in PASSAGES if dice.random() < 0.8}
     project = new_project(tmp_path / "p.duckdb")
     fill(project, asked, ratings, runs)
     policy = Policy(skipped=skipped)
-    whole = {
-        row.question_id: (row.verdict, row.alike) for row in bank_worth(project, policy).questions
-    }
+    whole = {row.question_id: (row.verdict, row.alike) for row in bank_worth(project, policy).questions}
     for query in "q1", "q2":
         saved = bank.list_questions(project, query_id=query)
         card = {
-            key: one.verdict
-            for key, one in diagnose_questions(
-                project, policy, query, saved, None
-            ).questions.items()
+            key: one.verdict for key, one in diagnose_questions(project, policy, query, saved, None).questions.items()
         }
         for examinees in "systems", "passages":
             tab = bank_worth(project, policy, query, examinees).questions
-            assert {row.question_id: row.verdict for row in tab} == {
-                key: one for key, one in card.items() if one
-            }
-            assert {
-                row.question_id: (row.verdict, row.alike) for row in tab
-            }.items() <= whole.items()
+            assert {row.question_id: row.verdict for row in tab} == {key: one for key, one in card.items() if one}
+            assert {row.question_id: (row.verdict, row.alike) for row in tab}.items() <= whole.items()
     assert len({verdict for verdict, _ in whole.values()}) > 3
     project.close()
 
@@ -316,10 +233,7 @@ def test_every_place_gives_a_question_the_same_verdict(tmp_path: Path, skipped: 
 def test_a_question_that_alone_covers_passages_shows_it(project: Project):
     ratings = {("A?", "p0"): 5, ("A?", "p1"): 5, ("B?", "p0"): 5, ("B?", "p1"): 3}
     small(project, [A, B], ratings)
-    assert {key: q.only_here for key, q in diagnosed(project).questions.items()} == {
-        "q1/a": 0.5,
-        "q1/b": 0.0,
-    }
+    assert {key: q.only_here for key, q in diagnosed(project).questions.items()} == {"q1/a": 0.5, "q1/b": 0.0}
     assert diagnosed(project, min_rating=3).questions["q1/a"].only_here == 0.0
 
 
@@ -327,12 +241,7 @@ def test_without_judgments_only_what_needs_none_is_said(project: Project):
     small(project, [A], {("A?", f"p{i}"): 5 for i in range(10)})
     found = diagnosed(project, source=None)
     one = found.questions["q1/a"]
-    assert (one.answered, one.verdict, one.non_relevant, one.only_here) == (
-        1.0,
-        "universal",
-        None,
-        None,
-    )
+    assert (one.answered, one.verdict, one.non_relevant, one.only_here) == (1.0, "universal", None, None)
     assert (found.strays, found.uncovered) == ([], [])
 
 
@@ -346,11 +255,7 @@ def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
     asked = [A, B, AVOID, Question("q1/c", "q1", "C?"), Question("q2/c", "q2", "A?")]
     small(project, asked, {("A?", f"p{i}"): 5 for i in range(10)})
     grade(project, {("B?", f"p{i}"): 0 for i in range(10)})
-    assert bank_summary(project, Policy(), "assessors") == {
-        "universal": 1,
-        "hard": 1,
-        "not graded": 2,
-    }
+    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "hard": 1, "not graded": 2}
     grade(project, {("C?", f"p{i}"): i for i in range(6)}, SPEC)
     assert bank_summary(project, Policy(), "assessors") == {
         "separates the top": 1,
@@ -359,25 +264,17 @@ def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
         "not graded": 1,
     }
     bank.save_version(project, [replace(B, active=False)], "too hard", "ann")
-    assert bank_summary(project, Policy(), "assessors") == {
-        "separates the top": 1,
-        "universal": 1,
-        "not graded": 1,
-    }
+    assert bank_summary(project, Policy(), "assessors") == {"separates the top": 1, "universal": 1, "not graded": 1}
     assert bank_summary(project, Policy(bank_version=1), "assessors")["hard"] == 1
 
 
 def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.MonkeyPatch):
-    cosines = {
-        frozenset(pair): value for pair, value in {("0?", "1?"): 0.9, ("0?", "2?"): 0.95}.items()
-    }
+    cosines = {frozenset(pair): value for pair, value in {("0?", "1?"): 0.9, ("0?", "2?"): 0.95}.items()}
     asked: list[list[str]] = []
 
     def similarity(texts: list[str]) -> np.ndarray:
         asked.append(texts)
-        return np.array(
-            [[1.0 if a == b else cosines.get(frozenset((a, b)), 0.2) for b in texts] for a in texts]
-        )
+        return np.array([[1.0 if a == b else cosines.get(frozenset((a, b)), 0.2) for b in texts] for a in texts])
 
     monkeypatch.setattr(graders, "text_similarities", similarity)
     questions = [Question(f"q1/{i}", "q1", f"{i}?") for i in range(4)]
@@ -388,31 +285,19 @@ def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.
         "q1/2": ("q1/0", 0.95),
     }
     assert list(near_duplicates(questions, 0.92)) == ["q1/0", "q1/2"]
-    unfit = [
-        replace(questions[2], active=False),
-        replace(questions[3], text=None),
-        bank.new_question("q1", " "),
-    ]
+    unfit = [replace(questions[2], active=False), replace(questions[3], text=None), bank.new_question("q1", " ")]
     assert list(near_duplicates([*questions[:2], *unfit])) == ["q1/0", "q1/1"]
     assert asked[-1] == ["0?", "1?"]
 
 
 @pytest.mark.parametrize("questions", [[], [Question("q1/0", "q1", "0?")]])
-def test_no_question_is_a_near_duplicate_of_itself(
-    questions: list[Question], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(
-        graders, "text_similarities", lambda texts: np.ones((len(texts), len(texts)), np.float32)
-    )
+def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(graders, "text_similarities", lambda texts: np.ones((len(texts), len(texts)), np.float32))
     assert near_duplicates(questions) == {}
 
 
 def test_a_query_without_passages_has_nothing_to_say_and_breaks_nothing(project: Project):
     small(project, [A, Question("q2/c", "q2", "A?")], {("A?", "p0"): 5})
-    found = diagnose_questions(
-        project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors"
-    )
-    assert [(one.graded, one.answered, one.verdict) for one in found.questions.values()] == [
-        (0.0, None, "not graded")
-    ]
+    found = diagnose_questions(project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors")
+    assert [(one.graded, one.answered, one.verdict) for one in found.questions.values()] == [(0.0, None, "not graded")]
     assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)

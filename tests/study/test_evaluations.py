@@ -12,16 +12,10 @@ from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS
 
 
-def test_boards_and_tables_from_elsewhere_choose_over_the_queries_that_all_have(
-    project: Project,
-) -> None:
+def test_boards_and_tables_from_elsewhere_choose_over_the_queries_that_all_have(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     judge(project, JUDGMENTS)
-    reteval = {
-        "x": {"q1": 0.0, "q2": 0.0},
-        "y": {"q1": 1.0, "q2": None},
-        "z": {"q1": 0.0, "q2": 0.0},
-    }
+    reteval = {"x": {"q1": 0.0, "q2": 0.0}, "y": {"q1": 1.0, "q2": None}, "z": {"q1": 0.0, "q2": 0.0}}
     asked = {"people": BoardChoice("P@1", "judgments"), "cover": BoardChoice("EXAM-Cover@1")}
     asked["nobody"] = BoardChoice("P@1", "nobody")
     compared = compare_choices(project, asked, Policy(), {"LLM-retEval@1": reteval}, samples=50)
@@ -54,12 +48,7 @@ def test_judgments_and_every_grader_that_graded_are_offered_to_choose_by(project
         for query in ("query q1", "query q2"):
             question_text_key(cursor, query)
     # A judge of passages says 1 or 0 of each, and is asked no question of the bank.
-    binary = {
-        ("query q1", "p1"): 0,
-        ("query q1", "p2"): 1,
-        ("query q1", "p3"): 0,
-        ("query q1", "p5"): 0,
-    }
+    binary = {("query q1", "p1"): 0, ("query q1", "p2"): 1, ("query q1", "p3"): 0, ("query q1", "p5"): 0}
     binary |= {("query q2", "p4"): 1, ("query q2", "p1"): 0}
     grade(project, binary, GraderSpec("binary judge", "direct", "m", max_rating=1))
     offered = boards_to_choose_by(project, 5)
@@ -69,10 +58,6 @@ def test_judgments_and_every_grader_that_graded_are_offered_to_choose_by(project
         ("exam", "nDCG@10"),
     ]
     compared = compare_choices(project, offered, Policy(), {}, samples=10)
-    assert [one.evaluation for one in compared.found.choices] == list(
-        offered
-    ) and not compared.left_out
-    by_judge = next(
-        one for one in compared.found.choices if one.evaluation.startswith("binary judge")
-    )
+    assert [one.evaluation for one in compared.found.choices] == list(offered) and not compared.left_out
+    by_judge = next(one for one in compared.found.choices if one.evaluation.startswith("binary judge"))
     assert by_judge.chosen == ["y"]

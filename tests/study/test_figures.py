@@ -1,6 +1,4 @@
-"""What the figures of leaderboards draw: boards on one scale, systems on two boards, queries of two
-systems.
-"""
+"""What the figures of leaderboards draw: boards on one scale, systems on two boards, queries of two systems."""
 
 from __future__ import annotations
 
@@ -33,27 +31,14 @@ from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards.leaderboard_table import QUERIES_KEY
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal
-from tests.made.screens import (
-    as_text,
-    board,
-    holds,
-    metric,
-    page_links,
-    said,
-    served,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import as_text, board, holds, metric, page_links, said, served, sound, tell, visit
 
 __all__ = ["served"]
 
 QUESTIONS = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
 RATINGS = {(f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)}
 ORDERS = {"good": (2, 1, 0), "fair": (1, 2, 0), "poor": (0, 1, 2)}
-RUNS = {
-    run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in ORDERS.items()
-}
+RUNS = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in ORDERS.items()}
 RUNS["poor"].pop("q3")
 
 
@@ -95,9 +80,7 @@ class TestBoardsToChooseFrom:
     def test_hold_every_grader_with_grades_and_every_imported_board(self, own: Project) -> None:
         grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
         with own.transaction() as cursor:
-            write_board(
-                cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)])
-            )
+            write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
         names = list(offered_boards(own, ["nDCG@10"]))
         assert [name for name in names if name.startswith("EXAM")] == [
             "EXAM nDCG@10 · test grader",
@@ -105,9 +88,7 @@ class TestBoardsToChooseFrom:
         ]
         assert names[-1] == "printed (MAP)"
 
-    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(
-        self, own: Project
-    ) -> None:
+    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(self, own: Project) -> None:
         grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
         found = offered_boards(own, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
         assert [name for name in found if "pool" in name][:2] == [
@@ -135,9 +116,7 @@ class TestThePanel:
     OFFICIAL = board_of({"a": 0.8, "b": 0.6, "c": 0.4})
 
     def test_scales_every_board_from_0_to_1_with_its_error_bars(self) -> None:
-        found = make_board_panel(
-            self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official"
-        )
+        found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official")
         scaled = {(m.board, m.run): (m.scaled, m.low, m.high) for m in found.marks}
         assert scaled["official", "a"] == pytest.approx((1, 0.75, 1.25))
         assert scaled["official", "b"] == pytest.approx((0.5, 0.25, 0.75))
@@ -147,34 +126,21 @@ class TestThePanel:
         assert found.left_out == {}
 
     def test_keeps_the_order_of_the_reference_and_the_scores_as_they_were(self) -> None:
-        found = make_board_panel(
-            self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official"
-        )
+        found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official")
         assert found.order == ["a", "b", "c"]
         assert [(m.run, m.place, m.score) for m in found.marks if m.board == "other"] == [
-            ("a", 1, 20),
-            ("b", 2, 30),
-            ("c", 3, 10),
-        ]
+            ("a", 1, 20), ("b", 2, 30), ("c", 3, 10),
+        ]  # fmt: skip
 
     def test_an_unknown_error_is_a_bar_without_length(self) -> None:
         found = make_board_panel(board_of({"a": 1, "b": 0}, error=None), {}, "official")
         assert all(m.low == m.scaled == m.high and m.std_error is None for m in found.marks)
 
     def test_scales_over_the_systems_on_the_axis_and_says_who_is_missing(self) -> None:
-        others = {
-            "more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}),
-            "fewer": board_of({"a": 3, "b": 1}),
-        }
+        others = {"more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}), "fewer": board_of({"a": 3, "b": 1})}
         found = make_board_panel(self.OFFICIAL, others, "official")
-        assert {m.run: m.scaled for m in found.marks if m.board == "more"} == {
-            "a": 1,
-            "b": 0.5,
-            "c": 0,
-        }
-        assert mentions(found.left_out["more"], "1") and mentions(
-            found.left_out["more"], "official"
-        )
+        assert {m.run: m.scaled for m in found.marks if m.board == "more"} == {"a": 1, "b": 0.5, "c": 0}
+        assert mentions(found.left_out["more"], "1") and mentions(found.left_out["more"], "official")
         assert mentions(found.left_out["fewer"], "1") and mentions(found.left_out["fewer"], "3")
 
     def test_says_why_a_board_cannot_be_drawn(self) -> None:
@@ -184,30 +150,21 @@ class TestThePanel:
         assert mentions(found.left_out["flat"], "3")
         # It has no number of systems to tell: none is in common.
         foreign = found.left_out["foreign"]
-        assert mentions(foreign, "official") and not any(
-            character.isdigit() for character in foreign
-        )
+        assert mentions(foreign, "official") and not any(character.isdigit() for character in foreign)
 
 
 class TestSystemsOnTwoBoards:
     def test_are_those_that_both_have_with_scores_errors_and_ranks(self) -> None:
-        x, y = (
-            board_of({"a": 3, "b": 2, "c": 1, "x": 0}),
-            board_of({"c": 9, "b": 8, "a": 7, "y": 1}, error=None),
-        )
+        x, y = board_of({"a": 3, "b": 2, "c": 1, "x": 0}), board_of({"c": 9, "b": 8, "a": 7, "y": 1}, error=None)
         points, compared = system_points(x, y)
         correlation = compared.correlation
         assert [(p.run, p.x, p.x_error, p.x_rank, p.y, p.y_error, p.y_rank) for p in points] == [
-            ("a", 3, 0.1, 1, 7, None, 3),
-            ("b", 2, 0.1, 2, 8, None, 2),
-            ("c", 1, 0.1, 3, 9, None, 1),
-        ]
+            ("a", 3, 0.1, 1, 7, None, 3), ("b", 2, 0.1, 2, 8, None, 2), ("c", 1, 0.1, 3, 9, None, 1),
+        ]  # fmt: skip
         assert correlation == correlate_scores(y.scores, x.scores)
         assert correlation.spearman == pytest.approx(-1)
 
-    def test_those_that_move_furthest_are_named_first_and_those_that_keep_their_rank_never(
-        self,
-    ) -> None:
+    def test_those_that_move_furthest_are_named_first_and_those_that_keep_their_rank_never(self) -> None:
         x = board_of({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1})
         points, _ = system_points(x, board_of({"d": 9, "b": 8, "a": 7, "c": 6, "e": 5}))
         assert outstanding_systems(points, 9) == ["d", "a", "c"]
@@ -218,9 +175,7 @@ class TestQueriesOfTwoSystems:
     def test_hold_the_scores_that_the_boards_have(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10")
         found = query_points(small, board, "good", board, "fair")
-        assert [(p.query_id, p.text) for p in found.points] == [
-            (f"q{i}", f"query q{i}") for i in range(4)
-        ]
+        assert [(p.query_id, p.text) for p in found.points] == [(f"q{i}", f"query q{i}") for i in range(4)]
         for point in found.points:
             assert (point.x, point.y) == (
                 board.per_query["good"][point.query_id],
@@ -241,9 +196,7 @@ class TestQueriesOfTwoSystems:
         assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
         assert found.left_out == 1
 
-    def test_one_system_on_two_boards_is_compared_on_the_queries_of_both(
-        self, small: Project
-    ) -> None:
+    def test_one_system_on_two_boards_is_compared_on_the_queries_of_both(self, small: Project) -> None:
         exam, judged = leaderboard(small, "AP"), leaderboard(small, "AP", "assessors")
         found = query_points(small, exam, "good", judged, "good")
         assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
@@ -263,9 +216,7 @@ class TestQueriesOfTwoSystems:
 class TestTheViewsOfTheLeaderboard:
     """Charts are drawn by the browser; here it is what stands around them."""
 
-    def test_all_boards_are_chosen_from_those_offered_and_a_system_is_followed(
-        self, own: Project
-    ) -> None:
+    def test_all_boards_are_chosen_from_those_offered_and_a_system_is_followed(self, own: Project) -> None:
         app = visit("leaderboard", view="All boards", system="poor")
         (boards,) = app.multiselect
         assert boards.value == ["EXAM nDCG@10"]
@@ -280,18 +231,12 @@ class TestTheViewsOfTheLeaderboard:
         second = next(box for box in app.selectbox if (box.key or "").startswith("second board"))
         second.set_value("assessors AP")
         sound(app.run())
-        _, expected = system_points(
-            leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors")
-        )
+        _, expected = system_points(leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors"))
         assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
 
-    def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(
-        self, own: Project
-    ) -> None:
+    def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(self, own: Project) -> None:
         app = visit("leaderboard", view="Two systems", compared="query q1")
-        found = query_points(
-            own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"]
-        )
+        found = query_points(own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"])
         assert metric(app, "First better") == str(found.count("first"))
         assert metric(app, "Equal") == str(found.count("equal"))
         queries = [link.query_string for link in page_links(app)]
@@ -303,8 +248,7 @@ class TestTheViewsOfTheLeaderboard:
         assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in said(app)
 
     @pytest.mark.parametrize(
-        ("differs", "compared"),
-        [("the best", compare_systems), ("the one above", compare_neighbours)],
+        ("differs", "compared"), [("the best", compare_systems), ("the one above", compare_neighbours)]
     )
     def test_the_table_says_on_request_who_differs(
         self, own: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
@@ -313,7 +257,5 @@ class TestTheViewsOfTheLeaderboard:
         table = board(app)
         for row in compared(leaderboard(own, "nDCG@10")):
             assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
-            assert table["Error bars"][row.run] == (
-                "overlap" if row.error_bars_overlap else "apart"
-            )
+            assert table["Error bars"][row.run] == ("overlap" if row.error_bars_overlap else "apart")
         assert "p, corrected" not in board(visit("leaderboard"))

@@ -12,27 +12,16 @@ from exam_workbench.study import Difference, group_alike, remembered_pairs
 from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from tests.study.test_significance import board_of, random_scores
 
-FOUR = board_of(
-    {run: {"q": score} for run, score in zip("abcd", (0.9, 0.8, 0.7, 0.6), strict=True)}
-)
+FOUR = board_of({run: {"q": score} for run, score in zip("abcd", (0.9, 0.8, 0.7, 0.6), strict=True)})
 
 
 def pairs(differ: Sequence[str], undefined: str | None = None) -> list[Difference]:
     """Every two of four systems; those that are named differ."""
     return [
-        Difference(
-            run,
-            other,
-            0.1,
-            None,
-            9,
-            None if undefined else 0.5,
-            None if undefined else 0.01 if run + other in differ else 0.5,
-            undefined,
-        )
-        for at, run in enumerate("abcd")
-        for other in "abcd"[at + 1 :]
-    ]
+        Difference(run, other, 0.1, None, 9, None if undefined else 0.5,
+                   None if undefined else 0.01 if run + other in differ else 0.5, undefined)
+        for at, run in enumerate("abcd") for other in "abcd"[at + 1 :]
+    ]  # fmt: skip
 
 
 def test_where_no_two_differ_all_are_one_group() -> None:
@@ -56,7 +45,7 @@ def test_a_group_ends_where_any_two_of_it_differ_though_the_first_differs_from_n
     assert group_alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
 
 
-def test_systems_with_the_same_scores_everywhere_are_alike_and_untested_pairs_are_not() -> None:
+def test_systems_that_score_the_same_everywhere_are_alike_and_untested_pairs_are_not_said_to_be() -> None:
     assert group_alike(FOUR, pairs([], SAME)).groups == [(0, 3)]
     assert group_alike(FOUR, pairs([], SAME)).untested == []
     for why in (NO_SPREAD, NO_QUERIES):
@@ -66,9 +55,7 @@ def test_systems_with_the_same_scores_everywhere_are_alike_and_untested_pairs_ar
 
 
 @given(st.integers(1, 12), st.integers(2, 12), st.integers(0, 10_000))
-def test_groups_are_the_longest_stretches_without_a_difference(
-    systems: int, queries: int, seed: int
-) -> None:
+def test_groups_are_the_longest_stretches_without_a_difference(systems: int, queries: int, seed: int) -> None:
     board = board_of(random_scores(systems, queries, seed))
     compared = compare_all(board)
     found = group_alike(board, compared)
@@ -77,16 +64,9 @@ def test_groups_are_the_longest_stretches_without_a_difference(
         (first, last)
         for first in range(len(order))
         for last in range(first + 1, len(order))
-        if all(
-            set(order[first : last + 1]) - {run} <= set(found.of[run])
-            for run in order[first : last + 1]
-        )
+        if all(set(order[first : last + 1]) - {run} <= set(found.of[run]) for run in order[first : last + 1])
     ]
-    longest = [
-        (a, b)
-        for a, b in stretches
-        if not any((c, d) != (a, b) and c <= a and b <= d for c, d in stretches)
-    ]
+    longest = [(a, b) for a, b in stretches if not any((c, d) != (a, b) and c <= a and b <= d for c, d in stretches)]
     assert found.groups == longest
     for row in compared:
         assert not (row.differs and row.against in found.of[row.run])

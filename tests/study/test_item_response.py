@@ -22,14 +22,9 @@ DIRECT = GraderSpec("whole queries", "direct", "none")
 
 
 def fill_answered(project: Project) -> None:
-    """Two queries; a system's run of q1 has, for each question that it answers, the passage that
-    answers that alone.
-    """
+    """Two queries; a system's run of q1 has, for each question that it answers, the passage that answers that alone."""
     questions = [Question(f"q1/{name}", "q1", f"{name}?") for name in ANSWERED_FROM]
-    questions += [
-        Question("q1/zero", "q1", "zero?", weight=0.0),
-        Question("q1/avoid", "q1", "avoid?", weight=-1.0),
-    ]
+    questions += [Question("q1/zero", "q1", "zero?", weight=0.0), Question("q1/avoid", "q1", "avoid?", weight=-1.0)]
     questions += [Question("q1/unread", "q1", "unread?")]
     # Every question of the other query follows ability, so that there is an order to separate.
     questions += [Question(f"q2/{i}", "q2", f"step {i}?") for i in range(1, SYSTEMS)]
@@ -40,18 +35,11 @@ def fill_answered(project: Project) -> None:
         has = {name for name, start in starts.items() if system >= start}
         runs[f"s{system:02}"] = {
             "q1": ["blank", *(answering[name] for name in ANSWERED_FROM if name in has)],
-            "q2": [
-                "blank",
-                *(answering[name] for name in starts if name in has and name not in ANSWERED_FROM),
-            ],
+            "q2": ["blank", *(answering[name] for name in starts if name in has and name not in ANSWERED_FROM)],
         }
     passages = ["blank", *answering.values()]
     texts = [q.text or "" for q in questions if q.question_id != "q1/unread"]
-    ratings = {
-        (text, passage): 5 * int(passage == answering.get(text[:-1]))
-        for text in texts
-        for passage in passages
-    }
+    ratings = {(text, passage): 5 * int(passage == answering.get(text[:-1])) for text in texts for passage in passages}
     fill(project, questions, ratings, runs)
 
 
@@ -73,49 +61,34 @@ def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) 
     assert rows["q1/low"].verdict == "separates lower down"
     assert (rows["q1/twin"].verdict, rows["q1/twin"].alike) == ("redundant", "q1/top")
     top, low = rows["q1/top"], rows["q1/low"]
-    assert (
-        top.difficulty is not None
-        and low.difficulty is not None
-        and top.difficulty > low.difficulty
-    )
+    assert top.difficulty is not None and low.difficulty is not None and top.difficulty > low.difficulty
     assert top.at_top is not None and low.at_top is not None and top.at_top > low.at_top
     assert rows["q1/all"].at_top is None and rows["q1/unread"].overall is None
     assert top.examinees == SYSTEMS and top.answered == pytest.approx(3 / 16)
     assert len(found.remarks) == 1, f"{SYSTEMS} systems are fewer than discrimination needs"
 
 
-def test_one_query_alone_is_judged_by_its_own_questions_and_few_are_remarked_on(
-    project: Project,
-) -> None:
+def test_one_query_alone_is_judged_by_its_own_questions_and_few_are_remarked_on(project: Project) -> None:
     found = bank_worth(project, Policy(), "q1")
     assert {row.query_id for row in found.questions} == {"q1"} and len(found.questions) == 7
     assert any(mentions(remark, "7") for remark in found.remarks)
 
 
-def test_a_system_that_skipped_a_query_answers_nothing_or_is_unknown_as_the_policy_says(
-    tmp_path: Path,
-) -> None:
+def test_a_system_that_skipped_a_query_answers_nothing_or_is_unknown_as_the_policy_says(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     runs = {f"s{i}": {"q1": ["good"]} for i in range(4)} | {"other": {"q2": ["good"]}}
     questions = [Question("q1/a", "q1", "a?"), Question("q2/b", "q2", "b?")]
     fill(project, questions, {("a?", "good"): 5, ("b?", "good"): 5}, runs)
     counted = {row.question_id: row for row in bank_worth(project, Policy()).questions}
     assert (counted["q1/a"].examinees, counted["q1/a"].answered) == (5, 0.8)
-    ignored = {
-        row.question_id: row for row in bank_worth(project, Policy(skipped="ignore")).questions
-    }
+    ignored = {row.question_id: row for row in bank_worth(project, Policy(skipped="ignore")).questions}
     assert (ignored["q1/a"].examinees, ignored["q1/a"].answered) == (4, 1.0)
 
 
 def test_answers_that_failed_are_missing_and_not_wrong(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     runs = {f"s{i}": {"q1": [f"p{i}"]} for i in range(4)}
-    fill(
-        project,
-        [Question("q1/a", "q1", "a?")],
-        {("a?", "p0"): 5, ("a?", "p1"): 0, ("a?", "p2"): None},
-        runs,
-    )
+    fill(project, [Question("q1/a", "q1", "a?")], {("a?", "p0"): 5, ("a?", "p1"): 0, ("a?", "p2"): None}, runs)
     row = bank_worth(project, Policy()).questions[0]
     assert (row.examinees, row.answered) == (2, 0.5)
 

@@ -1,6 +1,4 @@
-"""The meta-evaluation table: on real collections, beside published figures, and what its marks
-mean.
-"""
+"""The meta-evaluation table: on real collections, beside published figures, and what its marks mean."""
 
 from __future__ import annotations
 
@@ -60,15 +58,10 @@ BANK = [
     Question("q2/c", "q2", "What is C?"),
 ]
 GRADES: dict[tuple[str, str], int | None] = {
-    ("What is A?", "p1"): 5,
-    ("What is A?", "p2"): 1,
-    ("What is A?", "p3"): 0,
-    ("What is B?", "p1"): 3,
-    ("What is B?", "p2"): 4,
-    ("What is B?", "p3"): 1,
-    ("What is C?", "p4"): 4,
-    ("What is C?", "p5"): 2,
-}
+    ("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is A?", "p3"): 0,
+    ("What is B?", "p1"): 3, ("What is B?", "p2"): 4, ("What is B?", "p3"): 1,
+    ("What is C?", "p4"): 4, ("What is C?", "p5"): 2,
+}  # fmt: skip
 RUNS = {
     "x": {"q1": ["p1", "p2", "p3"], "q2": ["p4", "p5"]},
     "y": {"q1": ["p2", "p3", "p1"], "q2": ["p4", "p5"]},
@@ -97,9 +90,7 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 
 def row_of(table: MetaTable, name: str, min_rating: int | None = None) -> TableRow:
-    return next(
-        row for row in table.rows if row.name == name and min_rating in (None, row.min_rating)
-    )
+    return next(row for row in table.rows if row.name == name and min_rating in (None, row.min_rating))
 
 
 def numbers(cell: Cell) -> list[float | None]:
@@ -107,12 +98,8 @@ def numbers(cell: Cell) -> list[float | None]:
 
 
 def levels(project: Project, source: str) -> tuple[int, ...]:
-    """Of the min ratings 1, 3 and 5 those on the scale of a source of judgments, and the next,
-    which is on none.
-    """
-    highest = project.value(
-        "SELECT max(value) FROM judgments JOIN sources USING (source_key) WHERE name = ?", [source]
-    )
+    """Of the min ratings 1, 3 and 5 those on the scale of a source of judgments, and the next, which is on none."""
+    highest = project.value("SELECT max(value) FROM judgments JOIN sources USING (source_key) WHERE name = ?", [source])
     reached = [level for level in (1, 3, 5) if level <= highest]
     return (1, 3, 5)[: len(reached) + 1]
 
@@ -127,17 +114,11 @@ class TestOnTrecDeepLearning2020:
     @pytest.fixture(scope="class")
     @classmethod
     def table(cls, dl20: Project) -> MetaTable:
-        """Every source at min ratings 1, 3 and 5, up to the first beyond its scale."""
-        rows = [
-            Row(name, Policy(min_judgment=level))
-            for name in list_methods(dl20)
-            for level in levels(dl20, name)
-        ]
+        """Every source at the min ratings 1, 3 and 5 up to the first that its scale does not reach."""
+        rows = [Row(name, Policy(min_judgment=level)) for name in list_methods(dl20) for level in levels(dl20, name)]
         return meta_table(dl20, rows, ["NIST"], list(TREC))
 
-    def test_every_cell_is_what_pytrec_eval_and_scipy_say(
-        self, table: MetaTable, shared_data: Path
-    ) -> None:
+    def test_every_cell_is_what_pytrec_eval_and_scipy_say(self, table: MetaTable, shared_data: Path) -> None:
         folder = shared_data / "dl20"
         runs = {}
         for file in sorted((folder / "runs").glob("*.run")):
@@ -145,16 +126,12 @@ class TestOnTrecDeepLearning2020:
                 runs[file.name.removesuffix(".run")] = pytrec_eval.parse_run(lines)
 
         def judged(name: str) -> dict[str, dict[str, int]]:
-            with (
-                folder / ("qrels-nist.txt" if name == "NIST" else f"rubric-qrels/{name}.qrel")
-            ).open() as lines:
+            with (folder / ("qrels-nist.txt" if name == "NIST" else f"rubric-qrels/{name}.qrel")).open() as lines:
                 return pytrec_eval.parse_qrel(lines)
 
         def means(qrels: dict[str, dict[str, int]], level: int) -> dict[str, dict[str, float]]:
             """Mean score by run by measure; a query that a run skipped is 0."""
-            program = pytrec_eval.RelevanceEvaluator(
-                qrels, set(TREC.values()), relevance_level=level
-            )
+            program = pytrec_eval.RelevanceEvaluator(qrels, set(TREC.values()), relevance_level=level)
             found: dict[str, dict[str, float]] = {name: {} for name in TREC.values()}
             for run, ranking in runs.items():
                 scores = program.evaluate(ranking)
@@ -178,14 +155,8 @@ class TestOnTrecDeepLearning2020:
                     undefined.append((row.name, row.min_rating, column.measure))
                     assert cell.correlation.undefined and numbers(cell) == [None] * 3
                     continue
-                spearman, kendall = (
-                    stats.spearmanr(ours, theirs)[0],
-                    stats.kendalltau(ours, theirs)[0],
-                )
-                assert numbers(cell)[:2] == [pytest.approx(spearman), pytest.approx(kendall)], (
-                    row.name,
-                    column,
-                )
+                spearman, kendall = stats.spearmanr(ours, theirs)[0], stats.kendalltau(ours, theirs)[0]
+                assert numbers(cell)[:2] == [pytest.approx(spearman), pytest.approx(kendall)], (row.name, column)
         # Judges that answer yes or no have nothing relevant from 3 on.
         assert ("HELM", 3, "AP") in undefined
         assert ("QuestionSelfRatedUnanswerablePromptWithChoices", 5, "AP") not in undefined
@@ -197,14 +168,8 @@ class TestOnTrecDeepLearning2020:
     def test_chosen_rows_stop_at_the_top_of_each_scale(self, dl20: Project) -> None:
         rows = choose_rows(dl20, ["HELM", "NIST", "Thomas"], [1, 3, 4, 5])
         assert [(row.source, row.policy.min_judgment) for row in rows] == [
-            ("HELM", 1),
-            ("NIST", 1),
-            ("NIST", 3),
-            ("Thomas", 1),
-            ("Thomas", 3),
-            ("Thomas", 4),
-            ("Thomas", 5),
-        ]
+            ("HELM", 1), ("NIST", 1), ("NIST", 3), ("Thomas", 1), ("Thomas", 3), ("Thomas", 4), ("Thomas", 5),
+        ]  # fmt: skip
 
 
 class TestPublishedLeaderboards:
@@ -218,41 +183,26 @@ class TestPublishedLeaderboards:
         ],
     )
     def test_car_y3_correlates_with_the_official_ranks_as_published(
-        self,
-        project: Project,
-        shared_data: Path,
-        stem: str,
-        spearman: float,
-        kendall: float,
-        within: float,
+        self, project: Project, shared_data: Path, stem: str, spearman: float, kendall: float, within: float
     ) -> None:
-        import_files(
-            project, "leaderboard", [Source.of(shared_data / "car-y3" / f"{stem}.tsv")], "tester"
-        )
+        import_files(project, "leaderboard", [Source.of(shared_data / "car-y3" / f"{stem}.tsv")], "tester")
         rows = choose_rows(project, [f"{stem} exam"])
         table = meta_table(project, rows, [f"{stem} orig_TREC_leaderboard_rank"])
         (cell,) = table.rows[0].cells
         assert cell.correlation.systems == 16
-        assert numbers(cell)[:2] == [
-            pytest.approx(spearman, abs=within),
-            pytest.approx(kendall, abs=within),
-        ]
+        assert numbers(cell)[:2] == [pytest.approx(spearman, abs=within), pytest.approx(kendall, abs=within)]
         assert table.rows[0].min_rating is None
 
 
 class TestRows:
-    def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(
-        self, own: Project
-    ) -> None:
+    def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(self, own: Project) -> None:
         bank.save_version(own, [replace(BANK[0], active=False)], "without A", "tester")
         rows = choose_rows(own, ["exam"], [1, 4], ["max", "mean"], [1, 2])
         table = meta_table(own, rows, ["assessors"], ["AP"])
         assert [(row.name, row.min_rating) for row in table.rows] == [
             (f"test grader{rule}, bank version {version}", level)
-            for version in (1, 2)
-            for rule in ("", ", label mean")
-            for level in (1, 4)
-        ]
+            for version in (1, 2) for rule in ("", ", label mean") for level in (1, 4)
+        ]  # fmt: skip
         for row in table.rows:
             board = leaderboard(own, "AP", "exam", row.row.policy)
             expected = correlate_scores(board.scores, leaderboard(own, "AP", "assessors").scores)
@@ -266,12 +216,7 @@ class TestRows:
             other = leaderboard(small, column.against_measure, "assessors")
             assert cell.correlation == correlate_scores(board.scores, other.scores)
         # Judgments cannot say which questions are answered: coverage is compared with nDCG@10.
-        assert [column.against_measure for column in table.columns] == [
-            "AP",
-            "nDCG@10",
-            "nDCG@10",
-            "nDCG@10",
-        ]
+        assert [column.against_measure for column in table.columns] == ["AP", "nDCG@10", "nDCG@10", "nDCG@10"]
 
     def test_the_judge_of_a_short_scale_has_its_top_once(self, own: Project) -> None:
         spec = GraderSpec("judge", "direct", "none", kinds=("question",), max_rating=1)
@@ -280,27 +225,18 @@ class TestRows:
         assert [row.policy.min_rating for row in rows] == [1]
 
     def test_without_names_everything_that_can_be_a_row_is_one(self, own: Project) -> None:
-        import_files(
-            own,
-            "leaderboard",
-            [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")],
-            "tester",
-        )
+        import_files(own, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
         assert list_methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
         rows = choose_rows(own, min_ratings=[1])
         assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
 
-    def test_an_imported_board_without_a_common_system_is_left_out_and_named(
-        self, own: Project
-    ) -> None:
+    def test_an_imported_board_without_a_common_system_is_left_out_and_named(self, own: Project) -> None:
         run = next(iter(ranking_scores(own)))
         for name, first in (("theirs", "foreign"), ("partly", run)):
             content = f"run\tscore\n{first}\t1\nelse\t2\nother\t3\n".encode()
             import_files(own, "leaderboard", [Source(f"{name}.tsv", data=content)], "tester")
         table = meta_table(own, choose_rows(own, min_ratings=[1]), ["assessors"], ["AP"])
-        assert "theirs" not in [row.name for row in table.rows] and "partly" in [
-            row.name for row in table.rows
-        ]
+        assert "theirs" not in [row.name for row in table.rows] and "partly" in [row.name for row in table.rows]
         assert table.left_out == ("theirs",) and table.as_dict()["left_out"] == ["theirs"]
         assert "theirs" in make_caption(table) and "theirs" in meta_latex(table)
         # Where there is nothing else, the row says why.
@@ -367,15 +303,11 @@ class TestCells:
             return {run: float(-place) for place, run in enumerate(order)}
 
         # A swap of neighbours costs 2 / 190 of Kendall's tau: four more cost .042, six more .063.
-        found = self.marks(
-            project, {"official": swapped(0), "1": swapped(1), "5": swapped(5), "7": swapped(7)}
-        )
+        found = self.marks(project, {"official": swapped(0), "1": swapped(1), "5": swapped(5), "7": swapped(7)})
         assert found == {"official": "itself", "1": "best", "5": "near", "7": "plain"}
 
     def test_an_undefined_cell_says_why_and_is_not_zero(self, small: Project) -> None:
-        table = meta_table(
-            small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP", "EXAM-Cover@20"]
-        )
+        table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP", "EXAM-Cover@20"])
         reasons = table.reasons()
         tied = next(cells for reason, cells in reasons.items() if mentions(reason, "3"))
         assert "nothing found, min rating 1: AP" in tied
@@ -383,35 +315,23 @@ class TestCells:
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
 
     def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, own: Project) -> None:
-        bank.save_version(
-            own,
-            [replace(question, text=f"{question.text}?") for question in BANK],
-            "reworded",
-            "ann",
-        )
+        bank.save_version(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
         table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
         assert table.rows[0].cells[0].correlation.undefined
 
     def test_new_grades_show_at_once(self, own: Project) -> None:
         def cell() -> Cell:
-            return (
-                meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["nDCG@10"])
-                .rows[0]
-                .cells[0]
-            )
+            return meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["nDCG@10"]).rows[0].cells[0]
 
         before = cell()
         judge(own, {("q1", "p1"): 0, ("q1", "p3"): 2}, "assessors")
         with own.transaction() as cursor:
             cursor.execute(
-                "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'ann', 'import"
-                " qrels', '{}')"
+                "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'ann', 'import qrels', '{}')"
             )
         assert cell() != before
 
-    def test_intervals_enclose_the_value_and_are_there_only_when_asked_for(
-        self, small: Project
-    ) -> None:
+    def test_intervals_enclose_the_value_and_are_there_only_when_asked_for(self, small: Project) -> None:
         rows = choose_rows(small, ["exam"], [4])
         (plain,) = meta_table(small, rows, ["assessors"], ["nDCG@10"]).rows[0].cells
         assert plain.intervals == {}
@@ -420,19 +340,12 @@ class TestCells:
         assert interval is not None and value is not None
         assert -1 <= interval[0] <= value <= interval[1] <= 1
 
-    def test_random_ties_are_repeatable_and_can_join_what_is_within_error(
-        self, small: Project
-    ) -> None:
+    def test_random_ties_are_repeatable_and_can_join_what_is_within_error(self, small: Project) -> None:
         rows = choose_rows(small, ["exam"], [4])
         options: dict[str, Any] = {"measures": ["AP"], "ties": "random", "repeats": 50}
-        once, again = (
-            meta_table(small, rows, ["assessors"], **options).rows[0].cells[0] for _ in range(2)
-        )
+        once, again = (meta_table(small, rows, ["assessors"], **options).rows[0].cells[0] for _ in range(2))
         assert once == again
-        assert (
-            meta_table(small, rows, ["assessors"], within_error=True, **options).rows[0].cells[0]
-            != once
-        )
+        assert meta_table(small, rows, ["assessors"], within_error=True, **options).rows[0].cells[0] != once
         with refusal("ties-with-standard-errors"):
             meta_table(small, rows, ["assessors"], within_error=True)
 
@@ -455,23 +368,13 @@ class TestOutput:
         assert found[2]["AP kendall"] == ""
         assert mentions(found[2]["undefined"], "AP") and mentions(found[2]["undefined"], "3")
 
-    def test_a_name_is_no_formula_in_the_tsv_and_ends_no_comment_of_the_latex(
-        self, small: Project
-    ) -> None:
+    def test_a_name_is_no_formula_in_the_tsv_and_ends_no_comment_of_the_latex(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
-        columns = [
-            replace(column, against="a\n\\input{x}", title="=cmd()") for column in table.columns
-        ]
-        hostile = replace(
-            table, rows=[replace(row, name="=cmd()") for row in table.rows], columns=columns
-        )
+        columns = [replace(column, against="a\n\\input{x}", title="=cmd()") for column in table.columns]
+        hostile = replace(table, rows=[replace(row, name="=cmd()") for row in table.rows], columns=columns)
         lines = [line.split("\t") for line in meta_tsv(hostile).splitlines()]
         assert {line[0] for line in lines[1:]} == {"'=cmd()"} and lines[0][5].startswith("'=cmd()")
-        assert not [
-            line
-            for line in meta_latex(hostile).splitlines()
-            if "input{x}" in line and line[0] != "%"
-        ]
+        assert not [line for line in meta_latex(hostile).splitlines() if "input{x}" in line and line[0] != "%"]
 
     def test_latex_sets_best_and_undefined_apart_and_escapes_names(self, own: Project) -> None:
         judge(own, {**JUDGED, ("q1", "p3"): 1}, "50%_model & co")
@@ -506,35 +409,15 @@ class TestOutput:
             return result.stdout
 
         columns = printed().splitlines()[0].split()
-        assert columns == [
-            "row",
-            "min",
-            "rating",
-            "queries",
-            "AP",
-            "Spearman",
-            "AP",
-            "Kendall",
-            "AP",
-            "tau_AP",
-        ]
-        assert (
-            printed("--latex")
-            .rstrip()
-            .splitlines()[0]
-            .startswith("% Rank correlation with assessors")
-        )
+        assert columns == ["row", "min", "rating", "queries", "AP", "Spearman", "AP", "Kendall", "AP", "tau_AP"]
+        assert printed("--latex").rstrip().splitlines()[0].startswith("% Rank correlation with assessors")
         assert printed("--tsv", "--coefficient", "kendall").splitlines()[0].split("\t")[4:] == [
-            "queries",
-            "AP kendall",
-            "undefined",
-        ]
+            "queries", "AP kendall", "undefined",
+        ]  # fmt: skip
         found = json.loads(printed("--json", "--row", "exam", "--bootstrap", "20"))
         assert found["samples"] == 20
         (row,) = found["rows"]
         assert (row["name"], row["min_rating"]) == ("test grader", 4)
         assert set(row["cells"][0]["intervals"]) == set(COEFFICIENTS)
-        refused = CliRunner().invoke(
-            cli, ["meta", "--project", path, "--against", "assessors", "--tsv", "--json"]
-        )
+        refused = CliRunner().invoke(cli, ["meta", "--project", path, "--against", "assessors", "--tsv", "--json"])
         assert isinstance(refused.exception, InputError)

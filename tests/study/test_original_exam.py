@@ -1,6 +1,4 @@
-"""Table 4 of the original EXAM paper: it imports as six boards, and its correlations are those of
-table 1.
-"""
+"""Table 4 of the original EXAM paper: it imports as six boards, and its correlations are those of table 1."""
 
 from __future__ import annotations
 
@@ -69,15 +67,9 @@ class TestThroughTheCommandLine:
     def test_n_exam_agrees_with_the_official_measures_as_published_and_rouge_does_not(self) -> None:
         exam("init")
         exam("import", "leaderboard", "docs/original-exam/table4.tsv")
-        official = [
-            option
-            for name in ("Prec@R", "MAP", "nDCG20")
-            for option in ("--against", f"table4 {name}")
-        ]
+        official = [option for name in ("Prec@R", "MAP", "nDCG20") for option in ("--against", f"table4 {name}")]
         rows = [option for name in ("n-EXAM", "ROUGE") for option in ("--row", f"table4 {name}")]
-        table = json.loads(
-            exam("meta", *rows, *official, "--ties", "random", "--repeats", "1000", "--json")
-        )
+        table = json.loads(exam("meta", *rows, *official, "--ties", "random", "--repeats", "1000", "--json"))
         assert [one["title"] for one in table["columns"]] == ["Prec@R", "MAP", "nDCG20"]
         ours, rouge = (row["cells"] for row in table["rows"])
         assert [cell["spearman"] for cell in ours] == pytest.approx([0.74, 0.75, 0.74], abs=0.01)
@@ -94,30 +86,22 @@ class TestThroughTheCommandLine:
         assert printed[-1] == shown
 
 
-def test_rouge_agrees_with_exam_as_published_where_the_printed_ranks_order_the_systems(
-    compare: ModuleType,
-) -> None:
+def test_rouge_agrees_with_exam_as_published_where_the_printed_ranks_order_the_systems(compare: ModuleType) -> None:
     """The # columns of table 4 order by unrounded scores, so that nothing is tied."""
     ranks = compare.boards("table4-ranks.tsv")
     found = correlate_scores(ranks["orig_EXAM_rank"], ranks["orig_ROUGE_rank"])
-    assert (round(found.spearman or 1, 2), round(found.kendall or 1, 2)) == compare.PUBLISHED[
-        "ROUGE", "EXAM"
-    ]
+    assert (round(found.spearman or 1, 2), round(found.kendall or 1, 2)) == compare.PUBLISHED["ROUGE", "EXAM"]
 
 
 def test_printed_ranks_order_the_systems_as_the_printed_scores_do(compare: ModuleType) -> None:
     ranks = compare.boards("table4-ranks.tsv")
     for name, measure in (("EXAM", "EXAM"), ("EXAM", "n-EXAM"), ("ROUGE", "ROUGE")):
         scores = column(measure)
-        in_order = [
-            scores[run] for run in sorted(scores, key=lambda run: -ranks[f"orig_{name}_rank"][run])
-        ]
+        in_order = [scores[run] for run in sorted(scores, key=lambda run: -ranks[f"orig_{name}_rank"][run])]
         assert in_order == sorted(in_order, reverse=True), (name, measure)
 
 
-def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(
-    compare: ModuleType,
-) -> None:
+def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(compare: ModuleType) -> None:
     table = compare.boards("table4.tsv")
     for a, b in (("n-EXAM", "MAP"), ("ROUGE", "nDCG20"), ("MAP", "Prec@R")):
         low, high = (compare.extreme(table[a], table[b], sign) for sign in (-1, 1))
@@ -130,8 +114,7 @@ def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(
 
 def test_the_page_of_results_shows_what_the_script_prints(compare: ModuleType) -> None:
     assert compare.markdown() in TABLES.read_text(encoding="utf-8"), (
-        "Run docs/original-exam/compare.py, and copy its output to"
-        " bench/results/2026-11-original-exam.md."
+        "Run docs/original-exam/compare.py, and copy its output to bench/results/2026-11-original-exam.md."
     )
 
 
@@ -144,6 +127,4 @@ def test_the_page_has_the_published_and_the_computed_correlations(compare: Modul
         found = correlate_scores(a, b, ties="random", repeats=20_000, seed=3)
         values = [cell.strip() for cell in cells.split("|")]
         assert (float(values[0]), float(values[2])) == compare.PUBLISHED[row, against]
-        assert (float(values[1]), float(values[3])) == pytest.approx(
-            (found.spearman, found.kendall), abs=0.002
-        )
+        assert (float(values[1]), float(values[3])) == pytest.approx((found.spearman, found.kendall), abs=0.002)

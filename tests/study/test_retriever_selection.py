@@ -42,15 +42,10 @@ def _fill(project: Project) -> None:
 
 
 def test_a_judge_is_classified_over_the_distinct_passages_of_all_runs(project: Project) -> None:
-    """p1 and q2's p4 are hits, p2 is wrong, p3 missed; p5 has no judgment, q2's p1 no label."""
+    """p1 and q2's p4 rightly relevant, p2 wrongly, p3 missed; p5 has no judgment, q2's p1 no label."""
     _fill(project)
     found = compare_selection(project, top_k=3, measures=["P@1"]).overall
-    assert (
-        found.true_positive,
-        found.false_positive,
-        found.false_negative,
-        found.true_negative,
-    ) == (2, 1, 1, 0)
+    assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (2, 1, 1, 0)
     assert (found.unlabelled, found.unjudged, found.compared) == (1, 1, 4)
     assert found.precision == pytest.approx(2 / 3)
     assert found.recall == pytest.approx(2 / 3)
@@ -75,9 +70,7 @@ def test_passages_without_judgment_may_count_as_non_relevant(project: Project) -
 
 
 def test_verdicts_are_counted_with_those_that_could_not_be_read(project: Project) -> None:
-    """Of the passages in the tops p1, p2 and q2's p4 are yes, p3 and p5 no, q2's p1 was asked in
-    vain; p9 never was.
-    """
+    """Of the passages in the tops p1, p2 and q2's p4 are yes, p3 and p5 no, q2's p1 was asked in vain; p9 never was."""
     fill(project, BANK, RATINGS, RUNS | {"w": {"q1": ["p9"]}})
     judge(project, JUDGMENTS)
     found = compare_selection(project, top_k=3, measures=["P@1"])
@@ -92,11 +85,7 @@ def test_what_could_not_be_read_may_count_as_no(project: Project) -> None:
     _fill(project)
     found = compare_selection(project, top_k=3, measures=["P@1"], unreadable_no=True)
     # q2's p1 has no label, and is non-relevant in truth.
-    assert (found.overall.true_negative, found.overall.unlabelled, found.overall.compared) == (
-        1,
-        0,
-        5,
-    )
+    assert (found.overall.true_negative, found.overall.unlabelled, found.overall.compared) == (1, 0, 5)
     assert found.verdicts.unreadable == 1, "it is still told apart"
     assert found.as_dict()["unreadable_no"] is True
 
@@ -105,9 +94,7 @@ def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(projec
     fill(project, BANK, RATINGS | {("B?", "p4"): None}, RUNS)
     judge(project, JUDGMENTS)
     (left_out,) = compare_selection(project, measures=["P@1"], queries="own").choices
-    (counted,) = compare_selection(
-        project, measures=["P@1"], unreadable_no=True, queries="own"
-    ).choices
+    (counted,) = compare_selection(project, measures=["P@1"], unreadable_no=True, queries="own").choices
     assert left_out.judge == {"x": 1.0, "y": 1.0, "z": 0.0}
     assert counted.judge == {"x": 0.5, "y": 0.5, "z": 0.0}
     assert left_out.truth == counted.truth
@@ -115,15 +102,8 @@ def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(projec
 
 def test_thresholds_of_both_sides_come_from_the_policy(project: Project) -> None:
     _fill(project)
-    found = compare_selection(
-        project, policy=Policy(min_rating=1, min_judgment=2), top_k=3, measures=["P@1"]
-    ).overall
-    assert (
-        found.true_positive,
-        found.false_positive,
-        found.false_negative,
-        found.true_negative,
-    ) == (1, 3, 0, 0)
+    found = compare_selection(project, policy=Policy(min_rating=1, min_judgment=2), top_k=3, measures=["P@1"]).overall
+    assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (1, 3, 0, 0)
 
 
 def test_what_is_not_known_gives_no_number() -> None:
@@ -139,9 +119,7 @@ def test_the_correlation_is_over_all_standardised_measures_and_systems(project: 
     left: list[float] = []
     right: list[float] = []
     for name in measures:
-        judged, truth = (
-            leaderboard(project, name, source).scores for source in ("exam", "judgments")
-        )
+        judged, truth = (leaderboard(project, name, source).scores for source in ("exam", "judgments"))
         for side, scores in ((left, judged), (right, truth)):
             side.extend(zscore([scores[run] for run in "xyz"]))
     assert found.pearson == pytest.approx(pearsonr(left, right).statistic)
@@ -149,19 +127,13 @@ def test_the_correlation_is_over_all_standardised_measures_and_systems(project: 
 
 
 def test_standardising_takes_away_what_tells_measures_apart() -> None:
-    """Raw values would correlate because one measure is large on both sides; the systems are
-    ordered by chance.
-    """
+    """Raw values would correlate because one measure is large on both sides; the systems are ordered by chance."""
     dice = random.Random(5)
     runs = [f"r{i}" for i in range(40)]
-    small, large = (
-        [({run: level + dice.random() for run in runs}) for _ in range(2)] for level in (0.0, 100.0)
-    )
+    small, large = ([({run: level + dice.random() for run in runs}) for _ in range(2)] for level in (0.0, 100.0))
     value, reason = standardised_pearson([(small[0], small[1]), (large[0], large[1])])
     assert reason is None and value is not None and abs(value) < 0.4
-    raw = statistics.correlation(
-        [*small[0].values(), *large[0].values()], [*small[1].values(), *large[1].values()]
-    )
+    raw = statistics.correlation([*small[0].values(), *large[0].values()], [*small[1].values(), *large[1].values()])
     assert raw > 0.99
 
 
@@ -177,10 +149,7 @@ def test_a_correlation_that_means_nothing_is_undefined_with_its_reason() -> None
 
 def test_the_choice_of_the_best_system_is_compared_for_each_measure(project: Project) -> None:
     _fill(project)
-    choices = {
-        choice.measure: choice
-        for choice in compare_selection(project, measures=["Success@1", "P@1"]).choices
-    }
+    choices = {choice.measure: choice for choice in compare_selection(project, measures=["Success@1", "P@1"]).choices}
     assert choices["P@1"].best_by_judge == ["x", "y"]
     assert choices["P@1"].best_by_truth == ["x"]
     assert not choices["P@1"].same_choice
@@ -201,16 +170,7 @@ def test_the_shell_prints_the_same(
     _fill(project)
     expected = compare_selection(project, top_k=3).as_dict()
     project.close()
-    line = [
-        "exam",
-        "selection",
-        "--project",
-        str(tmp_path / "p.duckdb"),
-        "--against",
-        "assessors",
-        "--top-k",
-        "3",
-    ]
+    line = ["exam", "selection", "--project", str(tmp_path / "p.duckdb"), "--against", "assessors", "--top-k", "3"]
     monkeypatch.setattr(sys, "argv", [*line, "--json"])
     cli.main()
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(expected))
@@ -218,10 +178,7 @@ def test_the_shell_prints_the_same(
     cli.main()
     shown = capsys.readouterr().out
     assert "all runs" in shown and "Pearson over all measures and systems" in shown
-    assert all(
-        number in shown
-        for number in ("yes 3 (50.0%)", "no 2 (33.3%)", "unreadable 1 (16.7%)", "ungraded 0")
-    )
+    assert all(number in shown for number in ("yes 3 (50.0%)", "no 2 (33.3%)", "unreadable 1 (16.7%)", "ungraded 0"))
     monkeypatch.setattr(sys, "argv", [*line, "--unreadable-no", "--json"])
     cli.main()
     found = json.loads(capsys.readouterr().out)

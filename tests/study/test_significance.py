@@ -24,22 +24,16 @@ from tests.made.refusals import mentions, refusal
 
 
 def board_of(
-    scores: Mapping[str, Mapping[str, float]],
-    policy: Policy | None = None,
-    queries: Sequence[str] = (),
+    scores: Mapping[str, Mapping[str, float]], policy: Policy | None = None, queries: Sequence[str] = ()
 ) -> Leaderboard:
     """A leaderboard of scores by query by run."""
     policy = policy or Policy()
     queries = list(queries) or sorted({query for by_query in scores.values() for query in by_query})
     per_query = {run: dict(by_query) for run, by_query in scores.items()}
-    return Leaderboard(
-        "AP", "exam", policy, order_systems(per_query, queries, policy), per_query, queries
-    )
+    return Leaderboard("AP", "exam", policy, order_systems(per_query, queries, policy), per_query, queries)
 
 
-def random_scores(
-    systems: int, queries: int, seed: int, skips: float = 0.0
-) -> dict[str, dict[str, float]]:
+def random_scores(systems: int, queries: int, seed: int, skips: float = 0.0) -> dict[str, dict[str, float]]:
     """Scores with two digits, so that ties occur; some queries are skipped."""
     rng = np.random.default_rng(seed)
     return {
@@ -75,9 +69,7 @@ class TestTheTTest:
         scores = random_scores(4, 15, 1, skips=0.3)
         board = board_of(scores)
         for row in compare_all(board):
-            mine, other = (
-                [scores[run].get(q, 0.0) for q in board.query_ids] for run in (row.run, row.against)
-            )
+            mine, other = ([scores[run].get(q, 0.0) for q in board.query_ids] for run in (row.run, row.against))
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
 
     def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:
@@ -90,9 +82,7 @@ class TestTheTTest:
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
 
     def test_a_query_that_no_run_answered_still_counts(self) -> None:
-        board = board_of(
-            {"a": {"q1": 0.9, "q2": 0.5}, "b": {"q1": 0.1, "q2": 0.4}}, queries=["q1", "q2", "q3"]
-        )
+        board = board_of({"a": {"q1": 0.9, "q2": 0.5}, "b": {"q1": 0.1, "q2": 0.4}}, queries=["q1", "q2", "q3"])
         expected = stats.ttest_rel([0.9, 0.5, 0.0], [0.1, 0.4, 0.0]).pvalue
         assert compare_systems(board)[0].p == pytest.approx(expected)
 
@@ -123,11 +113,7 @@ class TestTheRandomisationTest:
     def test_comes_near_that_of_scipy_on_many_queries(self) -> None:
         differences = np.random.default_rng(4).normal(0.04, 0.2, size=60)
         theirs = stats.permutation_test(
-            (differences,),
-            np.mean,
-            permutation_type="samples",
-            n_resamples=20_000,
-            rng=np.random.default_rng(0),
+            (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(0)
         ).pvalue
         mine = randomisation_test(differences[:, None], 20_000)[0]
         assert mine == pytest.approx(theirs, abs=0.02)
@@ -143,15 +129,11 @@ class TestTheRandomisationTest:
 
     def test_is_the_same_for_the_same_seed_and_another_for_another(self) -> None:
         board = board_of(random_scores(4, 30, 5))
-        first, again, other = (
-            compare_systems(board, test="randomisation", seed=seed) for seed in (0, 0, 1)
-        )
+        first, again, other = (compare_systems(board, test="randomisation", seed=seed) for seed in (0, 0, 1))
         assert first == again
         assert first != other
 
-    def test_does_not_depend_on_how_the_sign_flips_are_cut(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_does_not_depend_on_how_the_sign_flips_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
         differences = np.random.default_rng(6).normal(0.1, 0.2, size=(9, 3))
         whole = randomisation_test(differences)
         monkeypatch.setattr("exam_workbench.measures._means_and_tests._CHUNK", 50)
@@ -161,16 +143,11 @@ class TestTheRandomisationTest:
         scores = random_scores(3, 8, 7, skips=0.25)
         for row in compare_all(board_of(scores, Policy(skipped="ignore")), "randomisation"):
             both = scores[row.run].keys() & scores[row.against].keys()
-            expected = every_flip(
-                [scores[row.run][q] - scores[row.against][q] for q in sorted(both)]
-            )
+            expected = every_flip([scores[row.run][q] - scores[row.against][q] for q in sorted(both)])
             assert row.p == pytest.approx(expected)
 
     def test_makes_enough_flips_for_significance_after_correction(self) -> None:
-        scores = {
-            f"run{s}": {f"q{q}": s / 40 + 0.001 * (q % 3 + s % 2) for q in range(20)}
-            for s in range(40)
-        }
+        scores = {f"run{s}": {f"q{q}": s / 40 + 0.001 * (q % 3 + s % 2) for q in range(20)} for s in range(40)}
         rows = compare_all(board_of(scores), "randomisation", permutations=100)
         assert len(rows) == 40 * 39 / 2
         assert sum(bool(row.differs) for row in rows) > 700
@@ -178,8 +155,7 @@ class TestTheRandomisationTest:
 
 class TestHolm:
     def test_is_what_one_computes_by_hand(self) -> None:
-        # In rising order .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, made monotone: .04 .06
-        # .06 .06.
+        # In rising order .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, made monotone: .04 .06 .06 .06.
         assert adjust_holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
     def test_stays_at_1_and_leaves_a_single_value_alone(self) -> None:
@@ -194,9 +170,7 @@ class TestHolm:
         rows = compare_systems(board, "run2")
         p_values = [row.p for row in rows if row.p is not None]
         assert len(p_values) == 2
-        assert [row.corrected for row in rows if row.p is not None] == pytest.approx(
-            adjust_holm(p_values)
-        )
+        assert [row.corrected for row in rows if row.p is not None] == pytest.approx(adjust_holm(p_values))
 
     def test_can_be_left_away(self) -> None:
         for row in compare_all(board_of(random_scores(5, 10, 9)), correction="none"):
@@ -220,9 +194,7 @@ class TestWhoIsComparedWithWhom:
     def test_each_with_the_one_above(self) -> None:
         order = [system.run for system in self.BOARD.systems]
         rows = compare_neighbours(self.BOARD)
-        assert [(row.run, row.against) for row in rows] == list(
-            zip(order[1:], order[:-1], strict=True)
-        )
+        assert [(row.run, row.against) for row in rows] == list(zip(order[1:], order[:-1], strict=True))
 
     def test_every_pair_once_with_the_better_first(self) -> None:
         rows = compare_all(self.BOARD)
@@ -232,9 +204,7 @@ class TestWhoIsComparedWithWhom:
     def test_error_bars_overlap_as_the_papers_say(self) -> None:
         scores, errors = self.BOARD.scores, self.BOARD.std_errors
         for row in compare_all(self.BOARD):
-            expected = bars_overlap(
-                scores[row.run], errors[row.run], scores[row.against], errors[row.against]
-            )
+            expected = bars_overlap(scores[row.run], errors[row.run], scores[row.against], errors[row.against])
             assert row.error_bars_overlap == expected
 
     def test_a_system_differs_from_below_the_level_on(self) -> None:
@@ -261,21 +231,12 @@ class TestWhereThereIsNoTest:
         assert row.error_bars_overlap is None
 
     def test_a_constant_difference_has_no_t_test_but_a_randomisation_test(self) -> None:
-        board = board_of(
-            {
-                "a": {f"q{i}": 0.1 * i for i in range(4)},
-                "b": {f"q{i}": 0.1 * i + 0.5 for i in range(4)},
-            }
-        )
+        board = board_of({"a": {f"q{i}": 0.1 * i for i in range(4)}, "b": {f"q{i}": 0.1 * i + 0.5 for i in range(4)}})
         assert compare_systems(board)[0].undefined == NO_SPREAD
         assert compare_systems(board, test="randomisation")[0].p == pytest.approx(2 / 16)
 
     def test_an_imported_board_has_error_bars_only(self) -> None:
-        systems = [
-            System("a", 0.9, 0.1, 0, 1),
-            System("b", 0.75, 0.1, 0, 2),
-            System("c", 0.3, None, 0, 3),
-        ]
+        systems = [System("a", 0.9, 0.1, 0, 1), System("b", 0.75, 0.1, 0, 2), System("c", 0.3, None, 0, 3)]
         rows = compare_systems(Leaderboard("MAP", "printed", Policy(), systems, {}))
         assert [row.undefined for row in rows] == [NO_QUERIES] * 2
         assert [row.error_bars_overlap for row in rows] == [True, None]
@@ -300,14 +261,9 @@ class TestTheCommand:
     @pytest.fixture
     def small(self, project: Project) -> Project:
         questions = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
-        ratings = {
-            (f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)
-        }
+        ratings = {(f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)}
         orders = {"good": (2, 1, 0), "fair": (1, 2, 0), "poor": (0, 1, 2)}
-        runs = {
-            run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)}
-            for run, order in orders.items()
-        }
+        runs = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in orders.items()}
         fill(project, questions, ratings, runs)
         return project
 
@@ -320,22 +276,9 @@ class TestTheCommand:
     def test_prints_what_the_function_gives(self, small: Project) -> None:
         expected = compare_systems(leaderboard(small, "nDCG@10"), "poor", "randomisation")
         found = json.loads(
-            self.run(
-                small,
-                "--measure",
-                "nDCG@10",
-                "--test",
-                "randomisation",
-                "--baseline",
-                "poor",
-                "--json",
-            )
+            self.run(small, "--measure", "nDCG@10", "--test", "randomisation", "--baseline", "poor", "--json")
         )
-        assert (found["measure"], found["test"], found["baseline"]) == (
-            "nDCG@10",
-            "randomisation",
-            "poor",
-        )
+        assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
         assert found["systems"] == [row.as_dict() for row in expected]
 
     def test_prints_a_row_for_every_other_system(self, small: Project) -> None:

@@ -27,9 +27,7 @@ def test_a_difference_at_the_bound_is_the_first_that_is_separated() -> None:
     assert np.isnan(separable_differences(np.ones((5, 1)))).all()
 
 
-def test_more_queries_separate_smaller_differences_and_all_give_the_leaderboard_itself(
-    project: Project,
-) -> None:
+def test_more_queries_separate_smaller_differences_and_all_give_the_leaderboard_itself(project: Project) -> None:
     board = board_of(random_scores(6, 40, seed=2))
     sizes = sample_queries(project, board)
     bounds = [size.separable for size in sizes]
@@ -43,29 +41,19 @@ def test_too_few_queries_give_no_samples(project: Project) -> None:
     assert sample_queries(project, board_of(random_scores(3, 4, seed=3))) == []
 
 
-QUESTIONS = [
-    Question(f"q{q}/{n}", f"q{q}", f"Question {n} of q{q}?") for q in range(4) for n in range(6)
-]
+QUESTIONS = [Question(f"q{q}/{n}", f"q{q}", f"Question {n} of q{q}?") for q in range(4) for n in range(6)]
 PASSAGES = [f"p{n}" for n in range(8)]
 
 
 def ask(project: Project) -> None:
     rng = np.random.default_rng(4)
-    ratings = {
-        (question.text, passage): int(rng.integers(0, 6))
-        for question in QUESTIONS
-        for passage in PASSAGES
-    }
-    runs = {
-        f"run{r}": {f"q{q}": rng.permutation(PASSAGES).tolist() for q in range(4)} for r in range(5)
-    }
+    ratings = {(question.text, passage): int(rng.integers(0, 6)) for question in QUESTIONS for passage in PASSAGES}
+    runs = {f"run{r}": {f"q{q}": rng.permutation(PASSAGES).tolist() for q in range(4)} for r in range(5)}
     fill(project, QUESTIONS, ratings, runs)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "P@3", "EXAM-Cover@3", "alpha_nDCG@10"])
-def test_fewer_questions_change_the_order_and_all_of_them_do_not(
-    project: Project, measure: str
-) -> None:
+def test_fewer_questions_change_the_order_and_all_of_them_do_not(project: Project, measure: str) -> None:
     ask(project)
     shares: list[float] = []
     sizes = sample_questions(project, measure, Policy(), shares.append)

@@ -53,11 +53,7 @@ def test_judged_is_counted_by_run_and_by_source_of_values(project: Project, tmp_
     _with_a_new_run(project, tmp_path)
     judge(project, {("q1", "p4"): 1, ("q1", "p1"): 0, ("q1", "p2"): -1, ("q2", "p3"): 0})
     shares = {(s.run, s.source): s for s in unjudged_shares(project).shares}
-    assert (
-        shares["old", "exam"].known,
-        shares["old", "exam"].top,
-        shares["old", "exam"].judged,
-    ) == (3, 3, 1.0)
+    assert (shares["old", "exam"].known, shares["old", "exam"].top, shares["old", "exam"].judged) == (3, 3, 1.0)
     # New has labels for p1 and p2 of three passages of q1, and for none of q2.
     assert (shares["new", "exam"].known, shares["new", "exam"].top) == (2, 4)
     assert shares["new", "exam"].judged == pytest.approx((2 / 3 + 0) / 2)
@@ -69,9 +65,7 @@ def test_judged_is_the_measure_of_the_same_name(project: Project, tmp_path: Path
     _with_a_new_run(project, tmp_path)
     judge(project, {("q1", "p4"): 1, ("q1", "p2"): -1, ("q2", "p3"): 0})
     board = leaderboard(project, "Judged@2", "assessors", Policy(skipped="ignore"))
-    found = {
-        s.run: s.judged for s in unjudged_shares(project, top_k=2).shares if s.source == "assessors"
-    }
+    found = {s.run: s.judged for s in unjudged_shares(project, top_k=2).shares if s.source == "assessors"}
     assert found == pytest.approx(board.scores)
 
 
@@ -104,17 +98,11 @@ def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) 
     grader = Fives()
     final = run_job(project, grader, Request(Scope(runs=("new",))), "ann")  # type: ignore[arg-type]
     assert (final.state, final.graded) == ("done", 3)
-    assert sorted(grader.asked) == [
-        ("A?", "text of p4"),
-        ("B?", "text of p4"),
-        ("C?", "text of p5"),
-    ]
+    assert sorted(grader.asked) == [("A?", "text of p4"), ("B?", "text of p4"), ("C?", "text of p5")]
     after = unjudged_shares(project, runs=["new"])
     assert after.to_grade[0].ungraded == 0
     assert [s.judged for s in after.shares if s.source == "exam"] == [1.0]
-    assert json.loads(project.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))[
-        "runs"
-    ] == ["new"]
+    assert json.loads(project.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
 
 
 def test_passages_beyond_the_pool_are_counted_apart(project: Project, tmp_path: Path) -> None:
@@ -156,9 +144,7 @@ def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -
         unjudged_shares(project, top_k=0)
 
 
-def test_from_the_shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "p.duckdb")
     project = new_project(Path(path))
     _with_a_new_run(project, tmp_path)
@@ -176,10 +162,5 @@ def test_from_the_shell(
     curve = json.loads(exam("curve", "--max-k", "2", "--run", "old", "--json"))
     assert curve["curves"][0]["scores"] == pytest.approx([(1 / 2 + 1) / 2, (1 / 2 + 1) / 2])
     assert "@2" in exam("curve", "--max-k", "2")
-    assert (
-        json.loads(exam("leaderboard", "--measure", "EXAM-Cover@2", "--per", "topic", "--json"))[
-            "per"
-        ]
-        == "topic"
-    )
+    assert json.loads(exam("leaderboard", "--measure", "EXAM-Cover@2", "--per", "topic", "--json"))["per"] == "topic"
     assert json.loads(exam("plan", "--run", "new", "--json"))["needed"] == 7

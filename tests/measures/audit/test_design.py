@@ -1,4 +1,4 @@
-"""Sampling: weights of ranks, chances that add up to the budget, the same sample everywhere."""
+"""Who is drawn: weights of ranks, chances that add up to the budget, and the same sample anywhere."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ from exam_workbench.measures.audit import (
 )
 from tests.made.projects import examples
 
-RANKS = [
-    ("A", "q1", "a", 1),
-    ("A", "q1", "b", 2),
-    ("A", "q2", "x", 1),
-    ("B", "q1", "b", 1),
-    ("B", "q1", "z", 2),
-]
+RANKS = [("A", "q1", "a", 1), ("A", "q1", "b", 2), ("A", "q2", "x", 1), ("B", "q1", "b", 1), ("B", "q1", "z", 2)]
 
 
 def test_scores_are_weights_times_gains() -> None:
@@ -34,12 +28,8 @@ def test_scores_are_weights_times_gains() -> None:
     of_first = [line for line in RANKS if line[1] == "q1"]
     dcg = weights_from(of_first, ["A", "B"], linear_measure("DCG@2"), 1)
     whole = 1 + 1 / np.log2(3)
-    assert (dcg.w @ [3.0, 2.0, 0.0]).tolist() == pytest.approx(
-        [(3 + 2 / np.log2(3)) / whole, 2 / whole]
-    )
-    rbp = weights_from(
-        [*of_first, ("A", "q1", "c", 3)], ["A", "B"], linear_measure("RBP(p=0.8)@3"), 1
-    )
+    assert (dcg.w @ [3.0, 2.0, 0.0]).tolist() == pytest.approx([(3 + 2 / np.log2(3)) / whole, 2 / whole])
+    rbp = weights_from([*of_first, ("A", "q1", "c", 3)], ["A", "B"], linear_measure("RBP(p=0.8)@3"), 1)
     assert rbp.w[rbp.systems.index("A")] == pytest.approx([0.2, 0.16, 0.128, 0.0])
 
 
@@ -72,9 +62,7 @@ def test_chances_add_up_to_the_budget_between_floor_and_cap_in_the_order_of_size
 
 
 def test_what_is_known_is_not_drawn_and_what_is_open_always_can_be() -> None:
-    found = inclusion_chances(
-        np.array([5.0, 1.0, 0.0]), 1.0, eligible=np.array([False, True, True])
-    )
+    found = inclusion_chances(np.array([5.0, 1.0, 0.0]), 1.0, eligible=np.array([False, True, True]))
     assert found[0] == 0
     assert found[1] > found[2] > 0
 
@@ -87,14 +75,7 @@ def test_seed_and_ids_decide_the_sample_whatever_the_order_of_rows() -> None:
     again = draw_sample(chance[mixed], "a seed", 1, [items[i] for i in mixed])
     assert again.tolist() == drawn[mixed].tolist()
     # These are the same on any machine.
-    assert np.flatnonzero(draw_sample(np.full(12, 0.4), 17, 2, items[:12])).tolist() == [
-        0,
-        1,
-        3,
-        6,
-        8,
-        10,
-    ]
+    assert np.flatnonzero(draw_sample(np.full(12, 0.4), 17, 2, items[:12])).tolist() == [0, 1, 3, 6, 8, 10]
     assert draw_sample(chance, "another seed", 1, items).tolist() != drawn.tolist()
     assert draw_sample(chance, "a seed", 2, items).tolist() != drawn.tolist()
 
@@ -109,9 +90,7 @@ def test_the_number_drawn_is_the_budget_on_average() -> None:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(sizes, st.lists(st.floats(0.5, 15), min_size=1, max_size=5))
-def test_the_shares_of_batches_add_up_for_every_passage(
-    size: list[float], budgets: list[float]
-) -> None:
+def test_the_shares_of_batches_add_up_for_every_passage(size: list[float], budgets: list[float]) -> None:
     planned = planned_chances(np.array(size), budgets)
     found = batch_shares(planned)
     assert found.min() >= 0

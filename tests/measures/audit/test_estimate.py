@@ -1,6 +1,4 @@
-"""Audited scores: unbiased by enumeration of every sample, their variance, and what must hold at
-the edges.
-"""
+"""Audited scores: unbiased by enumeration of every sample, their variance, and what must hold at the edges."""
 
 from __future__ import annotations
 
@@ -58,43 +56,29 @@ def one(chance: Array, drawn: Flags, known: Flags = NOBODY) -> Batch:
     return Batch(chance, drawn, drawn & ~known, known)
 
 
-def test_one_batch_is_unbiased_over_all_samples_with_predictions_that_are_learnt_from_them(
-    few: None,
-) -> None:
+def test_one_batch_is_unbiased_over_all_samples_with_predictions_that_are_learnt_from_them(few: None) -> None:
     chance = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     mean = np.zeros(2)
     for p, drawn in samples(chance):
         batches, planned = [one(chance, drawn)], chance[None]
         predicted = predict_batches(POOL, batches, planned, np.where(drawn, Y, np.nan))
-        mean += (
-            p
-            * estimate_sums(
-                W, correct_gains(batches, planned, np.where(drawn, Y, np.nan), predicted)
-            ).value
-        )
+        mean += p * estimate_sums(W, correct_gains(batches, planned, np.where(drawn, Y, np.nan), predicted)).value
     assert mean == pytest.approx(W @ Y, abs=1e-12)
 
 
-def test_two_batches_are_unbiased_where_the_second_is_drawn_by_what_the_first_showed(
-    few: None,
-) -> None:
+def test_two_batches_are_unbiased_where_the_second_is_drawn_by_what_the_first_showed(few: None) -> None:
     first = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     planned = planned_chances(first, [2.0, 2.0])
     mean = np.zeros(2)
     for p, drawn in samples(first):
-        # Where much was found, the second batch is larger and looks elsewhere: the past may decide
-        # everything.
+        # Where much was found, the second batch is larger and looks elsewhere: the past may decide everything.
         seen = Y[drawn].sum()
-        second = inclusion_chances(
-            np.where(Y.sum() > 2 * seen, W[0], W[1]) + 0.05, 1 + 0.3 * seen, 0.3, ~drawn
-        )
+        second = inclusion_chances(np.where(Y.sum() > 2 * seen, W[0], W[1]) + 0.05, 1 + 0.3 * seen, 0.3, ~drawn)
         for q, again in samples(second):
             batches = [one(first, drawn), one(second, again, drawn)]
             gains = np.where(drawn | again, Y, np.nan)
             predicted = predict_batches(POOL, batches, planned, gains)
-            mean += (
-                p * q * estimate_sums(W, correct_gains(batches, planned, gains, predicted)).value
-            )
+            mean += p * q * estimate_sums(W, correct_gains(batches, planned, gains, predicted)).value
     assert mean == pytest.approx(W @ Y, abs=1e-12)
 
 
@@ -107,9 +91,7 @@ def test_the_estimated_variance_is_the_variance_on_average_over_all_samples_and_
         second = inclusion_chances(W[0] + Y[drawn].sum() * W[1] + 0.1, 1.5, 0.3, ~drawn)
         for q, again in samples(second):
             batches = [one(first, drawn), one(second, again, drawn)]
-            found = estimate_sums(
-                W, correct_gains(batches, planned, np.where(drawn | again, Y, np.nan), guess)
-            )
+            found = estimate_sums(W, correct_gains(batches, planned, np.where(drawn | again, Y, np.nan), guess))
             square += p * q * (found.value - W @ Y) ** 2
             # A sum is empty, and its interval withheld, where no passage of it was judged.
             variance += p * q * np.nan_to_num(found.error) ** 2
@@ -148,22 +130,14 @@ def test_all_judged_is_the_exact_score_without_an_interval() -> None:
 
 def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> None:
     w = np.array(
-        [
-            [0.5, 0.5, 0.0, 0.0, 0.0],
-            [0.0, 0.0, 0.5, 0.5, 0.0],
-            [0.0, 0.0, 0.0, 0.5, 0.5],
-            [0.0, 0.0, 0.0, 0.0, 1.0],
-        ]
+        [[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0, 1.0]]
     )
     known = np.array([False, False, False, False, True])
     drawn = np.array([True, False, False, False, False])
     chance = np.array([0.5, 0.5, 0.5, 0.5, 0.0])
     gains = np.where(drawn | known, Y, np.nan)
     found = correct_gains(
-        [one(chance, drawn, known)],
-        planned_chances(chance, [2.0], known=known),
-        gains,
-        np.full((1, 5), 1.5),
+        [one(chance, drawn, known)], planned_chances(chance, [2.0], known=known), gains, np.full((1, 5), 1.5)
     )
     told = estimate_sums(w, found)
     # The first has a judged passage, the next two have none, and of the last all is known.
@@ -173,40 +147,22 @@ def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> N
     assert np.isnan(bias.low).tolist() == np.isnan(bias.high).tolist() == [False, True, True, False]
 
     pairs = compare_all_systems(w, found)
-    apart = dict(
-        zip(
-            zip(pairs.first.tolist(), pairs.second.tolist(), strict=True),
-            pairs.difference.low,
-            strict=True,
-        )
-    )
-    assert {pair for pair, low in apart.items() if np.isnan(low)} == {
-        (0, 1),
-        (0, 2),
-        (1, 2),
-        (1, 3),
-        (2, 3),
-    }
+    apart = dict(zip(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True), pairs.difference.low, strict=True))
+    assert {pair for pair, low in apart.items() if np.isnan(low)} == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
     assert pairs.p[np.isnan(pairs.difference.low)].tolist() == [1.0] * 5
-    assert pairs.difference.value == pytest.approx(
-        w[pairs.first] @ found.gains - w[pairs.second] @ found.gains
-    )
+    assert pairs.difference.value == pytest.approx(w[pairs.first] @ found.gains - w[pairs.second] @ found.gains)
     assert not decide_better(w, found, 1, 3, 0.05).holds
 
     assert not decide_precise(w[1:], found, 100.0, 0.05).holds
     assert decide_best(w[1:], found, 0.05).systems == (0, 1, 2)
     machine = np.array([4.0, 3.0, 2.0, 1.0])
     order = composite_scores(machine, told.value, told.error)
-    assert (
-        order.tolist() == composite_scores(machine, told.value, np.nan_to_num(told.error)).tolist()
-    )
+    assert order.tolist() == composite_scores(machine, told.value, np.nan_to_num(told.error)).tolist()
     assert true_correlation(machine[1:], w[[1, 2, 2]], found).value is None
 
 
 def test_a_difference_of_systems_with_the_same_ranks_is_known_although_nothing_was_judged() -> None:
-    found = correct_gains(
-        [one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5))
-    )
+    found = correct_gains([one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5)))
     pairs = compare_all_systems(W[[0, 0, 1]], found)
     assert np.isnan(pairs.difference.low).tolist() == [False, True, True]
     assert pairs.p.tolist() == [1.0, 1.0, 1.0]
@@ -237,10 +193,7 @@ def test_what_was_not_answered_widens_the_interval_and_its_worst_cases_hold_the_
     told = estimate_sums(w, found)
     assert found.missed == skipped.sum()
     assert told.low[0] < y.mean() < told.high[0]
-    assert (
-        told.width[0]
-        > 1.05 * estimate_sums(w, correct_gains([full], chance[None], y, mean)).width[0]
-    )
+    assert told.width[0] > 1.05 * estimate_sums(w, correct_gains([full], chance[None], y, mean)).width[0]
     low, high = missing_bounds([batch], chance[None], gains, mean, 0, 3)
     assert estimate_sums(w, low).value[0] < told.value[0] < estimate_sums(w, high).value[0]
 
@@ -272,9 +225,7 @@ def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is
     assert told.error[0] == pytest.approx(means.std(ddof=1) / np.sqrt(10))
     assert told.degrees.tolist() == [9.0]
     with refusal("single-query"):
-        estimate_sums(
-            w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int)
-        )
+        estimate_sums(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
 
 
 def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:

@@ -1,6 +1,4 @@
-"""What follows from an audit: labels, calibration, stopping, planning, order; and a small
-simulation of all of it.
-"""
+"""What follows from an audit: labels, calibration, stopping, planning, order; and a small simulation of all of it."""
 
 from __future__ import annotations
 
@@ -61,9 +59,7 @@ def board(seed: int = 0) -> tuple[Weights, Array, dict[str, Array]]:
     gain = {(f"q{q}", p): float(rng.integers(0, 4)) for q in range(20) for p in passages}
     runs = {
         f"s{s}": {
-            f"q{q}": sorted(
-                passages, key=lambda p, s=s, q=q: -gain[f"q{q}", p] + (0.5 + s) * rng.normal()
-            )
+            f"q{q}": sorted(passages, key=lambda p, s=s, q=q: -gain[f"q{q}", p] + (0.5 + s) * rng.normal())
             for q in range(20)
         }
         for s in range(6)
@@ -84,10 +80,8 @@ WEIGHTS, GAINS, COLUMNS = board()
 POOL = pool_of(WEIGHTS, COLUMNS)
 
 
-def audited(
-    seed: int, batches: int = 2, budget: float = 60
-) -> tuple[list[Batch], Array, Array, Array]:
-    """Batches that learn from the revealed gains: batches, plan, gains, predictions."""
+def audited(seed: int, batches: int = 2, budget: float = 60) -> tuple[list[Batch], Array, Array, Array]:
+    """Batches that learn, with what was revealed of the gains: batches, plan, gains, predictions."""
     size, n = passage_importance(WEIGHTS.w), len(GAINS)
     planned = planned_chances(size, [budget / batches] * batches)
     known, spread, gains = np.zeros(n, bool), np.ones(n), np.full(n, np.nan)
@@ -106,9 +100,7 @@ def audited(
 def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() -> None:
     truth = WEIGHTS.w @ GAINS
     label = COLUMNS["label"]
-    whole = estimate_quality(
-        label, GAINS, np.ones(len(GAINS)), np.zeros(len(GAINS)), label_from=2, judgment_from=2
-    )
+    whole = estimate_quality(label, GAINS, np.ones(len(GAINS)), np.zeros(len(GAINS)), label_from=2, judgment_from=2)
     held, shift = [], []
     for seed in range(80):
         batches, planned, gains, predicted = audited(seed)
@@ -124,9 +116,7 @@ def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() 
                 ((pairs.difference.low <= apart) & (apart <= pairs.difference.high)).mean(),
                 np.mean(
                     [
-                        getattr(rates, name).low
-                        <= getattr(whole, name).value
-                        <= getattr(rates, name).high
+                        getattr(rates, name).low <= getattr(whole, name).value <= getattr(rates, name).high
                         for name in ("precision", "recall", "accuracy", "kappa", "prevalence")
                     ]
                 ),
@@ -147,10 +137,7 @@ def test_a_prediction_does_not_know_the_judgment_that_corrects_it() -> None:
         changed = GAINS.copy()
         changed[i] = 3 - changed[i]
         after = predict_gains(POOL, changed, learnt, np.ones(len(GAINS)))
-        assert (
-            after[POOL.folds == POOL.folds[i]].tolist()
-            == before[POOL.folds == POOL.folds[i]].tolist()
-        )
+        assert after[POOL.folds == POOL.folds[i]].tolist() == before[POOL.folds == POOL.folds[i]].tolist()
         assert not np.allclose(after, before)
 
 
@@ -210,9 +197,7 @@ def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_ho
     exact = Corrected(GAINS, np.zeros(len(GAINS)), len(GAINS), 0)
     all_ = true_correlation(machine, WEIGHTS.w, exact)
     assert (all_.low, all_.value, all_.high) == pytest.approx((r, r, r))
-    assert kendall_bounds(machine, compare_all_systems(WEIGHTS.w, exact)) == pytest.approx(
-        (tau, tau)
-    )
+    assert kendall_bounds(machine, compare_all_systems(WEIGHTS.w, exact)) == pytest.approx((tau, tau))
     noise = Corrected(GAINS, np.full(len(GAINS), 1e4), 10, 0)
     assert true_correlation(machine, WEIGHTS.w, noise).value is None
     assert math.isnan(kendall_bounds(machine[:1], compare_all_systems(WEIGHTS.w[:1], exact))[0])
@@ -229,9 +214,7 @@ def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> N
     assert table.counts == pytest.approx(np.array([[8, 4], [4, 8]]) / 3)
     assert table.judged.tolist() == [[2, 1], [1, 2]]
     rates = estimate_quality(LABELS, SAID, SEEN, SEEN, label_from=1, judgment_from=1)
-    assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx(
-        [2 / 3, 2 / 3, 1 / 3]
-    )
+    assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
 
 
 def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_has_none() -> None:
@@ -240,9 +223,7 @@ def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_h
     labels, ones = np.ones(n), np.ones(n)
     rate = estimate_quality(labels, said, ones, ones, label_from=1, judgment_from=1).precision
     assert (rate.low, rate.high) == pytest.approx((0.4518, 0.7359), abs=5e-4)
-    exact = estimate_quality(
-        labels, said, ones, np.zeros(n), label_from=1, judgment_from=1
-    ).precision
+    exact = estimate_quality(labels, said, ones, np.zeros(n), label_from=1, judgment_from=1).precision
     assert (exact.low, exact.value, exact.high) == (0.6, 0.6, 0.6)
     agreed = estimate_quality(labels, np.ones(n), ones, ones, label_from=1, judgment_from=1)
     assert 0.9 < agreed.precision.low < 0.95
@@ -281,11 +262,7 @@ def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 6), st.integers(0, 2), st.floats(0.5, 3)), min_size=1, max_size=8
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2), st.floats(0.5, 3)), min_size=1, max_size=8))
 def test_no_cut_points_misplace_less(rows: list[tuple[int, int, float]]) -> None:
     scores, said, weight = (np.array(column, float) for column in zip(*rows, strict=True))
 
@@ -296,10 +273,7 @@ def test_no_cut_points_misplace_less(rows: list[tuple[int, int, float]]) -> None
     found = cut_points(scores, said, weight, (1.0, 2.0))
     assert found[0] <= found[1]
     places = [*(i - 0.5 for i in range(8)), np.inf]
-    assert (
-        loss(found)
-        <= min(loss(cuts) for cuts in product(places, places) if cuts[0] <= cuts[1]) + 1e-6
-    )
+    assert loss(found) <= min(loss(cuts) for cuts in product(places, places) if cuts[0] <= cuts[1]) + 1e-6
 
 
 def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
@@ -316,10 +290,7 @@ def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
     w = np.eye(3)
     sure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.01), 100, 0)
     unsure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.5), 100, 0)
-    assert (
-        decide_better(w, sure, 1, 0, 0.01).holds,
-        decide_better(w, sure, 1, 0, 0.01).systems,
-    ) == (True, (0,))
+    assert (decide_better(w, sure, 1, 0, 0.01).holds, decide_better(w, sure, 1, 0, 0.01).systems) == (True, (0,))
     assert not decide_better(w, unsure, 1, 0, 0.01).holds
     assert decide_best(w, sure, 0.01).systems == (0,)
     assert decide_best(w, unsure, 0.01).systems == (0, 1, 2)
@@ -359,7 +330,5 @@ def test_weights_of_zero_need_no_judgments() -> None:
     w = np.zeros((1, 4))
     chance = inclusion_chances(passage_importance(w), 2)
     batch = Batch(chance, np.zeros(4, bool), np.zeros(4, bool), np.zeros(4, bool))
-    told = estimate_sums(
-        w, correct_gains([batch], chance[None], np.full(4, np.nan), np.zeros((1, 4)))
-    )
+    told = estimate_sums(w, correct_gains([batch], chance[None], np.full(4, np.nan), np.zeros((1, 4))))
     assert (told.value.tolist(), told.width.tolist()) == ([0.0], [0.0])
