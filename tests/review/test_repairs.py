@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.bank import remember_settings
@@ -24,7 +25,7 @@ from tests.made.endpoint_calls import key
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate
 from tests.made.projects import fill, judge
 from tests.made.refusals import refusal
-from tests.made.screens import named, press, served, shows, visit
+from tests.made.screens import named, press, served, shows, sound, visit
 from tests.made.shell import Run, printed
 
 __all__ = ["key", "served"]
@@ -85,8 +86,15 @@ def test_without_a_new_wording_or_judgments_nothing_is_tested(graded: Project) -
     assert graded.value("SELECT count(*) FROM repairs") == 0
 
 
+def open_form(**query: str) -> AppTest:
+    """The question bank with the unfolded form for new wordings."""
+    app = visit("question_bank", query="q1", grader="Self-rating (m)", **query)
+    app.session_state["repair "] = True
+    return sound(app.run())
+
+
 def test_a_wording_is_tested_on_the_screen_of_the_bank(graded: Project) -> None:
-    app = visit("question_bank", query="q1", grader="Self-rating (m)")
+    app = open_form()
     app.text_area(key="wordings").set_value("What is it exactly?\nWhat was it?")
     app = press(app, "test wordings")
     assert shows(app, "repair result", "exactly")
@@ -132,7 +140,7 @@ def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
     graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.behave = drafts
-    app = press(visit("question_bank", query="q1", grader="Self-rating (m)"), "suggest wordings")
+    app = press(open_form(), "suggest wordings")
     # The harness draws whole screens only, so the dialog stays if its button is pressed, too.
     named(app.button, "ask for wordings").click()
     app = press(app, "suggest wordings")
@@ -155,7 +163,7 @@ def test_few_pairs_are_noticed_before_any_grading(graded: Project, server: Endpo
         repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "few", "ann")
     with refusal("too-few-pairs", "q1/a"):
         suggest_rewordings(graded, drafter, "q1/a", GRADER, "few", "ann")
-    app = visit("question_bank", query="q1", grader="Self-rating (m)")
+    app = open_form()
     app = app.selectbox(key="repair source").set_value("few").run()
     assert named(app.button, "test wordings").disabled and named(app.button, "suggest wordings").disabled
     assert len(server.seen) == asked and 0 < count_held_out(graded, "q1/a", GRADER, "few") < 9
@@ -163,7 +171,7 @@ def test_few_pairs_are_noticed_before_any_grading(graded: Project, server: Endpo
 
 def test_a_link_to_a_question_chooses_it_for_the_test(graded: Project) -> None:
     bank.save_version(graded, [Question("q1/b", "q1", "What else is it?")], "", "ann")
-    app = visit("question_bank", query="q1", question="q1/b", grader="Self-rating (m)")
+    app = open_form(question="q1/b")
     assert named(app.selectbox, "repaired q1/b").value == "q1/b"
 
 

@@ -487,9 +487,13 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
             "Test new wordings of a question",
             key=f"repair {here.repaired}",
             expanded=here.repaired == wanted,
-        ),
+            on_change="rerun",
+        ) as fold,
         ui.errors(),
     ):
+        # Counting the pairs of a question takes too long for a form that is folded.
+        if not fold.open:
+            return
         st.caption(
             "Half of the passages with an override or a judgment choose the best wording. The"
             " other half tests it once."
