@@ -75,9 +75,12 @@ def screens(tiny: bool) -> Iterator[Figure]:
             took = [_timed(page, click, turn, shown) for turn in range(times)]
             yield _figure(f"click: {name}", took, opened[screen], 0.3)
         for screen in opened:
-            other = next(name for name in opened if name != screen)
+            # A tab is reached from the first tab of its entry, and an entry from another one.
+            siblings = [name for name in MENU[entry_of(screen)][1] if name != screen]
+            is_tab = screen != next(iter(MENU[entry_of(screen)][1]))
+            other = siblings[0] if is_tab else next(name for name in opened if name != screen)
             _go(page, other)
-            there, back = (partial(_follow, screen=name) for name in (screen, other))
+            there, back = (partial(_follow, screen=name, is_tab=is_tab) for name in (screen, other))
             took = _there_and_back(page, there, back, HEADING, times)
             yield _figure(f"screen: {SCREENS[screen][0]}", took, opened[screen], 0.7)
         _go(page, "leaderboard")
@@ -92,13 +95,10 @@ def _figure(what: str, took: list[float], new_tab: float, limit: float) -> Figur
     return faster(f"{what} (of {all_times})", statistics.median(took), "new tab", new_tab, limit)
 
 
-def _follow(page: Page, turn: int, screen: str) -> None:
-    entry = entry_of(screen)
-    link = page.locator(".st-key-menu").get_by_role("link", name=entry, exact=True)
-    if screen != next(iter(MENU[entry][1])):
-        link.click()
-        link = page.locator(".st-key-tabs").get_by_role("link", name=SCREENS[screen][0], exact=True)
-        link.wait_for()
+def _follow(page: Page, turn: int, screen: str, is_tab: bool) -> None:
+    links, name = (".st-key-tabs", SCREENS[screen][0]) if is_tab else (".st-key-menu", entry_of(screen))
+    link = page.locator(links).get_by_role("link", name=name, exact=True)
+    link.wait_for()
     page.evaluate(BEGIN)
     link.click()
 

@@ -94,51 +94,16 @@ def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) ->
 
     Returns:
         Score by query by run. A query that a run skipped is absent from its scores. A query without
-            questions of
-        positive weight is absent from the scores of all runs.
+        questions of positive weight is absent from the scores of all runs.
     """
     depth = base.policy.cutoff if cutoff is None else cutoff
 
     def compute() -> Scores:
-        known = rating_matrices(project, base, depth)
-        ranked = _ranked_columns(project, base, known.layout, depth)
-        asked = known.layout.weights
-        answering = {
-            number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()
+        by_run = coverage_by_rank(project, base, depth)
+        return {
+            run: {query: float(scores[-1]) for query, scores in by_query_id.items()}
+            for run, by_query_id in by_run.items()
         }
-        of_grader = (*base.rated, base.version, depth)
-
-        def best_ratings(numbers: Sequence[int]) -> dict[int, Ratings]:
-            ratings_by_query = {}
-            for number in numbers:
-                columns, first = ranked.columns[number], ranked.first[number]
-                ratings = np.maximum.reduceat(known.ratings(number)[:, columns], first, axis=1)
-                ratings_by_query[number] = ratings[known.layout.rows[number]]
-            return ratings_by_query
-
-        def find_shares(numbers: Sequence[int]) -> dict[int, list[float]]:
-            shares_by_query = {}
-            for number in numbers:
-                weights = weights_that_count(asked[number], base.policy.weighted)
-                shares_by_query[number] = covered_shares(
-                    bests[number] >= base.min_rating, weights
-                ).tolist()
-            return shares_by_query
-
-        bests = by_query(
-            project, ("best ratings", *of_grader), answering, best_ratings, (known.layout, ranked)
-        )
-        key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
-        parts = by_query(project, key, answering, find_shares, (known.layout, ranked))
-        runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
-        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
-        scores_by_run: Scores = {name: {} for name in runs.values()}
-        for number, of_query in parts.items():
-            name = queries[int(known.layout.query_keys[number])]
-            for key_of_run, share in zip(ranked.runs[number], of_query, strict=True):
-                scores_by_run[runs[key_of_run]][name] = share
-        # A run that ranks no passage for any of these queries has no scores.
-        return {name: scores for name, scores in scores_by_run.items() if scores}
 
     return project.cached(("coverage", base.key, depth, base.min_rating), compute, cache.LABELS)
 
@@ -148,36 +113,44 @@ class _Ranked:
     """The top passages of runs, by number of the query; queries without passages are absent.
 
     Args:
+        query_keys: keys of all queries, by number.
         columns: columns of the ranked passages in the matrix of the query, run by run.
-        first: where the columns of each run begin.
+        cuts: where the columns of each run but the first begin.
         runs: keys of the runs.
+        seen: for each run and rank from 1, the number of columns up to the last passage at this
+            rank or above; 0 if there is none.
     """
 
-    columns: Mapping[int, Indices]
-    first: Mapping[int, Indices]
-    runs: Mapping[int, list[int]]
+    query_keys: list[int]
+    columns: dict[int, Indices]
+    cuts: dict[int, Indices]
+    runs: dict[int, list[int]]
+    seen: dict[int, Indices]
 
 
 def _ranked_columns(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranked:
     def compute() -> _Ranked:
         top = project.table(
-            f"SELECT run_key, query_key, coalesce(text_key, -1) AS text_key FROM ({RANKED})"
-            " ORDER BY query_key, run_key",
+            f"SELECT run_key, query_key, coalesce(text_key, -1) AS text_key, rank FROM ({RANKED})"
+            " ORDER BY query_key, run_key, rank",
             {"cutoff": depth},
         )
         query = layout.numbers(array_of(top["query_key"]))
         here = query != MISSING
-        query, run = query[here], array_of(top["run_key"])[here]
+        query, run, rank = query[here], array_of(top["run_key"])[here], array_of(top["rank"])[here]
         column = layout.columns(query, array_of(top["text_key"])[here])
         cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
-        columns: dict[int, Indices] = {}
-        firsts: dict[int, Indices] = {}
-        runs: dict[int, list[int]] = {}
+        depths = np.arange(1, depth + 1)
+        ranked = _Ranked(layout.query_keys.tolist(), {}, {}, {}, {})
         for number, (start, end) in enumerate(pairwise(cuts.tolist())):
             if start < end:
-                ranked, firsts[number] = np.unique(run[start:end], return_index=True)
-                columns[number], runs[number] = column[start:end], ranked.tolist()
-        return _Ranked(columns, firsts, runs)
+                runs, firsts = np.unique(run[start:end], return_index=True)
+                ranked.runs[number], ranked.cuts[number] = runs.tolist(), firsts[1:]
+                ranked.columns[number] = column[start:end]
+                ranks = np.split(rank[start:end], firsts[1:])
+                seen = np.array([np.searchsorted(of_run, depths, side="right") for of_run in ranks])
+                ranked.seen[number] = np.where(seen > 0, seen + firsts[:, None], 0)
+        return ranked
 
     key = ("ranked columns", *base.rated, base.version, depth)
     return project.cached(key, compute, cache.ASKED)
@@ -189,23 +162,44 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
     """
 
     def compute() -> dict[str, dict[str, Array]]:
-        gains: dict[str, dict[str, Array]] = {}
-        for run, query, first, gain in project.rows(
-            "SELECT name, query_id, first, sum(w) / any_value(total)"
-            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
-            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " GROUP BY name, query_id, query_key, first ORDER BY name, query_key, first",
-            base.parameters | {"cutoff": max_k},
-        ):
-            row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
-            if first is not None:
-                row[first - 1] = gain
-        # An answered "avoid" question lowers all later sums, so sums are cut at 0 only after they
-        # are complete.
-        return {
-            run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
-            for run, by_query in gains.items()
+        known = rating_matrices(project, base, max_k)
+        ranked = _ranked_columns(project, base, known.layout, max_k)
+        asked = known.layout.weights
+        answering = {
+            number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()
         }
+
+        def best_ratings(numbers: Sequence[int]) -> dict[int, Ratings]:
+            """Return the highest rating of each question up to each passage of each run."""
+            ratings_by_query = {}
+            for number in numbers:
+                rows = known.layout.rows[number]
+                ratings = known.ratings(number)[rows[:, None], ranked.columns[number]]
+                for of_run in np.split(ratings, ranked.cuts[number], axis=1):
+                    np.maximum.accumulate(of_run, axis=1, out=of_run)
+                ratings_by_query[number] = ratings
+            return ratings_by_query
+
+        def find_shares(numbers: Sequence[int]) -> dict[int, Array]:
+            shares_by_query = {}
+            for number in numbers:
+                weights = weights_that_count(asked[number], base.policy.weighted)
+                shares = covered_shares(bests[number] >= base.min_rating, weights)
+                shares_by_query[number] = np.append(0.0, shares)[ranked.seen[number]]
+            return shares_by_query
+
+        of_grader, same = (*base.rated, base.version, max_k), (known.layout, ranked)
+        bests = by_query(project, ("best ratings", *of_grader), answering, best_ratings, same)
+        key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
+        parts = by_query(project, key, answering, find_shares, same)
+        runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
+        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
+        by_run: dict[str, dict[str, Array]] = {name: {} for name in runs.values()}
+        for number, of_query in parts.items():
+            for run, shares in zip(ranked.runs[number], of_query, strict=True):
+                by_run[runs[run]][queries[ranked.query_keys[number]]] = shares
+        # A run that ranks no passage for any of these queries has no scores.
+        return {name: by_query_id for name, by_query_id in by_run.items() if by_query_id}
 
     return project.cached(
         ("coverage by rank", base.key, base.min_rating, max_k), compute, cache.LABELS

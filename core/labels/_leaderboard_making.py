@@ -311,7 +311,23 @@ anything to score. A share is coverage that `normalised_coverage` divides."""
 def _from_grades(
     project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool
 ) -> Leaderboard:
-    """Return the leaderboard of the runs; it includes runs without a score for any query."""
+    board = board_without_lengths(project, measure, source, policy, with_ungraded)
+    wanted = parse_measure(measure, policy.cutoff)
+    # Longer texts raise coverage and likeness; with generated responses, length matters for every
+    # measure.
+    if not wanted.ranks_passages:
+        return replace(board, lengths=run_lengths(project, wanted.depth))
+    if project.value("SELECT count(*) FROM responses"):
+        return replace(board, lengths=run_lengths(project, policy.cutoff))
+    return board
+
+
+def board_without_lengths(
+    project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool = False
+) -> Leaderboard:
+    """Return the leaderboard of the runs, without the lengths of their texts, which take most of
+    the time. It includes runs without a score for any query.
+    """
     wanted = parse_measure(measure, policy.cutoff)
     if wanted.basis == "citations":
         return support_board(
@@ -347,12 +363,6 @@ def _from_grades(
     }
     systems = order_systems(per_query, queries, policy)
     board = Leaderboard(wanted.name, source, policy, systems, per_query, queries, **pairs)
-    # Longer texts raise coverage and likeness; with generated responses, length matters for every
-    # measure.
-    if not wanted.ranks_passages:
-        board = replace(board, lengths=run_lengths(project, wanted.depth))
-    elif project.value("SELECT count(*) FROM responses"):
-        board = replace(board, lengths=run_lengths(project, policy.cutoff))
     if share_of is None:
         return board
     reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)

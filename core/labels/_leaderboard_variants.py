@@ -33,7 +33,7 @@ from ._coverage import (
     first_answers,
 )
 from ._leaderboard import Leaderboard, counted_queries, order_systems
-from ._leaderboard_making import leaderboard, score_runs
+from ._leaderboard_making import board_without_lengths, leaderboard, score_runs
 
 Per = Literal["query", "subtopic", "topic", "union"]
 PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
@@ -383,7 +383,7 @@ def cover_curves(
             f"Use a number from 1 to {MAX_K}.",
         )
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
-    board = leaderboard(project, f"{COVER}@{max_k}", policy=policy)
+    board = board_without_lengths(project, f"{COVER}@{max_k}", "exam", policy)
     queries, base = board.query_ids, basis(project, policy)
     by_run = coverage_by_rank(project, base, max_k)
     curves = []

@@ -78,8 +78,10 @@ from ._system_significance import (
 )
 from ._unjudged import (
     LISTED as LISTED,
+    JudgedShare as JudgedShare,
     ToGrade as ToGrade,
     Unjudged as Unjudged,
+    judged_shares as judged_shares,
     labelled_shares as labelled_shares,
     to_grade as to_grade,
     unjudged_shares as unjudged_shares,

@@ -141,21 +141,27 @@ def labelled_shares(project: Project, policy: Policy, top_k: int) -> dict[str, f
     Raises:
         InputError: the grader or version is unknown.
     """
-    shares = judged_shares(project, policy, top_k, list(ranking_scores(project)), official=False)
+    shares = judged_shares(project, policy, top_k, official=False)
     return {share.run: share.judged for share in shares}
 
 
 def judged_shares(
-    project: Project, policy: Policy, top_k: int, runs: Sequence[str], official: bool = True
+    project: Project,
+    policy: Policy,
+    top_k: int,
+    runs: Sequence[str] | None = None,
+    official: bool = True,
 ) -> list[JudgedShare]:
     """Return Judged@k of runs by the policy's labels, if any, and by every source of judgments.
 
     Args:
+        runs: names of runs; None for all.
         official: whether the sources of judgments are included.
 
     Raises:
         InputError: the grader or version is unknown.
     """
+    names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     known = {"exam": label_qrels(project, basis(project, policy))} if label_graders(project) else {}
     known |= {
         source: source_judgments(project, source)
@@ -166,11 +172,11 @@ def judged_shares(
         "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs"
         " USING (run_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
-        {"top_k": top_k, "runs": list(runs)},
+        {"top_k": top_k, "runs": names},
     )
     tops: dict[str, dict[str, list[str]]] = nest_triples(rows)
     shares = []
-    for run in runs:
+    for run in names:
         for source, values in known.items():
             counts = [
                 (

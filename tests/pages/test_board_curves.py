@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from exam_workbench import bank
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import make_plan
@@ -11,7 +13,7 @@ from exam_workbench.jobs import current_job
 from exam_workbench.labels import Policy, cover_curves
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
-from exam_workbench.study import to_grade, unjudged_shares
+from exam_workbench.study import judged_shares, to_grade
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.screens import (
@@ -40,13 +42,15 @@ def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> N
     assert app.multiselect[0].value == [curve.run for curve in order]
     assert len(charts(app)) == 1
     assert not shows(app, "pool-ends")
-    table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value).set_index("Run")
-    expected = unjudged_shares(small)
-    shares = {(share.run, share.source): share.judged for share in expected.shares}
+    table = judged_table(app).set_index("Run")
+    shares = {(share.run, share.source): share.judged for share in judged_shares(small, Policy(), 20)}
     assert table["Exam labels"].to_dict() == {run: shares[run, "exam"] for run in RUNS}
     assert table["assessors"].to_dict() == {run: shares[run, "assessors"] for run in RUNS}
-    assert table["Failed pairs"].to_dict() == {run.run: run.failed for run in expected.to_grade}
     assert shows(app, "choose-system")
+
+
+def judged_table(app: AppTest) -> pd.DataFrame:
+    return next(t.value for t in app.dataframe if "Exam labels" in t.value)
 
 
 def colours(app: AppTest) -> dict[str, str]:
@@ -100,10 +104,9 @@ def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(proj
     spec = make_grader("embedding", {}).spec
     fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, spec)
     app = visit("leaderboard", project=project.name, view="By budget")
-    table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value)
-    row = int(table["Ungraded pairs"].idxmin())
-    run = table["Run"][row]
-    lacking, missing = to_grade(project, Policy(), run, 20).ungraded, make_plan(project, spec, 1).to_grade
+    ungraded = [to_grade(project, Policy(), run, 20).ungraded for run in judged_table(app)["Run"]]
+    row = min((row for row, n in enumerate(ungraded) if n), key=ungraded.__getitem__)
+    run, lacking, missing = judged_table(app)["Run"][row], ungraded[row], make_plan(project, spec, 1).to_grade
     assert 0 < lacking < missing
     app = select(app, "judged systems", row)
     listed = next(t.value for t in app.dataframe if "Passage" in t.value)
@@ -123,7 +126,7 @@ def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(proj
 def test_a_passage_to_grade_next_can_be_read(project: Project) -> None:
     fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, make_grader("embedding", {}).spec)
     app = select(visit("leaderboard", project=project.name, view="By budget"), "judged systems", 0)
-    run = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value)["Run"][0]
+    run = judged_table(app)["Run"][0]
     app = select(app, f"next of {run}", 0)
     assert "passages" in links(app)
 

@@ -2,81 +2,54 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from exam_workbench import bank, charts, grading, labels, study, text
-from exam_workbench.records import deepest_rank, passage_texts, sealed_questions
+from exam_workbench.records import deepest_rank, passage_texts, pool_depth, sealed_questions
 from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_views import Screen
 from pages.parts.shared import job_plan, job_progress, presses, ui
 from pages.parts.shared.chart_display import draw_chart
 
 LISTED = 200
-COUNTS = {
-    "Ungraded pairs": "ungraded",
-    "Failed pairs": "failed",
-    "Not pooled": "not_pooled",
-    "Without text": "without_text",
-}
 
 
 def draw_judged(project: Project, policy: labels.Policy) -> None:
     """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button
     that grades them.
     """
-    coverage = study.unjudged_shares(project, policy, listed=0)
-    st.header(f"Judged@{coverage.top_k}", anchor=False)
-    st.caption(
-        "Share of each system's top passages with a label or a judgment, and the pairs that"
-        " still need a grade."
-    )
-    run = _draw_judged_table(coverage)
-    if coverage.to_grade and not any(row.ungraded or row.failed for row in coverage.to_grade):
-        st.container(key="all-graded").caption(
-            ":material/check: All pooled passages at the top of the systems are graded."
-        )
-    elif run is None and coverage.to_grade:
+    depth = project.read(pool_depth)
+    st.header(f"Judged@{depth}", anchor=False)
+    st.caption("Share of each system's top passages with a label or a judgment.")
+    run = _draw_judged_table(study.judged_shares(project, policy, depth))
+    if not bank.label_graders(project):
+        return
+    # Counts for all systems would take too long in a large project.
+    progress = labels.grading_progress(project, labels.basis(project, policy))
+    if not (progress.ungraded or progress.failed):
+        st.container(key="all-graded").caption(":material/check: All pooled passages are graded.")
+    elif run is None:
         st.container(key="choose-system").caption("Select a system to see its ungraded pairs.")
-    elif run is not None:
-        _draw_next_pairs(
-            project, policy, study.to_grade(project, policy, run, coverage.top_k, LISTED)
-        )
+    else:
+        _draw_next_pairs(project, policy, study.to_grade(project, policy, run, depth, LISTED))
 
 
-def _draw_judged_table(coverage: study.Unjudged) -> str | None:
-    """Draw Judged@k of every system by source, and the missing pairs of its top k; return the
-    selected system.
-    """
-    runs = list(dict.fromkeys(share.run for share in coverage.shares))
-    shares = {(share.run, share.source): share.judged for share in coverage.shares}
-    # Before anything is graded, nothing can be counted.
-    fields = COUNTS if coverage.to_grade else {}
-    counts = {
-        name: [getattr(row, field) for row in coverage.to_grade] for name, field in fields.items()
-    }
-    columns: dict[str, list[Any]] = {
-        "Run": runs,
-        # Columns with only zeros would take space from the sources.
-        **{
-            name: values
-            for name, values in counts.items()
-            if name == "Ungraded pairs" or any(values)
-        },
-    }
-    judged = {
-        "Exam labels" if source == "exam" else source: [shares[run, source] for run in runs]
-        for source in dict.fromkeys(share.source for share in coverage.shares)
-    }
+def _draw_judged_table(shares: list[study.JudgedShare]) -> str | None:
+    """Draw Judged@k of every system by source, and return the selected system."""
+    by_source: dict[str, dict[str, float | None]] = {}
+    for share in shares:
+        name = "Exam labels" if share.source == "exam" else share.source
+        by_source.setdefault(name, {})[share.run] = share.judged
+    runs = list(dict.fromkeys(share.run for share in shares))
     chosen = st.dataframe(
-        columns | judged,
+        {"Run": runs} | {name: list(judged.values()) for name, judged in by_source.items()},
         hide_index=True,
         height="content" if len(runs) <= 30 else 600,
         key="judged systems",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={name: st.column_config.NumberColumn(format="percent") for name in judged},
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in by_source},
     )
     selected = chosen.selection.rows
     return runs[selected[0]] if selected else None
@@ -84,6 +57,13 @@ def _draw_judged_table(coverage: study.Unjudged) -> str | None:
 
 def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
     st.markdown(f"**Pairs to grade next for {ui.plain(lacks.run)}**")
+    counts = [
+        (lacks.ungraded, text.how_many(lacks.ungraded, "ungraded pairs")),
+        (lacks.failed, text.how_many(lacks.failed, "failed pairs")),
+        (lacks.not_pooled, f"{text.how_many(lacks.not_pooled, 'passages')} outside the pool"),
+        (lacks.without_text, f"{text.how_many(lacks.without_text, 'passages')} without text"),
+    ]
+    st.container(key="run-counts").caption(" · ".join(words for count, words in counts if count))
     if not lacks.next:
         st.container(key="top-graded").success(
             "All pooled passages at the top of this system are graded.", icon=":material/check:"
