@@ -23,7 +23,7 @@ from .labels import (
     leaderboard,
     pairs_needed,
 )
-from .measures import Ties, parse_measure
+from .measures import MEASURES, Ties, parse_measure
 from .records import ranking_scores
 from .review import agreement_status
 from .store import Project, as_act
@@ -109,12 +109,37 @@ class BoardSummary:
         compared: its comparison with the official leaderboard; None without one.
         groups: the systems that are not separated.
         ready: the grades and the audit behind it.
+        fully_graded: the standard measures all of whose pairs have a rating, if this one has pairs
+            without.
     """
 
     board: Leaderboard
     compared: Comparison | None
     groups: Alike
     ready: Readiness
+    fully_graded: list[str]
+
+    @property
+    def doubt(self) -> str:
+        """Why the order of the systems can still change much, as sentences; empty if it cannot.
+
+        It can if fewer than `FEWEST_GRADED` of the pairs have a rating, or if more queries wait for
+        grades than are complete.
+        """
+        if self.ready.too_few:
+            reason = f"Only {self.ready.grading}."
+        elif len(self.board.left_out) > len(self.board.query_ids):
+            reason = f"{self.queries}."
+        else:
+            return ""
+        return (
+            f"{reason} The order of the systems can still change. {self.says_fully_graded}".strip()
+        )
+
+    @property
+    def says_fully_graded(self) -> str:
+        """A sentence with the measures that are fully graded; empty without such measures."""
+        return f"Fully graded: {', '.join(self.fully_graded)}." if self.fully_graded else ""
 
     @property
     def official(self) -> Leaderboard | None:
@@ -244,7 +269,15 @@ def summarize_board(
     ready = replace(
         board_readiness(project, policy, measure), needed=board.needed, usable=board.usable
     )
-    return BoardSummary(board, compared, groups, ready)
+    complete = [] if board.usable == board.needed else _fully_graded(project, policy)
+    return BoardSummary(board, compared, groups, ready, complete)
+
+
+def _fully_graded(project: Project, policy: Policy) -> list[str]:
+    base = basis(project, policy)
+    offered = [parse_measure(name, policy.cutoff) for name in MEASURES]
+    pairs = {one.name: pairs_needed(project, base, one) for one in offered if one.by_query_alone}
+    return [name for name, counts in pairs.items() if counts["usable"] == counts["needed"]]
 
 
 @as_act("see boards", at_face=False)

@@ -91,7 +91,14 @@ def optional_columns(
             f"Share of the top {policy.cutoff} with a label. Passages without a label"
             " count as not relevant."
         )
-        columns.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
+        columns.append(
+            Column(
+                f"Top {policy.cutoff} labelled",
+                [shares.get(run) for run in runs],
+                about,
+                percent=True,
+            )
+        )
     if board.reference is not None:
         about = f"Within the standard error of {board.reference.run}"
         columns.append(Column(STAR, [STAR if run in board.starred else "" for run in runs], about))
@@ -151,7 +158,10 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                     if board.usable == board.needed
                     else ""
                 )
-                st.container(key="rests-on").caption(f"{note}{rests_on(project, policy, board)}")
+                graded = ui.plain(summary.says_fully_graded)
+                st.container(key="rests-on").caption(
+                    f"{note}{rests_on(project, policy, board)} {graded}"
+                )
         if summary.auditing:
             with draw_sentence_part("auditing", summary.auditing):
                 audited = audit.audited_by(project, policy, board.measure)
@@ -296,5 +306,5 @@ further = [
     *optional_columns(project, policy, board),
     *significance_columns(board, differs_from, test),
 ]
-with readiness.greyed_leaderboard(summary.ready):
+with readiness.greyed_leaderboard(summary.doubt):
     draw_systems(Named(f"{name} {board.measure}", board), official, further, summary.groups)

@@ -18,6 +18,7 @@ from exam_workbench.review._disagreements.settling import case_of
 from exam_workbench.store import Project
 from exam_workbench.study import group_alike
 from exam_workbench.study._system_significance import compare_all
+from exam_workbench.types import Question
 from tests.made.audits import fill_audited, judge_batch
 from tests.made.projects import fill, judge
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, numbers, put_small
@@ -67,6 +68,21 @@ def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project)
     assert found.too_few and 0 < found.usable < found.needed / 2
 
 
+def test_a_leaderboard_is_doubted_if_more_queries_wait_than_are_complete(project: Project) -> None:
+    ranked = [f"p{at:02d}" for at in range(12)]
+    queries = [f"q{at}" for at in range(3)]
+    asked = [Question(f"{query}/a", query, f"What is {query}?") for query in queries]
+    graded = {("What is q0?", passage): 4 for passage in ranked}
+    graded |= {(f"What is {query}?", passage): 4 for query in queries[1:] for passage in ranked[:10]}
+    fill(project, asked, graded, {"run": dict.fromkeys(queries, ranked)})
+    found = summarize_board(project, Policy(), "AP")
+    assert (found.ready.too_few, len(found.board.left_out), found.board.query_ids) == (False, 2, ["q0"])
+    assert found.doubt and "P@10" in found.fully_graded
+    assert "nDCG@10" not in found.fully_graded, "the ideal ranking needs the whole pool"
+    top = summarize_board(project, Policy(), "P@10")
+    assert not top.doubt and not top.fully_graded, "all its pairs are graded"
+
+
 @pytest.mark.parametrize(
     ("needed", "usable", "graded"),
     [(0, 0, "0%"), (100, 29, "29%"), (1000, 999, "99%"), (9, 9, "100%"), (1000, 9, "under 1%")],
@@ -85,7 +101,7 @@ def board_of(scores: dict[str, list[float]], needed: int = 0, usable: int = 0) -
 
 def summary_of(board: Leaderboard, audited: str = "") -> BoardSummary:
     ready = Readiness("AP", board.needed, board.usable, None, audited, 1)
-    return BoardSummary(board, None, group_alike(board, compare_all(board)), ready)
+    return BoardSummary(board, None, group_alike(board, compare_all(board)), ready, [])
 
 
 WOBBLE = [0.01 * (at % 3) for at in range(12)]
@@ -141,7 +157,8 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     groups = group_alike(compared.board, compare_all(compared.board))
     ready = board_readiness(project, Policy(), "nDCG@10")
     found = summarize_board(project, Policy(), "nDCG@10", "assessors")
-    assert found == BoardSummary(compared.board, compared, groups, ready) and found.official == compared.official
+    assert found == BoardSummary(compared.board, compared, groups, ready, found.fully_graded)
+    assert found.official == compared.official
     assert found == find_summary(project, Policy(), "nDCG@10", "assessors")
     assert find_summary(project, Policy(), "goodness", None) is None
 

@@ -346,14 +346,14 @@ class GraderCard:
                 else "Not calibrated: labels were revealed"
             )
             sentence = (
-                f"{blind} ({agreement['judged']:,}). Cross-fitted kappa"
-                f" {_format_rate(agreement['kappa'])}."
+                f"{blind} ({agreement['judged']:,}). Kappa"
+                f" {_format_rate(agreement['kappa'])}, predicted from the other queries."
             )
         if unsampled is not None:
             sentence += (
                 f" Judgments by {unsampled['source']} that were not sampled by an audit"
                 f" ({unsampled['judged']:,}, relevant from {unsampled['min_judgment']}):"
-                f" cross-fitted kappa {_format_rate(unsampled['kappa'])}."
+                f" kappa {_format_rate(unsampled['kappa'])}, predicted from the other queries."
             )
         changed = f" Stale: {', '.join(self.stale)} changed." if self.stale else ""
         return f"{sentence} Card of {self.made_at:%Y-%m-%d}.{changed}"

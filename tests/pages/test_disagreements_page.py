@@ -26,7 +26,7 @@ from exam_workbench.review import (
 from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from pages.parts.review.disagreement_tables import format_coefficient
+from pages.parts.review.disagreement_tables import RELEVANT_KAPPA, format_coefficient
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
 from tests.made.screens import (
@@ -166,12 +166,12 @@ class TestTables:
         assert [row["name"] for row in merged["rows"]] == ["4–5", "0–3"]
         assert numbers(queued(app)["missing"])[0] == 6
         assert numbers(queued(app)["missing"])[-1] == 1, "only one side has it, and it is in no cell"
-        assert coefficient(app, "κ merged")["value"] == "0.00"
+        assert coefficient(app, RELEVANT_KAPPA)["value"] == "0.00"
 
     def test_what_is_undefined_says_why(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 4}, {"r": {"q1": ["p1", "p2"]}})
         judge(project, {("q1", "p1"): 1, ("q1", "p2"): 1})
-        found = coefficient(visit("disagreements"), "κ merged")
+        found = coefficient(visit("disagreements"), RELEVANT_KAPPA)
         assert found["value"] == "–"
         assert found["why"]
 
@@ -616,7 +616,7 @@ class TestEmpty:
         judge(project, {("q1", "p2"): 1}, "two")
         app = visit("disagreements")
         assert numbers(queued(app)["missing"])[0] == 0
-        assert coefficient(app, "κ")["why"]
+        assert coefficient(app, "Kappa")["why"]
         assert queued(app)["empty"]
 
 

@@ -121,7 +121,7 @@ class TestLeaderboard:
     def test_a_system_shows_that_nobody_has_labelled_all_of_its_top(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS | {"new": {"q1": ["p1", "p9"]}})
         app = visit("leaderboard")
-        assert board(app)["Labelled"].to_dict() == dict.fromkeys(RUNS, 1.0) | {"new": 0.5}
+        assert board(app)["Top 20 labelled"].to_dict() == dict.fromkeys(RUNS, 1.0) | {"new": 0.5}
         assert {3, 1} <= set(numbers(note(app, "rests-on")))
 
     def test_a_run_is_chosen_to_stand_for_the_gold_texts_and_measures_by_them_are_offered(self, small: Project) -> None:

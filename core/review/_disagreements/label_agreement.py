@@ -571,7 +571,8 @@ class Confirmation:
             return "Tuned on these judgments: no judgments are held out." if self.tuned else ""
         found = self.held_out.merged.kappa
         kappa = f"undefined ({found.undefined})" if found.value is None else f"{found.value:.2f}"
-        words = f"On {how_many(self.held_out.n, 'held-out judgments')}: κ merged {kappa}."
+        held_out = how_many(self.held_out.n, "held-out judgments")
+        words = f"Kappa (relevant or not) on {held_out}: {kappa}."
         if self.version > 1:
             words += f" Bank versions up to {self.version} may be tuned on them."
         return words

@@ -155,8 +155,9 @@ def _figures_data(findings: study.QuestionDiagnosis) -> dict[str, Any]:
         if shares[name] is not None
     ]
     if findings.verdict:
-        numbers.append(f"{findings.verdict}: {study.MEANINGS[findings.verdict]}")
-    kind, words = ("none", "No passage") if findings.answered == 0 else ("some", "Some")
+        meaning = study.MEANINGS[findings.verdict]
+        numbers.append(f"{meaning[0].upper()}{meaning[1:]}.")
+    kind, words = ("none", "No passage") if findings.answered == 0 else ("some", "Some systems")
     if kind == "some" and findings.systems == 1:
         kind, words = "every", "Every system"
     part = f"{ui.as_percent(findings.graded)} graded" if findings.graded < 1 else ""

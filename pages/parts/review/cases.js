@@ -80,7 +80,7 @@ KINDS.cases = class extends Desk {
         head(`${names[0]} ↓ ${names[1]} →`, { class: "corner" }),
         found.columns.map((name) => head(name)),
         head("total", { class: "quiet edge" }),
-        head("κ", { class: "quiet edge", title: "Kappa of this value against all other values" }))),
+        head("Kappa", { class: "quiet edge", title: "Kappa of this value against all other values" }))),
       h("tbody",
         found.rows.map((row) => h("tr",
           h("th", { scope: "row" }, row.name), row.cells.map((cell) => h("td", this.cell(cell, reached))),

@@ -144,6 +144,10 @@ def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict
     }
 
 
+RELEVANT_KAPPA = "Kappa, relevant or not"
+"""Name of the kappa of the merged table."""
+
+
 def format_coefficient(coefficient: measures.Coefficient) -> str:
     """Return a coefficient with two decimals; a dash if it is undefined."""
     # Adding zero turns a rounded minus zero into zero.
@@ -155,17 +159,17 @@ def list_coefficients(agreement: review.Agreement) -> list[dict[str, str]]:
     undefined.
     """
     shown = {
-        "κ merged": (agreement.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
-        "κ": (agreement.kappa, "Cohen's kappa of all values"),
-        "κ linear": (
+        RELEVANT_KAPPA: (agreement.merged.kappa, "Cohen's kappa of relevant or not"),
+        "Kappa": (agreement.kappa, "Cohen's kappa of all values"),
+        "Kappa, linear weights": (
             measures.weighted_kappa(agreement.table, "linear"),
             "Weighted kappa: a disagreement counts by the distance between the values",
         ),
-        "κ quadratic": (
+        "Kappa, quadratic weights": (
             agreement.weighted_kappa,
             "Weighted kappa: a disagreement counts by the squared distance",
         ),
-        "α": (agreement.alpha, "Krippendorff's alpha, ordinal"),
+        "Alpha": (agreement.alpha, "Krippendorff's alpha of ordered values"),
     }
     return [
         {
@@ -196,8 +200,10 @@ def describe_basis(agreement: review.Agreement) -> str:
     ):
         if count:
             lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
+    if agreement.n:
+        lines.append("Framed cells count as agreement.")
     if agreement.n and scales_differ(agreement):
-        lines.append("The scales differ: compare κ merged. Framed cells count as agreement.")
+        lines.append(f"The scales differ, so compare {RELEVANT_KAPPA.lower()}.")
     return " ".join(lines)
 
 

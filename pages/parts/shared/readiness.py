@@ -63,13 +63,11 @@ def _draw_part(screen: str, words: str, **query: str) -> None:
 
 
 @contextmanager
-def greyed_leaderboard(state: Readiness) -> Iterator[None]:
-    """Draw a leaderboard in grey with the reason, if too few of its pairs are graded."""
-    if not state.too_few:
+def greyed_leaderboard(doubt: str) -> Iterator[None]:
+    """Draw a leaderboard in grey below the reason, if there is one."""
+    if not doubt:
         yield
         return
-    st.container(key="few-graded-why").markdown(
-        f"**Only {ui.plain(state.grading)}.** The order of the systems can still change."
-    )
+    st.container(key="few-graded-why").markdown(ui.plain(doubt))
     with st.container(key=GREYED):
         yield
