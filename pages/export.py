@@ -70,11 +70,15 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
 def _rests_on(state: labels.Readiness, labelled: int) -> None:
     """Draw the basis of the labels in four numbers."""
     share = labels.graded_share(state.rated, state.needed) if state.needed else "–"
+    counts = (
+        f"{state.rated:,} of {state.needed:,} pairs, {state.overridden:,} of them by overrides."
+        f" Ungraded: {state.ungraded:,}. Failed: {state.failed:,}."
+    )
     unlisted = "The file does not list these passages. They do not count as 0."
     partial = "Some pairs of these labels are ungraded or failed."
     ui.draw_metrics(
         ("labels", "Labels", f"{labelled:,}", None),
-        ("graded", "Graded in the pool", share, f"{state.rated:,} of {state.needed:,} pairs"),
+        ("graded", "Graded in the pool", share, counts),
         ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
         ("unlabelled", "Passages without a label", f"{state.unlabelled_passages:,}", unlisted),
         key="rest-on",
@@ -83,33 +87,13 @@ def _rests_on(state: labels.Readiness, labelled: int) -> None:
 
 
 def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
-    """Show before any download how complete the labels are.
-
-    The order is: decisions for a person, pairs to grade, effect on the file.
+    """Draw the pairs of the file that a person has to act on. The numbers below it and the
+    checklist of a publication state the rest.
 
     Args:
         ungraded: the queries with ungraded pairs.
     """
-    counting = f"Overrides in use: {state.overridden:,}." * bool(state.overridden)
-    if state.complete:
-        st.container(key="complete").success(
-            f"All {state.needed:,} pairs in the pool are graded. {counting}",
-            icon=":material/check:",
-        )
-        ui.draw_speaking(state.speaking_passages)
-        return
-    untexted, left_out = text.how_many(state.without_text, "pairs"), state.unlabelled_passages
     notes = (
-        (
-            state.stale_overrides,
-            f"Stale overrides: {state.stale_overrides:,}. Their questions were reworded. Confirm"
-            " or withdraw each one.",
-        ),
-        (
-            state.failed or state.ungraded,
-            f"{labels.graded_sentence(state.rated, state.needed)}. Of {state.needed:,} pairs,"
-            f" {state.ungraded:,} are ungraded and {state.failed:,} failed.",
-        ),
         (
             ungraded,
             f"The file includes {ui.plain(labels.queries_with_ungraded(ungraded))}. Grade them"
@@ -117,26 +101,22 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
         ),
         (
             state.without_text,
-            f"{untexted} cannot be graded without the passage text. Import it on Home.",
+            f"{text.how_many(state.without_text, 'pairs')} cannot be graded without the passage"
+            " text. Import it on Home.",
         ),
-        (
-            state.partial_labels,
-            f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}.",
-        ),
-        (
-            left_out,
-            f"The file leaves out {text.how_many(left_out, 'passages')} without any rating.",
-        ),
-        (counting, counting),
     )
     said = "\n".join(f"- {note}" for applies, note in notes if applies)
-    with st.container(border=True):
+    if said:
         st.container(key="incomplete").warning(said, icon=":material/warning:")
-        with st.container(horizontal=True):
-            if state.stale_overrides:
-                ui.draw_link("passages", "Check the overrides", overridden="true")
-            if state.ungraded or state.failed:
-                ui.draw_link("grading", "Grade the ungraded pairs")
+    elif state.complete:
+        st.container(key="complete").success(
+            f"All {state.needed:,} pairs in the pool are graded.", icon=":material/check:"
+        )
+    with st.container(horizontal=True):
+        if state.ungraded or state.failed:
+            ui.draw_link("grading", "Grade the ungraded pairs")
+        if state.stale_overrides:
+            ui.draw_link("passages", "Check the stale overrides", overridden="true")
     ui.draw_speaking(state.speaking_passages)
 
 
