@@ -144,7 +144,7 @@ def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict
     }
 
 
-RELEVANT_KAPPA = "Kappa, relevant or not"
+RELEVANT_KAPPA = "Kappa (relevant or not)"
 """Name of the kappa of the merged table."""
 
 
@@ -203,7 +203,7 @@ def describe_basis(agreement: review.Agreement) -> str:
     if agreement.n:
         lines.append("Framed cells count as agreement.")
     if agreement.n and scales_differ(agreement):
-        lines.append(f"The scales differ, so compare {RELEVANT_KAPPA.lower()}.")
+        lines.append(f"The scales differ, so compare {RELEVANT_KAPPA[0].lower()}{RELEVANT_KAPPA[1:]}.")
     return " ".join(lines)
 
 
