@@ -531,10 +531,10 @@ def _why_empty(
         return "No cases for this query. Clear the query filter to see all cases."
     if some_settled:
         return "All cases are resolved."
-    if cell is not None and order != "worst":
+    if cell is not None:
         return (
-            "This order lists no pairs of the selected cell. Choose another order"
-            " or clear the filter."
+            "No open cases in the selected cell. Clear the filter or choose another order to see"
+            " other cases."
         )
     return (
         "No disagreements: the values of all pairs agree."
