@@ -126,15 +126,14 @@ class BoardSummary:
         It can if fewer than `FEWEST_GRADED` of the pairs have a rating, or if more queries wait for
         grades than are complete.
         """
-        if self.ready.too_few:
-            reason = f"Only {self.ready.grading}."
-        elif len(self.board.left_out) > len(self.board.query_ids):
-            reason = f"{self.queries}."
-        else:
+        parts = [
+            f"Only {self.ready.grading}." if self.ready.too_few else "",
+            f"{self.queries}." if len(self.board.left_out) > len(self.board.query_ids) else "",
+        ]
+        if not any(parts):
             return ""
-        return (
-            f"{reason} The order of the systems can still change. {self.says_fully_graded}".strip()
-        )
+        parts += ["The order of the systems can still change.", self.says_fully_graded]
+        return " ".join(filter(None, parts))
 
     @property
     def says_fully_graded(self) -> str:

@@ -39,6 +39,8 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
             f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params"
         )
         st.session_state["binary before"] = binary
+        if ready is not None and project.allows("publish"):
+            st.markdown("[Publish them with a manifest](#publish)")
     with button:
         draw_download(
             project,

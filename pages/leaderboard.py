@@ -120,7 +120,7 @@ def describe_comparison(board: labels.Leaderboard, groups: study.Alike) -> str:
     name = TEST_NAMES[screen.test]
     brackets = " Brackets join systems that are not separated." if groups.groups else ""
     return (
-        f"{'Gold' if board.source == 'gold' else 'Exam'} {ui.plain(board.measure)}:"
+        f"{'Gold' if board.source == 'gold' else 'EXAM'} {ui.plain(board.measure)}:"
         f" {name[0].lower()}{name[1:]} over"
         f" {len(board.query_ids)} queries. All pairs of systems are compared, so p is corrected by"
         " Holm's method; *Two"
@@ -270,8 +270,8 @@ if view in VIEWS:
         and found.board.ungraded
         and VIEWS[view] not in (draw_by_budget, draw_sealed)
     ):
-        note = f"{ui.plain(found.board.measure)}: {ui.plain(found.board.says_ungraded)}"
-        st.container(key="view-queries").caption(f":material/info: {note}")
+        note = f"{found.board.measure}: {found.board.says_ungraded} {found.says_fully_graded}"
+        st.container(key="view-queries").caption(f":material/info: {ui.plain(note)}")
     VIEWS[view](screen)
     st.stop()
 summary = board_summary.summarize_board(
@@ -301,7 +301,7 @@ elif summary.compared is not None:
         icon=":material/info:",
     )
     ui.draw_link("grading", "Grade the ungraded pairs")
-name = "Gold" if board.source == "gold" else "Exam"
+name = "Gold" if board.source == "gold" else "EXAM"
 further = [
     *optional_columns(project, policy, board),
     *significance_columns(board, differs_from, test),

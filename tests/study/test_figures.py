@@ -31,7 +31,22 @@ from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards.leaderboard_table import QUERIES_KEY
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.refusals import mentions, refusal
-from tests.made.screens import as_text, board, holds, metric, page_links, said, served, sound, tell, visit
+from tests.made.screens import (
+    AppTest,
+    as_text,
+    board,
+    charts,
+    choose,
+    holds,
+    metric,
+    page_links,
+    said,
+    served,
+    shows,
+    sound,
+    tell,
+    visit,
+)
 
 __all__ = ["served"]
 
@@ -242,10 +257,30 @@ class TestTheViewsOfTheLeaderboard:
         queries = [link.query_string for link in page_links(app)]
         assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
 
+    def test_the_two_systems_follow_the_order_unless_a_person_chose_them(self, project: Project) -> None:
+        def shown(app: AppTest) -> list[str]:
+            return [app.selectbox("first system").value, app.selectbox("second system").value]
+
+        ratings = {("What?", f"p{at}"): 4 * (at % 2) for at in range(6)}
+        ranked = {"a": ["p1", "p0", "p2"], "b": ["p0", "p1", "p3"], "c": ["p0", "p2", "p4"]}
+        fill(project, [Question("q1/a", "q1", "What?")], ratings, {run: {"q1": top} for run, top in ranked.items()})
+        app = visit("leaderboard", view="Two systems", measure="RR")
+        assert shown(app) == ["a", "b"]
+        assert shown(choose(app, "measure", "P@5")) == ["b", "a"]
+        app.selectbox("second system").set_value("c")
+        assert shown(choose(app, "measure", "RR")) == ["b", "c"]
+
     def test_every_two_systems_are_tested(self, own: Project) -> None:
         app = visit("leaderboard", view="Significance", test="Randomisation")
         rows = compare_all(leaderboard(own, "nDCG@10"), "randomisation")
         assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in said(app)
+        assert not shows(app, "untested")
+
+    def test_without_a_test_no_pair_is_drawn_as_not_separated(self, project: Project) -> None:
+        asked = [Question("q1/a", "q1", "What?")]
+        fill(project, asked, {("What?", "p1"): 4, ("What?", "p2"): 0}, {"a": {"q1": ["p1"]}, "b": {"q1": ["p2"]}})
+        app = visit("leaderboard", view="Significance")
+        assert shows(app, "untested", 1) and not charts(app)
 
     @pytest.mark.parametrize(
         ("differs", "compared"), [("the best", compare_systems), ("the one above", compare_neighbours)]

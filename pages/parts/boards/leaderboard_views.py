@@ -264,6 +264,7 @@ def two_systems(screen: Screen) -> None:
         else make_board(screen.project, offered[second_board], screen.policy)
     )
     runs = [system.run for system in x.systems]
+    _follow_top_two(runs)
     first = columns[2].selectbox("First system", runs, key="first system", bind="query-params")
     second = columns[3].selectbox(
         "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
@@ -272,6 +273,17 @@ def two_systems(screen: Screen) -> None:
         st.caption("Choose two systems, or one system on two leaderboards.")
         return
     system_pair(screen, x, first, y, second)
+
+
+def _follow_top_two(runs: list[str]) -> None:
+    """Choose the best two systems again if another measure has others, unless a person chose a
+    pair.
+    """
+    state, best = st.session_state, runs[:2]
+    before = state.get("top two")
+    if before and before == [state.get("first system"), state.get("second system")]:
+        state["first system"], state["second system"] = runs[0], best[-1]
+    state["top two"] = best
 
 
 def system_pair(
@@ -330,11 +342,12 @@ def system_pair(
             icon=":material/warning:",
         )
     if separated is not None:
+        ranks = {system.run: system.rank for system in x.systems}
         st.markdown(
-            f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
-            f" {text.how_many(len(comparison.points), 'queries')}). This p is not corrected,"
-            " because it tests only the pair that you chose. The leaderboard tests all pairs and"
-            " corrects p by Holm's method, so it separates fewer systems."
+            f"**Without correction, the systems of ranks {ranks[first]} and {ranks[second]} are"
+            f" {separated}** at {measures.ALPHA:.0%} (paired t test over"
+            f" {text.how_many(len(comparison.points), 'queries')}). The leaderboard tests all pairs"
+            " and corrects p by Holm's method, so it separates fewer systems."
         )
     if comparison.left_out:
         st.caption(
@@ -503,15 +516,23 @@ def draw_matrix(screen: Screen) -> None:
         sum(bool(row.differs) for row in rows),
         sum(bool(row.error_bars_overlap) for row in rows),
     )
+    reasons = sorted({row.undefined for row in rows if row.undefined})
+    untested = sum(bool(row.undefined) for row in rows)
+    for reason in reasons:
+        st.container(key="untested").caption(
+            f":material/help: {text.how_many(untested, 'pairs')} of {len(rows):,} have no test."
+            f" {ui.plain(reason)}"
+        )
+    if untested == len(rows):
+        return
     st.caption(
         f"**{differ:,} of {len(rows):,} pairs of systems are separated** at {measures.ALPHA:.0%}"
         " (blue). The error"
-        f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries.",
+        f" bars of {text.how_many(tied, 'pairs')} overlap (dot). Click a pair to see its queries"
+        " below.",
         help="p values are corrected for all pairs. Columns and rows are systems by rank. Choose"
         " the test or fewer comparisons under *More*.",
     )
-    for reason in sorted({row.undefined for row in rows if row.undefined}):
-        st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
     runs = [system.run for system in board.systems]
     sets = {"better system": "run", "worse system": "against"}
     draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)

@@ -244,7 +244,7 @@ def draw_publishing(
     """Draw the checklist, the form that publishes the qrels, alone or in a bundle, and the earlier
     publications.
     """
-    st.header("Publish", anchor=False)
+    st.header("Publish", anchor="publish")
     values = "as binary values" if binary else "with graded values"
     st.caption(
         f"Publishes the labels above {values}, with a manifest of the questions, grades and"

@@ -228,9 +228,7 @@ def review_door(
         else:
             key, lacking = "nothing-in-common", "No passage has both a label and a judgment yet."
         shown = [text_block(lacking, key=key)]
-        shown.append(
-            lines_block([count_line(None, "Read and judge passages", screen_link("passages"))])
-        )
+        shown.append(lines_block([count_line(None, "Judge passages", screen_link("my_work"))]))
     else:
         what = "open disagreement" if agreed.open == 1 else "open disagreements"
         shown = [
@@ -260,6 +258,7 @@ def review_door(
                     )
                     if agreed.open
                     else None,
+                    count_line(None, "Judge passages", screen_link("my_work")),
                 ]
             )
         ]

@@ -203,7 +203,9 @@ def describe_basis(agreement: review.Agreement) -> str:
     if agreement.n:
         lines.append("Framed cells count as agreement.")
     if agreement.n and scales_differ(agreement):
-        lines.append(f"The scales differ, so compare {RELEVANT_KAPPA[0].lower()}{RELEVANT_KAPPA[1:]}.")
+        lines.append(
+            f"The scales differ, so compare {RELEVANT_KAPPA[0].lower()}{RELEVANT_KAPPA[1:]}."
+        )
     return " ".join(lines)
 
 

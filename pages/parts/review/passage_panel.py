@@ -36,6 +36,8 @@ def guidelines_beside(project: Project, query_id: str) -> None:
             st.text(text)
         if not may:
             return
+        if not (guides.project or guides.query):
+            st.caption("No guidelines yet. Write here how assessors judge passages.")
         with st.popover("Edit guidelines", icon=":material/edit:", key="write guidelines"):
             for title, old, about in (
                 ("Project guidelines", guides.project, None),

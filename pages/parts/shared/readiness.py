@@ -68,6 +68,6 @@ def greyed_leaderboard(doubt: str) -> Iterator[None]:
     if not doubt:
         yield
         return
-    st.container(key="few-graded-why").markdown(ui.plain(doubt))
+    st.container(key="few-graded-why").warning(ui.plain(doubt), icon=":material/warning:")
     with st.container(key=GREYED):
         yield
