@@ -430,4 +430,4 @@ def test_item_response_says_what_each_question_tells_apart(small: Project) -> No
         told = bank_worth(small, Policy(), "q1", examinees).questions
         shown = app.dataframe[0].value
         assert list(shown["Question"]) == [row.text for row in told]
-        assert list(shown.iloc[:, 2]) == [row.suggestion for row in told]
+        assert list(app.table[0].value["Suggestion"]) == [row.suggestion for row in told]

@@ -428,11 +428,18 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
         worth = study.bank_worth(project, policy, query_id, picked)
     rows = worth.questions
     names = {row.question_id: row.text for row in rows}
+    st.table(
+        {
+            "Question": [ui.plain(row.text) for row in rows],
+            "Finding": [ui.plain(_describe_verdict(row, worth, names)) for row in rows],
+            "Suggestion": [row.suggestion for row in rows],
+        },
+        border="horizontal",
+        hide_index=True,
+    )
     st.dataframe(
         {
             "Question": [row.text for row in rows],
-            "Verdict": [_describe_verdict(row, names) for row in rows],
-            "Suggestion": [row.suggestion for row in rows],
             "Answered": [row.answered for row in rows],
             "At the top": [row.at_top for row in rows],
             "d": [row.discrimination for row in rows],
@@ -454,19 +461,21 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
     )
     best = ", ".join(list(worth.abilities)[: worth.top][:5]) if picked == "systems" else ""
     st.caption(
-        "Based on the saved questions. Verdicts show how well a question separates systems. “At"
-        " the top” is the"
-        f" information about the best {worth.top} of {len(worth.abilities)} {worth.examinees}"
+        "Based on the saved questions. “At the top” is the information about the best"
+        f" {worth.top} of {len(worth.abilities)} {worth.examinees}"
         f"{f' ({ui.plain(best)})' if best else ''}."
     )
     for remark in worth.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")
 
 
-def _describe_verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
+def _describe_verdict(
+    row: study.QuestionWorth, worth: study.BankWorth, names: dict[str, str]
+) -> str:
     if row.alike is None:
-        return row.verdict
-    return f"{row.verdict} with “{ui.shorten_text(names.get(row.alike, row.alike), 60)}”"
+        return study.MEANINGS[row.verdict].replace("systems", worth.examinees)
+    same = ui.shorten_text(names.get(row.alike, row.alike), 60)
+    return f"answered by the same {worth.examinees} as “{same}”"
 
 
 def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -> None:
