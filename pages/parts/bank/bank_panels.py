@@ -10,6 +10,7 @@ import streamlit as st
 from exam_workbench import bank, grading, labels, measures, review, sentences, study, types
 from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
+from exam_workbench.text import first_few
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
 from pages.parts.shared import html, presses, scoring_settings, ui, view_choice
 from pages.parts.shared.awaited_edits import list_awaited
@@ -459,7 +460,7 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
             },
         },
     )
-    best = ", ".join(list(worth.abilities)[: worth.top][:5]) if picked == "systems" else ""
+    best = first_few(list(worth.abilities)[: worth.top]) if picked == "systems" else ""
     st.caption(
         "Based on the saved questions. “At the top” is the information about the best"
         f" {worth.top} of {len(worth.abilities)} {worth.examinees}"

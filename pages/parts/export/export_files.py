@@ -299,7 +299,6 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
     number = manifest["publication"]
     file = f"{project.name}-publication-{number}"
     counts, policy = manifest["counts"], manifest["policy"]
-    open_pairs = counts["ungraded"] + counts["failed"]
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         with st.container():
             when = datetime.fromisoformat(manifest["published_at"])
@@ -314,7 +313,8 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
                     f" · bank version {manifest['bank']['version']} ·"
                     f" {manifest['grader']['name']} · {rule}, min rating"
                     f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs:"
-                    f" {open_pairs:,} ungraded or failed, {counts['overridden']:,} overridden"
+                    f" {counts['ungraded']:,} ungraded, {counts['failed']:,} failed,"
+                    f" {counts['overridden']:,} overridden"
                 )
             )
             if files := exchange.bundle_sizes(project).get(number):

@@ -324,8 +324,8 @@ def _describe_counts(job: jobs.BackgroundJob) -> str:
     failed = f":red[**{now.failed:,} failed**]" if now.failed else "0 failed"
     if job.things != "pairs":
         return failed
-    defaulted = f":orange[**{now.defaulted:,} by default**]" if now.defaulted else "0 by default"
-    return f"{now.graded:,} graded ({defaulted}) · {failed}"
+    by_default = f" (:orange[**{now.defaulted:,} by default**])" if now.defaulted else ""
+    return f"{now.graded:,} graded{by_default} · {failed}"
 
 
 def _describe_usage(job: jobs.BackgroundJob) -> str:
