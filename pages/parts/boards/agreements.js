@@ -59,7 +59,7 @@ KINDS.agreements = class extends Part {
   }
 
   behind(detail) {
-    const board = (node) => new KINDS.leaderboard(node).show({ board: detail.board, open: "" });
+    const board = (node) => new KINDS.leaderboard(node).show({ board: detail.board, open: "", sorted: "" }, () => {});
     return h("div.detail", { key: String(detail.place) },
       h("p", h("strong", detail.title)),
       detail.undefined
