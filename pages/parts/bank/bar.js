@@ -15,7 +15,7 @@ KINDS.bar = class extends Part {
 
   view(data) {
     const { unsaved, version } = data;
-    const told = channel.isLate ? "Waiting for the server. Your changes are kept in this window." : data.said;
+    const told = channel.tries ? "Waiting for the server. Your changes are kept in this window." : data.said;
     const changes = unsaved > 0 && plural(unsaved, "unsaved change");
     const place = ` in ${data.queries} quer${data.queries > 1 ? "ies" : "y"}, based on version ${version}`;
     const saved = version ? `Bank version ${version}. No unsaved changes.` : "No bank version saved yet.";

@@ -1,7 +1,6 @@
 // Numbered actions of this tab in the question bank, kept until the server has done them: see editing_window.py.
 
 const BANK = "exam-workbench-bank";
-const PATIENCE = 4000; // Milliseconds after which actions are sent again.
 const isTyped = ({ act }) => act === "edit" || act === "add";
 const isEditOf = (id, field) => (act) => act.act === "edit" && act.id === id && act.field === field;
 
@@ -9,6 +8,7 @@ class Channel {
   unseen = []; // Actions that are done, but that the questions do not show yet.
   refused = {};
   last = 0;
+  tries = 0;
   delivered = Date.now();
 
   constructor() {
@@ -57,10 +57,11 @@ class Channel {
     return this.acts.some((act) => !(act.n in this.refused));
   }
 
-  // A run that was ended in favour of a fragment may not have received the actions.
+  // A run that was ended in favour of a fragment may not have received the actions. The pauses grow up to 30 seconds.
   remind() {
-    if (!this.isWaiting || Date.now() - this.delivered < PATIENCE) return;
-    this.isLate = true;
+    const pause = Math.min(30000, 4000 * 2 ** this.tries);
+    if (!this.isWaiting || Date.now() - this.delivered < pause) return;
+    this.tries += 1;
     this.bar?.redraw();
     if (!document.querySelector(STREAMLIT.running)) this.deliver();
   }
@@ -75,7 +76,7 @@ class Channel {
     this.unseen.push(...this.acts.filter((act) => !isOpen(act)));
     if (questions) this.unseen = this.unseen.filter((act) => act.n > done);
     this.acts = this.acts.filter(isOpen);
-    this.isLate &&= this.isWaiting;
+    if (!this.isWaiting) this.tries = 0;
     this.keep();
   }
 

@@ -35,11 +35,10 @@ KINDS.questions = class extends Part {
     this.topic = data.subtopic;
   }
 
-  show(data, tell, hold) {
-    super.show(data, tell, hold);
-    if (data.turns === this.turns) return;
-    this.turns = data.turns;
-    this.enter(data.focus);
+  drawn({ turns, focus }) {
+    if (turns === this.turns) return;
+    this.turns = turns;
+    this.enter(focus);
   }
 
   // The row appears at once. Its id is made here, so that typed text can refer to it.

@@ -175,7 +175,6 @@ KINDS.cases = class extends Desk {
   }
 
   // The form that settles the open case. Typed text stays in the browser until it is sent, and survives a reload.
-
   get draft() {
     return (this.drafts[this.data.open.id] ??= {});
   }

@@ -19,7 +19,7 @@ KINDS.judging = class extends Desk {
     this.told = "";
     const { home: unsent, acts } = kept(localStorage, UNSENT);
     this.waiting = unsent === home ? acts : [];
-    // These are the latest judgments, even if the server receives them only now.
+    // These are the latest judgments, even if the server receives them only now, or has them already.
     for (const one of this.waiting) this.note(keyOf(one), one.id, one.do, one.value);
   }
 
@@ -28,12 +28,8 @@ KINDS.judging = class extends Desk {
     this.past = [...this.past.filter((other) => other !== key), ...(what === "take back" ? [] : [key])];
   }
 
-  show(data, tell, hold) {
-    if (this.data?.home !== data.home) this.begin(data.home);
-    super.show(data, tell, hold);
-  }
-
   hear(data) {
+    if (this.before?.home !== data.home) this.begin(data.home);
     this.keep();
     this.labels = new Map(data.labels.map((one) => [keyOf(one), one]));
     for (const [key, one] of this.given) if (one.id <= data.taken) this.given.delete(key);
@@ -93,11 +89,6 @@ KINDS.judging = class extends Desk {
   undo() {
     if (this.latest) return this.judge("take back", null, this.latest);
     this.update({ trouble: { message: "Nothing to undo.", hint: "You have no judgment of this query." } });
-  }
-
-  look({ query, passage }) {
-    this.act("look", { query, passage });
-    this.update({ asking: this.at });
   }
 
   // The cards of the open query, also those that the server does not deal any more.
@@ -208,6 +199,10 @@ KINDS.judging = class extends Desk {
     const { own } = this;
     const here = own.findIndex((one) => keyOf(one) === this.at);
     const { value: now } = this.judged(card);
+    const look = () => {
+      this.act("look", { query: card.query, passage: card.passage });
+      this.update({ asking: this.at });
+    };
     return h("section.keys", { "aria-label": "Judge" },
       h("div.scale", { role: "group", "aria-label": "How relevant is it?" },
         scale.map(({ value, says }) =>
@@ -220,7 +215,7 @@ KINDS.judging = class extends Desk {
         Object.entries(TOOLS).map(([what, [words, key]]) => tools.includes(what)
           && this.button(words, key, () => this.judge(what))),
         this.button("Undo", "u", () => this.undo()),
-        tools.includes("look") && this.button("Show grader's label", "m", () => this.look(card),
+        tools.includes("look") && this.button("Show grader's label", "m", look,
           this.labels.has(this.at) || this.asking === this.at),
         this.step("Previous", "K", here > 0, () => this.go(own[here - 1]), "Previous passage"),
         this.step("Next", "J", here < own.length - 1, () => this.go(own[here + 1]), "Next passage")));
