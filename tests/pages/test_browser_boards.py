@@ -155,6 +155,11 @@ def test_a_click_on_a_mark_of_a_chart_opens_its_system_or_query(
         for name in opened:
             expect(page).to_have_url(re.compile(f"[?&]{name}=[^&]"))
         ready(page)
+    # A cell of the correlations opens its two leaderboards, which people can sort.
+    visit(page, f"{server.address}/measures?project=marks")
+    page.locator("td.cell button").first.click()
+    page.locator(".detail thead th.run button").click()
+    expect(page.locator(".detail tr.system").first).to_have_attribute("data-run", min(RUNS))
 
 
 def test_a_report_opens_offline_asks_for_nothing_and_runs_nothing(

@@ -1,17 +1,12 @@
 // The cases of answers: filters and list, and the open case in three columns with its proposal below. The next cases
 // are loaded already, so that a key leads on at once.
 
-const LOADING = "Loading the next case…";
 const UNANSWERED = { skipped: "The run has no passage for this query.", waiting: "Not answered yet." };
 
 KINDS.answers = class extends Desk {
   desks = {};
   done = new Set();
   notes = {};
-
-  act(name, values) {
-    this.last = super.act(name, values);
-  }
 
   confirm(letter) {
     const id = this.open;
@@ -42,9 +37,10 @@ KINDS.answers = class extends Desk {
   }
 
   hear(data) {
-    const behind = this.last !== undefined && data.taken < this.last;
-    this.desks = behind ? { ...this.desks, ...data.desks } : data.desks;
-    if (behind) return;
+    // The server has not taken every action yet.
+    const isBehind = this.waiting.length > 0;
+    this.desks = isBehind ? { ...this.desks, ...data.desks } : data.desks;
+    if (isBehind) return;
     this.done.clear();
     if (this.open !== undefined && this.open !== data.open) this.moved = true;
     this.open = data.open;
@@ -57,14 +53,15 @@ KINDS.answers = class extends Desk {
       h("span.words", h("span.query", { dir: "auto" }, one.query),
         quiet([one.where, one.done ? "confirmed" : one.stake].filter(Boolean).join(" · "))),
     ];
-    const kind = (one) => `${one.done ? "done" : ""} ${this.done.has(one.id) ? "gone" : ""}`.trim();
+    const kind = (one) => `${one.done ? "done" : ""} ${this.done.has(one.id) ? "gone" : ""}`;
     return h("div.answers.desk",
       h("section.left", { "aria-label": "Queue" }, this.filters(data),
         this.cases(this.open, (at, id) => this.choose(at, id), kind, row)),
       h("div.right",
         this.news(data, ({ do: name, ...rest }) => this.act(name, rest)),
         h("section.case", { "aria-label": "Open case", key: this.open },
-          open ? this.case(open) : h("p.empty", { role: "status" }, this.open ? LOADING : data.empty))));
+          open ? this.case(open)
+            : h("p.empty", { role: "status" }, this.open ? "Loading the next case…" : data.empty))));
   }
 
   filters(data) {
@@ -92,8 +89,7 @@ KINDS.answers = class extends Desk {
           !open.answers.length && h("p.quiet", "No gold answers, so it is unknown if an answer is right.")),
         this.retrieved(open),
         this.column(open.draws.length > 1 ? `${open.draws.length} answers from the gold passages`
-          : "Answer from the gold passages", "",
-          "Answers from the gold passages",
+          : "Answer from the gold passages", "", "Answers from the gold passages",
           open.draws.map((one) => h("p.said", { dir: "auto" }, one)),
           !open.draws.length && h("p.quiet", open.failed ? "Generation failed." : "Not answered yet."),
           open.gold.map((one) => this.passage(open, one, "")),
@@ -107,31 +103,28 @@ KINDS.answers = class extends Desk {
   }
 
   retrieved(open) {
-    const add = { title: "Use this if the answer is right (case E)",
-      onclick: () => this.act("add answer", { case: open.id }) };
-    return this.column("Generated from the retrieved passages", "", "Generated from the retrieved passages",
+    const title = "Generated from the retrieved passages";
+    return this.column(title, "", title,
       open.answer === null
         ? h("p.quiet", UNANSWERED[open.state] ?? `No answer: ${open.note}`)
         : [h("p.said", { dir: "auto" }, open.answer), open.note && h("p.quiet", open.note)],
       open.held && h("p.quiet", "This is a gold answer."),
-      open.answer !== null && !open.held && h("button.small", add, "Add as gold answer"),
+      open.answer !== null && !open.held && h("button.small", { title: "Use this if the answer is right (case E)",
+        onclick: () => this.act("add answer", { case: open.id }) }, "Add as gold answer"),
       open.retrieved.map((one) => this.passage(open, one, `${one.rank}.`)));
   }
 
   passage(open, one, place) {
     const name = `${place} ${one.id}`.trim();
     const at = { case: open.id, passage: one.id };
-    const relevant = {
-      title: "Use this if the passage contains the answer (case A)",
-        "aria-label": `Judge passage ${one.rank} as relevant`,
-      onclick: () => this.act("judge", at),
-    };
+    const judge = { key: "judge", title: "Use this if the passage contains the answer (case A)",
+      "aria-label": `Judge passage ${one.rank} as relevant`, onclick: () => this.act("judge", at) };
     const about = one.rank && [
       one.gold && h("span.tag", "gold"),
       one.judged !== null
         ? [quiet(`you judged ${one.judged}`),
           h("button.link", { key: "withdraw", onclick: () => this.act("unjudge", at) }, "Withdraw")]
-        : !one.gold && one.parts.length > 0 && h("button.link", { key: "judge", ...relevant }, "Judge as relevant"),
+        : !one.gold && one.parts.length > 0 && h("button.link", judge, "Judge as relevant"),
     ];
     return h("div.passage", { class: one.pointed ? "pointed" : "" },
       h("div.of", h("span.name", { title: one.id }, name), about),
@@ -150,17 +143,14 @@ KINDS.answers = class extends Desk {
         open.proposed && badge(open.proposed, open.kind),
         h("span", { dir: "auto" }, open.proposed ? `Proposed: ${open.reason}` : open.reason),
         open.stake && quiet(`If confirmed, ${open.stake}.`)),
-      open.confirmed.map((one) => h("p.confirmed",
-        h("b", `${one.by}: ${one.case}`),
-          h("span", { dir: "auto" }, ` ${one.says}${one.note ? ` (${one.note})` : ""} `),
+      open.confirmed.map((one) => h("p.confirmed", h("b", `${one.by}: ${one.case}`),
+        h("span", { dir: "auto" }, ` ${one.says}${one.note ? ` (${one.note})` : ""} `),
         one.mine && h("button.link", { onclick: () => this.act("take back", { case: open.id }) }, "Withdraw"))),
-      h("div.keys", { role: "group", "aria-label": open.confirmed.some((one) => one.mine) ? "Change the case"
-        : "Confirm a case" },
+      h("div.keys",
+        { role: "group", "aria-label": `${open.confirmed.some((one) => one.mine) ? "Change the" : "Confirm a"} case` },
         this.data.letters.map(letter)),
-      h("input.note", {
-        placeholder: "Note (optional)", "aria-label": "Note", value: this.notes[open.id] ?? "",
-        oninput: ({ target }) => (this.notes[open.id] = target.value),
-      }));
+      h("input.note", { placeholder: "Note (optional)", "aria-label": "Note", value: this.notes[open.id] ?? "",
+        oninput: ({ target }) => (this.notes[open.id] = target.value) }));
   }
 };
 

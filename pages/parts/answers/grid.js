@@ -8,10 +8,8 @@ KINDS.grid = class extends Desk {
       h("div.scroll",
         h("table",
           h("caption.unseen", "Runs by depth and measure"),
-          h("thead", h("tr",
-            h("th", { scope: "col" }, "Run"),
-              measures.map((one) => h("th", { scope: "col", title: one.says }, one.name)),
-            h("th.unsaid", { scope: "col" }, h("span.unseen", "Missing values")))),
+          h("thead", h("tr", column("Run"), measures.map((one) => column(one.name, { title: one.says })),
+            column(h("span.unseen", "Missing values")))),
           blocks.map((block) => h("tbody",
             h("tr.depth", h("th", { scope: "rowgroup", colspan: measures.length + 2 }, `k = ${block.k}`)),
             block.rows.map((row) => h("tr",
@@ -27,31 +25,29 @@ KINDS.grid = class extends Desk {
     if (cell.mean === null) return quiet("–");
     const { open, ideal } = this.data;
     const isOpen = cell.id === open;
+    const mean = fixed(cell.mean, 3);
     const onclick = () => {
       this.wanted = isOpen ? "" : cell.id;
       this.act("open", { cell: this.wanted });
     };
-    return h("button.cell", {
-      class: cell.best ? "best" : "", "data-cell": cell.id, "aria-expanded": String(isOpen), onclick,
-      "aria-label": `${name}: ${cell.mean.toFixed(3)}${cell.best ? ", best" : ""}`,
-    },
-    h("span.mean", cell.mean.toFixed(3)), quiet(cell.error === null ? "" : ` ±${cell.error.toFixed(3)}`),
-    h("span.bar", { "aria-hidden": "true" },
-      h("i", { style: { width: `${100 * cell.mean}%` } }),
-      ideal && name.startsWith("GPT-Eval@")
-        && h("i.line", { title: "Ideal retriever", style: { left: `${100 * ideal.mean}%` } })));
+    return h("button.cell", { class: cell.best ? "best" : "", "data-cell": cell.id, "aria-expanded": String(isOpen),
+      "aria-label": `${name}: ${mean}${cell.best ? ", best" : ""}`, onclick },
+      h("span.mean", mean), quiet(cell.error === null ? "" : ` ±${fixed(cell.error, 3)}`),
+      h("span.bar", { "aria-hidden": "true" },
+        h("i", { style: { width: `${100 * cell.mean}%` } }),
+        ideal && name.startsWith("GPT-Eval@")
+          && h("i.line", { title: "Ideal retriever", style: { left: `${100 * ideal.mean}%` } })));
   }
 
   queries(detail) {
     return [
-      h("div.bar-of", h("h2", detail.title), h("button.link", { onclick: () => this.act("open", { cell: "" }) },
-        "Close")),
+      h("div.bar-of", h("h2", detail.title),
+        h("button.link", { onclick: () => this.act("open", { cell: "" }) }, "Close")),
       h("div.queries", { tabindex: 0, role: "region", "aria-label": `Queries: ${detail.title}` }, h("table",
-        h("thead", h("tr", COLUMNS.map((one) => h("th", { scope: "col" }, one)))),
+        h("thead", h("tr", COLUMNS.map((one) => column(one)))),
         h("tbody", detail.rows.map((row) => h("tr",
           h("td.value", { title: row.why }, row.value ?? "–"),
-          h("td", link(row.query, row.href, goTo, { dir: "auto" }),
-            h("div.quiet", row.why)),
+          h("td", link(row.query, row.href, goTo, { dir: "auto" }), h("div.quiet", row.why)),
           h("td", { dir: "auto" }, row.answer), h("td", { dir: "auto" }, row.draw)))))),
       detail.more > 0 && h("p.quiet", `and ${count(detail.more)} more`),
     ];

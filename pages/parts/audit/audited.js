@@ -6,8 +6,9 @@ const UNKNOWN = "error unknown";
 const sized = (one) => one.low !== null;
 const negative = (value) => (value === null ? null : -value);
 const biased = (one) => one.bias !== null && (one.bias_low > 0 || one.bias_high < 0);
-const named = (one) => [h("span.long", one.name), h("span.short", one.short)];
 const interval = (low, high) => `[${signed(low, 3)}, ${signed(high, 3)}]`;
+const aboutBias = (one) => sized(one)
+  ? `${interval(one.bias_low, one.bias_high)}${biased(one) ? "" : ": not significant"}` : UNKNOWN;
 
 function domainOf(values, around = 0.04) {
   const known = values.filter((one) => one !== null);
@@ -21,9 +22,8 @@ KINDS.audited = class extends Sorted {
     this.isAudited = systems.some((one) => one.audited !== null);
     if (!this.isAudited) this.sort = "machine_rank";
     else if (!this.chosen) this.sort = "rank";
-    const scores = systems.flatMap((one) => [one.machine, one.audited, one.low, one.high, one.worst_low,
-      one.worst_high]);
-    this.scores = domainOf(scores);
+    this.scores = domainOf(systems.flatMap((one) =>
+      [one.machine, one.audited, one.low, one.high, one.worst_low, one.worst_high]));
     this.biases = domainOf([0, ...systems.flatMap((one) => [one.bias, one.bias_low, one.bias_high])]);
   }
 
@@ -33,10 +33,8 @@ KINDS.audited = class extends Sorted {
 
   view({ systems, confidence, missed }) {
     const rows = [...systems].sort((a, b) => a[this.sort] - b[this.sort] || a.rank - b.rank);
-    const placed = this.sort === "rank" ? this.placed(rows.map((one) => one.run)) : [];
+    const placed = this.placed(rows.map((one) => one.run));
     const { isAudited } = this;
-    const sorts = (sort, title, help) =>
-      this.head(title, { sort, help, disabled: !isAudited && sort !== "machine_rank" });
     const key = [
       isAudited && [h("i.dot"), ` audited, with its ${Math.round(100 * confidence)}% interval   `],
       h("i.machine"), " grader's score",
@@ -47,66 +45,58 @@ KINDS.audited = class extends Sorted {
       missed > 0 && "   Thin lines allow for passages that could not be judged.",
     ];
     return h("div.audited",
-      h("div.scroll", h("table",
-        h("thead", h("tr",
-          lanesHead(placed),
-          h("th.rank", { scope: "col" }, "#"), h("th.run", { scope: "col" }, "System"),
-          isAudited && sorts("rank", "Audited", "Sort by audited score (unbiased)"),
-          h("th.plot", { "aria-hidden": "true" }, axis(this.scores)),
-          sorts("machine_rank", "Grader", "Sort by the grader's score"),
-          isAudited && [
-            h("th.bias", { scope: "col" }, h("span", { title: "Grader's score minus audited score, with its interval" },
-              "Grader's bias")),
-            h("th.plot.lean", { "aria-hidden": "true" }, axis(this.biases, 3)),
-            sorts("order", "Shrunk",
-              "Sort by shrunk scores: residuals are shrunk to their common shift, so fewer systems swap by chance"),
-          ])),
-        h("tbody", rows.map((one, place) => this.rows(one, place, placed))))),
-      h("p.key.quiet", key));
+      this.table(this.columns().filter(Boolean), rows, placed, (one) => this.pairs(one)), h("p.key.quiet", key));
+  }
+
+  columns() {
+    const { isAudited } = this;
+    const sorts = (sort, title, help) =>
+      this.head(title, { sort, help, disabled: !isAudited && sort !== "machine_rank" });
+    return [
+      [column("#", { class: "rank" }), (one) => h("td.rank", one[this.sort])],
+      [column("System", { class: "run" }),
+        (one) => this.name({ ...one, long: one.name }, this.data.differences.length > 0, () => this.toggle(one.run))],
+      isAudited && [sorts("rank", "Audited", "Sort by audited score (unbiased)"), (one) => this.score(one)],
+      [h("th.plot", { "aria-hidden": "true" }, axis(this.scores)),
+        (one) => h("td.plot", { "aria-hidden": "true" }, this.plot(one))],
+      [sorts("machine_rank", "Grader", "Sort by the grader's score"),
+        (one) => h("td", fixed(one.machine, 3), h("small", one.machine_rank))],
+      isAudited && [
+        column("Grader's bias", { class: "bias", title: "Grader's score minus audited score, with its interval" }),
+        (one) => h("td.bias", { class: biased(one) && "sure", title: aboutBias(one) }, signed(one.bias, 3))],
+      isAudited && [h("th.plot.lean", { "aria-hidden": "true" }, axis(this.biases, 3)),
+        (one) => h("td.plot.lean", { "aria-hidden": "true" }, this.leaning(one))],
+      isAudited && [sorts("order", "Shrunk",
+        "Sort by shrunk scores: residuals are shrunk to their common shift, so fewer systems swap by chance"),
+        (one) => h("td.place", one.order)],
+    ];
   }
 
   // Each bracket reaches from the first to the last system of a group.
   placed(runs) {
-    const place = new Map(runs.map((run, index) => [run, index]));
-    return lanes(this.data.groups.filter((group) => group.length > 1).map((group) => {
-      const places = group.map((run) => place.get(run));
-      return { first: Math.min(...places), last: Math.max(...places), members: new Set(places) };
+    const groups = this.sort === "rank" ? this.data.groups.filter((group) => group.length > 1) : [];
+    return lanes(groups.map((group) => {
+      const members = group.map((run) => runs.indexOf(run));
+      return { first: Math.min(...members), last: Math.max(...members), members };
     }));
   }
 
-  rows(one, place, placed) {
-    const open = one.run === this.opened;
-    const onclick = () => this.update({ opened: open ? null : one.run });
+  toggle(run) {
+    this.update({ opened: run === this.opened ? null : run });
+  }
+
+  score(one) {
     const half = sized(one) ? `±${fixed((one.high - one.low) / 2, 3)}` : "± ?";
     const bounds = `${fixed(one.low, 3)} to ${fixed(one.high, 3)}`;
     const about = sized(one) ? `Confidence interval: ${bounds}. ± is half its width.` : UNKNOWN;
-    return [
-      h("tr.system", { key: `system ${one.run}`, class: open ? "open" : "" },
-        brackets(place, placed),
-        h("td.rank", one[this.sort]),
-        h("th.run", { scope: "row" }, this.data.differences.length
-          ? h("button", { "aria-expanded": String(open), title: one.run, onclick }, named(one))
-          : h("span", { title: one.run }, named(one))),
-        this.isAudited && h("td.score", { title: about }, h("b", fixed(one.audited, 3)), h("small", half)),
-        h("td.plot", { "aria-hidden": "true" }, this.plot(one)),
-        h("td", fixed(one.machine, 3), h("small", one.machine_rank)),
-        this.isAudited && this.leaning(one)),
-      open && h("tr.inside", { key: `inside ${one.run}` }, brackets(place, placed, true),
-        h("td", { colspan: 8 }, this.pairs(one))),
-    ];
+    return h("td.score", { title: about }, h("b", fixed(one.audited, 3)), h("small", half));
   }
 
-  // The machine's bias, and the rank by shrunken scores.
   leaning(one) {
     const sure = biased(one) ? "sure" : "";
-    const about = sized(one) ? `${interval(one.bias_low, one.bias_high)}${sure ? "" : ": not significant"}` : UNKNOWN;
-    return [
-      h("td.bias", { class: sure, title: about }, signed(one.bias, 3)),
-      h("td.plot.lean", { "aria-hidden": "true" }, field(this.biases, 3,
-        sized(one) && stretch(`interval ${sure}`, one.bias_low, one.bias_high, this.biases),
-        h("i.dot", { class: sure, style: at(one.bias, this.biases) }))),
-      h("td.place", one.order),
-    ];
+    return field(this.biases, 3,
+      sized(one) && stretch(`interval ${sure}`, one.bias_low, one.bias_high, this.biases),
+      h("i.dot", { class: sure, style: at(one.bias, this.biases) }));
   }
 
   plot(one) {
@@ -118,8 +108,7 @@ KINDS.audited = class extends Sorted {
       one.audited !== null && h("i.dot", { style: at(one.audited, domain) }));
   }
 
-  // One system compared with every other. Differences come from the same sample, so they are more precise than two
-  // intervals.
+  // One system compared with every other. Differences within a sample are more precise than two intervals.
   pairs(one) {
     const { systems, level, differences } = this.data;
     const names = new Map(systems.map((system) => [system.run, system]));

@@ -2,49 +2,24 @@
 
 const BANK_KEYS = { 90: "undo", 89: "redo", 78: "add", 74: "next", 75: "previous" };
 const SAVE = 83;
-const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
 
 KINDS.bar = class extends Part {
-  act(name, more = {}) {
-    channel.flush();
-    channel.push({ act: name, ...more });
-  }
-
-  save() {
-    channel.tidy?.();
-    channel.flush();
-    channel.push({ act: "save", note: channel.note() });
-  }
-
-  late() {
-    this.redraw();
-  }
-
-  leave() {
-    channel.leave(this);
-  }
-
-  show(data, tell, hold) {
-    channel.join(this, (acts) => hold("acts", acts));
-    super.show(data, tell, hold);
-  }
-
   hear(data) {
+    channel.bar = this;
     channel.hear(data);
     const { before } = this;
-    // If nothing is unsaved, and nothing can be undone or redone, a note has no use. Another person's save leaves the
-    // note as it is.
+    // A note has no use if nothing is unsaved, undone or redone. Another person's save leaves it as it is.
     const same = before?.project === data.project && before.author === data.author;
-    if ((!data.unsaved && !data.undo && !data.redo) || (same && data.saved > before.version)) channel.write("");
+    if ((!data.unsaved && !data.undo && !data.redo) || (same && data.saved > before.version)) channel.note = "";
   }
 
   view(data) {
     const { unsaved, version } = data;
-    const told = channel.late ? "Waiting for the server. Your changes are kept in this window." : data.said;
-    const about = unsaved
-      ? [h("b", plural(unsaved, "unsaved change")),
-        ` in ${data.queries} quer${data.queries > 1 ? "ies" : "y"}, based on version ${version}`]
-      : version ? `Bank version ${version}. No unsaved changes.` : "No bank version saved yet.";
+    const told = channel.tries ? "Waiting for the server. Your changes are kept in this window." : data.said;
+    const changes = unsaved > 0 && plural(unsaved, "unsaved change");
+    const place = ` in ${data.queries} quer${data.queries > 1 ? "ies" : "y"}, based on version ${version}`;
+    const saved = version ? `Bank version ${version}. No unsaved changes.` : "No bank version saved yet.";
+    const about = changes ? [h("b", changes), place] : saved;
     const button = (words, key, onclick, disabled, keys = null, title = keys) =>
       h("button", { class: key === "save" ? "main" : "", "data-key": key, title,
         "aria-keyshortcuts": keys?.replace("Ctrl", "Control"), disabled, onclick },
@@ -54,16 +29,14 @@ KINDS.bar = class extends Part {
     return h("div.bar.bank-bar", { class: unsaved ? "changed" : "", "data-unsaved": unsaved,
       "data-version": version ?? 0 },
       h("div.state",
-        h("div.said", { role: "status", title: [about].flat().map((one) => one.inside?.[0] ?? one).join("") }, about),
+        h("div.said", { role: "status", title: changes ? changes + place : saved }, about),
         h("div.others", { role: "status", class: told ? "told" : "", title: others }, told || data.others)),
-      button("Undo", "undo", () => this.act("undo"), !data.undo, "Alt+Z"),
-      button("Redo", "redo", () => this.act("redo"), !data.redo, "Alt+Y"),
-      h("input", {
-        type: "text", "data-key": "note", "aria-label": "Note", disabled: !unsaved,
+      button("Undo", "undo", () => channel.act("undo"), !data.undo, "Alt+Z"),
+      button("Redo", "redo", () => channel.act("redo"), !data.redo, "Alt+Y"),
+      h("input", { type: "text", "data-key": "note", "aria-label": "Note", disabled: !unsaved, value: channel.note,
         placeholder: data.note || "Note: what changed and why", title: unsaved ? `Default note: ${data.note}` : "",
-        value: channel.note(), oninput: ({ target }) => channel.write(target.value),
-      }),
-      button("Discard all", "discard", () => this.act("discard"), none, null,
+        oninput: ({ target }) => (channel.note = target.value) }),
+      button("Discard all", "discard", () => channel.act("discard"), none, null,
         "Discard all your unsaved changes. You can undo this."),
       button("Save version", "save", () => this.save(), none, "Ctrl+S"));
   }
@@ -82,7 +55,7 @@ KINDS.bar = class extends Part {
     on("keydown", (event) => {
       const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
       const key = event.altKey && !event.ctrlKey && !event.metaKey && BANK_KEYS[event.keyCode];
-      const box = focused()?.matches(FIELDS) ? focused() : null;
+      const box = focused()?.matches(":read-write") ? focused() : null;
       if (ctrl && event.key === "Enter") {
         typedIn.delete(box);
         channel.flush();
@@ -98,14 +71,19 @@ KINDS.bar = class extends Part {
     });
   }
 
+  save() {
+    channel.questions?.tidy();
+    channel.act("save", { note: channel.note });
+  }
+
   press(key, box) {
     // Text in other fields of the page, such as the name, is sent when the field loses focus.
     if (box && !box.getRootNode().host) box.blur();
     const query = this.data[key];
     if (key === "save") this.save();
-    else if (key === "add") channel.add?.();
-    else if (key === "undo" || key === "redo") this.act(key);
-    else if (query) this.act("open", { query });
+    else if (key === "add") channel.questions?.add();
+    else if (key === "undo" || key === "redo") channel.act(key);
+    else if (query) channel.act("open", { query });
     else channel.flush();
   }
 };

@@ -1,112 +1,110 @@
-// Numbered actions of this tab in the question bank, kept until the server has done them: see window.py.
+// Numbered actions of this tab in the question bank, kept until the server has done them: see editing_window.py.
 
 const BANK = "exam-workbench-bank";
-const AGAIN = [4000, 8000, 16000, 30000];
+const isTyped = ({ act }) => act === "edit" || act === "add";
+const isEditOf = (id, field) => (act) => act.act === "edit" && act.id === id && act.field === field;
 
-function makeChannel() {
-  const channel = { acts: [], unseen: [], last: 0, window: null, place: {}, refused: {}, notes: {}, late: false };
-  const joined = new Set();
-  let send = null;
-  let timer = null;
-  let tries = 0;
+class Channel {
+  unseen = []; // Actions that are done, but that the questions do not show yet.
+  refused = {};
+  last = 0;
+  tries = 0;
+  delivered = Date.now();
+
+  constructor() {
+    Object.assign(this, { acts: [], notes: {}, ...kept(sessionStorage, BANK) });
+    setInterval(() => this.remind(), 1000);
+  }
 
   // After a reload or a server failure, only typed changes are sent again; other actions are dropped.
-  const typed = () => channel.acts.filter((act) => act.act === "edit" || act.act === "add");
-  const { acts = [], notes = {} } = kept(sessionStorage, BANK);
-  Object.assign(channel, { acts, notes });
-  channel.keep = () => keep(sessionStorage, BANK, { acts: typed(), notes: channel.notes });
+  keep() {
+    keep(sessionStorage, BANK, { acts: this.acts.filter(isTyped), notes: this.notes });
+  }
 
   // The note of a version belongs to one person and one project.
-  const whose = () => JSON.stringify([channel.place.project, channel.place.author]);
-  channel.note = () => channel.notes[whose()] ?? "";
-  channel.write = (note) => {
-    if (note) channel.notes[whose()] = note;
-    else delete channel.notes[whose()];
-    channel.keep();
-  };
+  get note() {
+    return this.notes[JSON.stringify(this.place)] ?? "";
+  }
 
-  const deliver = () => {
-    channel.keep();
-    send?.(channel.acts);
-    clearTimeout(timer);
-    timer = setTimeout(ask, AGAIN[Math.min(tries, AGAIN.length - 1)]);
-  };
+  set note(words) {
+    this.notes[JSON.stringify(this.place)] = words;
+    this.keep();
+  }
 
-  // A run that was ended in favour of a fragment may not have received the actions.
-  const ask = () => {
-    const open = channel.acts.some((act) => !(act.n in channel.refused));
-    if (!open) return;
-    tries += 1;
-    channel.late = true;
-    for (const part of joined) part.late?.();
-    if (document.querySelector(STREAMLIT.running)) timer = setTimeout(ask, AGAIN[0]);
-    else deliver();
-  };
+  // Send all typed text of the bank.
+  flush() {
+    this.questions?.flush();
+  }
 
-  const numbered = (act) => ({ n: ++channel.last, window: channel.window, ...channel.place, ...act });
+  // An action applies to the text that the person sees.
+  act(name, more = {}) {
+    this.flush();
+    this.push({ act: name, ...more });
+  }
 
-  channel.push = (...acts) => {
-    channel.acts.push(...acts.map(numbered));
-    deliver();
-  };
+  push(act) {
+    this.acts.push({ n: ++this.last, window: this.window, ...this.place, ...act });
+    this.deliver();
+  }
 
-  channel.join = (part, sender) => {
-    joined.add(part);
-    if (sender) send = sender;
-  };
-  channel.leave = (part) => joined.delete(part);
+  deliver() {
+    this.keep();
+    this.delivered = Date.now();
+    this.bar?.hold("acts", this.acts);
+  }
 
-  // Send all typed text of the bank, before a shortcut acts on it.
-  channel.flush = () => {
-    for (const part of joined) part.flush?.();
-  };
+  get isWaiting() {
+    return this.acts.some((act) => !(act.n in this.refused));
+  }
 
-  // Each component hears the results for itself, with its own data. The bar is drawn before the questions, so the bar
-  // may know of actions whose effect the questions do not show yet.
-  channel.hear = (data, questions = false) => {
-    if (data.window !== channel.window) {
-      channel.window = data.window;
-      // The server may have done some of these actions without this tab hearing of it. A value that was typed here is
-      // not another person's edit.
-      const mine = (act) => typed().filter((one) => one.id === act.id && one.field === act.field).map((one) =>
-        one.value);
-      const again = typed().map(({ n, window, ...act }) => ({
-        ...act,
-        ...(act.act === "edit" ? { mine: mine(act) } : {}),
-        n: ++channel.last,
-        window: data.window,
-      }));
-      channel.acts = again;
-      channel.unseen = [];
-      if (again.length) queueMicrotask(deliver);
-    }
-    channel.place = { project: data.project, author: data.author };
-    channel.refused = data.refused;
-    const open = (act) => act.n > data.done || act.n in data.refused;
-    channel.unseen.push(...channel.acts.filter((act) => !open(act)));
-    if (questions) channel.unseen = channel.unseen.filter((act) => act.n > data.done);
-    channel.acts = channel.acts.filter(open);
-    if (!channel.acts.some((act) => !(act.n in data.refused))) {
-      clearTimeout(timer);
-      channel.late = false;
-      tries = 0;
-    }
-    channel.keep();
-  };
+  // A run that was ended in favour of a fragment may not have received the actions. The pauses grow up to 30 seconds.
+  remind() {
+    const pause = Math.min(30000, 4000 * 2 ** this.tries);
+    if (!this.isWaiting || Date.now() - this.delivered < pause) return;
+    this.tries += 1;
+    this.bar?.redraw();
+    if (!document.querySelector(STREAMLIT.running)) this.deliver();
+  }
+
+  // Each component hears the results for itself, with its own data. The bar is drawn before the questions, so it may
+  // know of actions whose effect the questions do not show yet.
+  hear({ project, author, window, done, refused }, questions = false) {
+    this.place = { project, author };
+    if (window !== this.window) this.enter(window);
+    this.refused = refused;
+    const isOpen = (act) => act.n > done || act.n in refused;
+    this.unseen.push(...this.acts.filter((act) => !isOpen(act)));
+    if (questions) this.unseen = this.unseen.filter((act) => act.n > done);
+    this.acts = this.acts.filter(isOpen);
+    if (!this.isWaiting) this.tries = 0;
+    this.keep();
+  }
+
+  // The server may have done some of the actions of the former window without this tab hearing of it. A value that was
+  // typed here is not another person's edit.
+  enter(window) {
+    const typed = this.acts.filter(isTyped);
+    const mine = (act) => typed.filter(isEditOf(act.id, act.field)).map((one) => one.value);
+    this.acts = typed.map((act) => ({ ...act, mine: mine(act), n: ++this.last, window }));
+    this.unseen = [];
+    this.window = window;
+    if (typed.length) queueMicrotask(() => this.deliver());
+  }
 
   // Actions that the questions do not show yet, done by the server or not.
-  channel.coming = () => [...channel.unseen, ...channel.acts];
+  get coming() {
+    return [...this.unseen, ...this.acts];
+  }
 
   // The latest edit of a field that the questions do not show yet.
-  channel.edit = (id, field) =>
-    channel.coming().findLast((act) => act.act === "edit" && act.id === id && act.field === field);
+  edit(id, field) {
+    return this.coming.findLast(isEditOf(id, field));
+  }
 
-  channel.refuse = (id, field) => {
-    channel.acts = channel.acts.filter(
-      (act) => !(act.act === "edit" && act.id === id && act.field === field && act.n in channel.refused),
-    );
-  };
-  return channel;
+  // Give up the refused edits of a field.
+  refuse(id, field) {
+    this.acts = this.acts.filter((act) => !(isEditOf(id, field)(act) && act.n in this.refused));
+  }
 }
 
-const channel = (globalThis.examWorkbenchBank ??= makeChannel());
+const channel = (globalThis.examWorkbenchBank ??= new Channel());

@@ -5,12 +5,9 @@ const PAUSE = 600;
 // Fewer questions need no filter.
 const FEW = 8;
 
-const WEIGHTS =
-  "Questions with weight 0 do not count. A negative weight marks content that a response should not have.";
-const CHIPS = "A chip says how many systems answer the question within the cutoff: none, some or every one.";
+const ABOUT = ["Questions with weight 0 do not count. A negative weight marks content that a response should not have.",
+  "A chip says how many systems answer the question within the cutoff: none, some or every one."];
 const EMPTY = { text: "", weight: 1, active: true, kind: "question", subtopic_id: null, answer_key: null, note: null };
-
-const keyHint = (keys) => h("kbd", { "aria-hidden": "true" }, keys);
 
 KINDS.questions = class extends Part {
   typed = new Map(); // Text in fields that is not sent yet, by question and field.
@@ -20,21 +17,14 @@ KINDS.questions = class extends Part {
   words = "";
   turns = 0;
 
-  listen() {
-    channel.join(this);
-    channel.add = () => this.add();
-    channel.tidy = () => this.tidy();
-  }
-
   leave() {
     this.flush();
-    channel.leave(this);
   }
 
   hear(data) {
+    channel.questions = this;
     channel.hear(data, true);
-    const { query } = data;
-    if (this.before && this.before.query.id !== query.id) {
+    if (this.before && this.before.query.id !== data.query.id) {
       this.flush();
       this.typed.clear();
       this.picked.clear();
@@ -45,25 +35,18 @@ KINDS.questions = class extends Part {
     this.topic = data.subtopic;
   }
 
-  show(data, tell, hold) {
-    super.show(data, tell, hold);
-    if (data.turns === this.turns) return;
-    this.turns = data.turns;
-    this.enter(data.focus);
-  }
-
-  act(name, more = {}) {
-    channel.flush();
-    channel.push({ act: name, ...more });
+  drawn({ turns, focus }) {
+    if (turns === this.turns) return;
+    this.turns = turns;
+    this.enter(focus);
   }
 
   // The row appears at once. Its id is made here, so that typed text can refer to it.
   add() {
     const query = this.data.query.id;
-    if (this.data.readonly) return this.act("add", { query, name: "" });
-    const bytes = [...crypto.getRandomValues(new Uint8Array(6))];
-    const name = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    this.act("add", { query, name });
+    if (this.data.readonly) return channel.act("add", { query, name: "" });
+    const name = crypto.getRandomValues(new Uint8Array(6)).toHex();
+    channel.act("add", { query, name });
     this.redraw();
     this.enter(`${query}/${name}`);
     return `${query}/${name}`;
@@ -73,7 +56,7 @@ KINDS.questions = class extends Part {
   tidy() {
     const row = this.rows.find((one) => one.id === this.fresh);
     this.fresh = null;
-    if (row && !this.value(row, "text")) this.act("take back", { id: row.id });
+    if (row && !this.value(row, "text")) channel.act("take back", { id: row.id });
   }
 
   enter(id) {
@@ -89,12 +72,11 @@ KINDS.questions = class extends Part {
   }
 
   get rows() {
-    const known = new Set(this.data.rows.map((row) => row.id));
-    const { query, author } = this.data;
+    const { rows, query, author } = this.data;
     const begins = (act) => act.act === "add" && act.query === query.id && act.name && act.author === author;
-    const begun = channel.coming().filter(begins).map((act) => `${act.query}/${act.name}`);
-    const rows = begun.filter((id) => !known.has(id)).map((id) => ({ ...EMPTY, id, isNew: true, done: "added" }));
-    return [...this.data.rows, ...rows];
+    const begun = channel.coming.filter(begins).map((act) => `${act.query}/${act.name}`);
+    const fresh = begun.filter((id) => !rows.some((row) => row.id === id));
+    return [...rows, ...fresh.map((id) => ({ ...EMPTY, id, isNew: true, done: "added" }))];
   }
 
   // Fields
@@ -117,37 +99,31 @@ KINDS.questions = class extends Part {
   field(selector, row, name, given, ...inside) {
     const key = `${name} ${row.id}`;
     const box = given.type === "checkbox";
-    const value = this.value(row, name);
-    const number = name === "weight";
+    const value = this.value(row, name) ?? "";
     const at = selector === "select" || box ? "onchange" : "oninput";
     const change = ({ target }) => {
-      clearTimeout(this.typed.get(key)?.timer);
       const { base } = this.typed.get(key) ?? { base: this.base(row, name) };
-      // An unfinished number is no value.
       const text = box ? target.checked : target.value;
-      const read = number ? target.valueAsNumber : text;
-      const one = { id: row.id, name, base, text, value: Number.isNaN(read) ? undefined : read };
-      one.timer = at === "oninput" && setTimeout(() => this.flush(), PAUSE);
-      this.typed.set(key, one);
-      if (at === "onchange") this.flush();
-      else this.redraw();
+      const read = name === "weight" ? target.valueAsNumber : text;
+      // An unfinished number is no value.
+      this.typed.set(key, { id: row.id, name, base, text, value: Number.isNaN(read) ? undefined : read });
+      clearTimeout(this.timer);
+      if (at === "onchange") return this.flush();
+      this.timer = setTimeout(() => this.flush(), PAUSE);
+      this.redraw();
     };
-    const shown = box ? { checked: Boolean(value) } : { value: this.typed.has(key) ? undefined : number ? value
-      : (value ?? "") };
+    const shown = box ? { checked: Boolean(value) } : { value: this.typed.has(key) ? undefined : value };
     const onblur = ({ relatedTarget }) => {
       this.flush(row.id);
       if (row.id === this.fresh && !this.row(row.id)?.contains(relatedTarget)) this.tidy();
     };
-    return h(selector, {
-      key: name, "data-key": name, disabled: this.data.readonly, ...given, ...shown, [at]: change,
-      onfocus: () => this.stints.set(key, channel.last + 1), onblur,
-    }, ...inside);
+    return h(selector, { key: name, "data-key": name, disabled: this.data.readonly, ...given, ...shown, [at]: change,
+      onfocus: () => this.stints.set(key, channel.last + 1), onblur }, ...inside);
   }
 
   // Send typed text; a left field without a valid value shows its former value again.
   flush(left = null) {
-    for (const [key, { id, name, base, value, timer }] of this.typed) {
-      clearTimeout(timer);
+    for (const [key, { id, name, base, value }] of this.typed) {
       if (value === undefined && id !== left) continue;
       this.typed.delete(key);
       // Typed back to the former value: nothing to send, unless another edit is pending.
@@ -161,8 +137,8 @@ KINDS.questions = class extends Part {
   // The list
 
   redraw() {
-    const at = this.root.getRootNode().activeElement;
-    const left = at?.closest?.("[data-question]");
+    const at = focused();
+    const left = at?.closest("[data-question]");
     const place = left ? [...left.parentNode.children].indexOf(left) : -1;
     super.redraw();
     if (!left || at.isConnected || !this.root.isConnected) return;
@@ -176,65 +152,55 @@ KINDS.questions = class extends Part {
     const { query, readonly, subtopics } = data;
     const rows = this.rows.map((row) => [row, this.fits(row)]);
     const shown = rows.some(([, fits]) => fits);
-    const step = (id, sign, key, words) => h("button", {
-      "aria-label": words, title: `${words} (${key})`, "aria-keyshortcuts": key, disabled: !id,
-      onclick: () => this.act("open", { query: id }),
-    }, sign, keyHint(key));
+    const step = (id, sign, key, words) => h("button", { "aria-label": words, title: `${words} (${key})`,
+      "aria-keyshortcuts": key, disabled: !id, onclick: () => channel.act("open", { query: id }) }, sign, keyHint(key));
     const choose = ({ target }) => {
       this.update({ topic: target.value });
       channel.push({ act: "subtopic", chosen: this.topic });
     };
-    const empty = rows.length
-      ? "No matching questions."
-      : "This query has no questions yet. Each should ask for one essential piece of information.";
+    const empty = "This query has no questions yet. Each should ask for one essential piece of information.";
     return h("section.questions",
       h("header", h("h2", { dir: "auto" }, query.text),
         h("div.steps",
           step(query.previous, "‹", "Alt+K", "Previous query"), h("span.place", `${query.at} of ${query.of}`),
           step(query.next, "›", "Alt+J", "Next query"))),
       h("div.filters", { hidden: data.rows.length < FEW && !subtopics.length },
-        h("input", {
-          type: "search", placeholder: "Find a question", "aria-label": "Find a question", value: this.words,
-          oninput: ({ target }) => this.update({ words: target.value }),
-        }),
+        searchBox(this, "Find a question"),
         h("select", { "aria-label": "Filter by subtopic", hidden: !subtopics.length, value: this.topic,
           onchange: choose },
           ["", ...subtopics].map((topic) => h("option", { value: topic }, topic || "All subtopics")))),
       data.about && h("p.about", data.about),
       h("div.columns", { hidden: !shown },
         this.pick("Select all questions", rows.filter(([, fits]) => fits).map(([row]) => row.id)),
-        h("details", h("summary", "About weights and chips"), h("p", WEIGHTS), h("p", CHIPS)),
+        h("details", h("summary", "About weights and chips"), ABOUT.map((words) => h("p", words))),
         h("span", "Weight"), h("span", "Active")),
       h("ol", rows.map(([row, fits]) => {
-        const coming = channel.coming().filter((act) => act.id === row.id);
+        const coming = channel.coming.filter((act) => act.id === row.id);
         const typed = [...this.typed.values()].filter((one) => one.id === row.id).map((one) => [one.name, one.text]);
         const memo = JSON.stringify([row, fits, coming, typed, readonly, data.refused, data.most,
           this.unfolded.has(row.id), this.picked.has(row.id)]);
-        const kind = `${row.done ? "changed" : ""} ${row.active ? "" : "retired"}`.trim();
+        const kind = `${row.done ? "changed" : ""} ${row.active ? "" : "retired"}`;
         return h("li.row", { key: row.id, memo, class: kind, hidden: !fits, "data-question": row.id },
           () => this.question(row));
       })),
-      !shown && h("p.empty", empty),
+      !shown && h("p.empty", rows.length ? "No matching questions." : empty),
       this.picked.size ? this.bar() : h("div.tools",
         h("button.main", { "data-key": "add", title: "Alt+N", "aria-keyshortcuts": "Alt+N",
-          "aria-label": "Add question", onclick: () => this.add() },
-          "+ Add question", keyHint("Alt+N")),
-        h("button", { "data-key": "paste", onclick: () => this.act("dialog", { name: "paste" }) }, "Paste questions"),
+          "aria-label": "Add question", onclick: () => this.add() }, "+ Add question", keyHint("Alt+N")),
+        h("button", { "data-key": "paste", onclick: () => channel.act("dialog", { name: "paste" }) },
+          "Paste questions"),
         h("label", { title: "Mark questions that the embedding model finds similar." },
-          h("input", { type: "checkbox", checked: data.near, onchange: ({ target }) =>
-            this.act("near", { on: target.checked }) }),
-          " Near-duplicates")));
+          checkBox(data.near, (on) => channel.act("near", { on })), " Near-duplicates")));
   }
 
   // A check box that selects questions.
   pick(words, ids) {
     const checked = ids.length > 0 && ids.every((id) => this.picked.has(id));
-    const onchange = ({ target }) => {
-      for (const id of ids) this.picked[target.checked ? "add" : "delete"](id);
+    const pick = (on) => {
+      for (const id of ids) this.picked[on ? "add" : "delete"](id);
       this.redraw();
     };
-    return h("input.pick", { type: "checkbox", "aria-label": words, title: words, checked,
-      disabled: this.data.readonly, onchange });
+    return checkBox(checked, pick, { class: "pick", "aria-label": words, title: words, disabled: this.data.readonly });
   }
 
   // What can be done with the selected questions.
@@ -242,11 +208,11 @@ KINDS.questions = class extends Part {
     const ids = this.rows.map((row) => row.id).filter((id) => this.picked.has(id));
     const change = (what, value) => {
       this.picked.clear();
-      this.act("several", { ids, what, value });
+      channel.act("several", { ids, what, value });
       this.redraw();
     };
-    const button = (words, what, more) => h("button", { "data-key": `${what} chosen`, onclick: () => change(what),
-      ...more }, words);
+    const button = (words, what, more) =>
+      h("button", { "data-key": `${what} chosen`, onclick: () => change(what), ...more }, words);
     const weight = () => change("weight", this.find("[data-key='weight of chosen']").valueAsNumber);
     return h("div.tools.chosen", { role: "toolbar", "aria-label": "Selected questions" },
       h("b", `${ids.length} selected`),
@@ -288,10 +254,8 @@ KINDS.questions = class extends Part {
           { type: "number", step: 0.5, "aria-label": "Weight", min: -most, max: most }),
         h("label.active", { title: "Clear to retire the question. Retired questions do not count." },
           this.field("input", row, "active", { type: "checkbox", "aria-label": "Active" })),
-        h("button.more", {
-          "data-key": "details", title: "Details, retire, split, history", "aria-label": "Details",
-          "aria-expanded": String(open), onclick: unfold,
-        }, "⋮")),
+        h("button.more", { "data-key": "details", title: "Details, retire, split, history", "aria-label": "Details",
+          "aria-expanded": String(open), onclick: unfold }, "⋮")),
       h("div.remarks", this.remarks(row)),
       open && this.details(row),
     ];
@@ -315,33 +279,28 @@ KINDS.questions = class extends Part {
       row.subtopic_id && fact(`subtopic ${row.subtopic_id}`),
       row.kind !== "question" && fact(row.kind),
       !row.active && !row.done && fact("retired"),
-      row.figures && this.figures(row.figures),
+      row.figures && h("span.reach", { class: row.figures.kind, title: row.figures.numbers.join("\n") },
+        row.figures.words),
+      row.figures?.part && h("span.state", row.figures.part),
       row.done && h("button", { key: "take back", "data-key": "take back",
-        onclick: () => this.act("take back", { id: row.id }) }, "Discard change"),
+        onclick: () => channel.act("take back", { id: row.id }) }, "Discard change"),
       row.twin && state(row.twin, "twin"),
       this.refusedEdits(row.id).map((edit) => this.refused(row, edit)),
     ];
   }
 
-  // A question's reach as a chip; its numbers are in the tooltip, and in the details.
-  figures({ kind, words, numbers, part }) {
-    return [h("span.reach", { class: kind, title: numbers.join("\n") }, words), part && h("span.state", part)];
-  }
-
   // An edit that could not be stored, or that conflicts with another window: the person chooses here.
   refused(row, edit) {
     const why = channel.refused[edit.n];
-    const choose = (key, words, act) => h("button", {
-      "data-key": key,
-      onclick: () => {
-        channel.refuse(row.id, edit.field);
-        channel.push(act);
-        this.redraw();
-      },
-    }, words);
+    const settle = (act) => {
+      channel.refuse(row.id, edit.field);
+      channel.push(act);
+      this.redraw();
+    };
+    const choose = (key, words, act) => h("button", { "data-key": key, onclick: () => settle(act) }, words);
     const leave = choose("leave", "Discard my input", { act: "leave" });
     if (why !== null) return h("div.refused", { role: "alert" }, h("b", "Not saved. "), `${why} `, leave);
-    const given = edit.value === null || edit.value === "" ? "an empty value" : `“${edit.value}”`;
+    const given = (edit.value ?? "") === "" ? "an empty value" : `“${edit.value}”`;
     return h("div.refused.crossed",
       h("span.state", "Changed in your other window. The new value is shown above. "),
       h("span", `Your input here: ${given}.`),
@@ -353,7 +312,7 @@ KINDS.questions = class extends Part {
   details(row) {
     const labelled = (words, box, kind = "") => h("label", { class: kind }, h("span", words), box);
     const button = (words, name, more, key = null) =>
-      h("button", { "data-key": key, onclick: () => this.act(name, { id: row.id, ...more }) }, words);
+      h("button", { "data-key": key, onclick: () => channel.act(name, { id: row.id, ...more }) }, words);
     return h("div.details",
       row.figures && h("ul", row.figures.numbers.map((words) => h("li", words))),
       h("div.boxes",

@@ -15,7 +15,7 @@ KINDS.agreements = class extends Part {
 
   view({ table: { heads, rows, fixed: columns, heat } }) {
     const signs = heads.map((head) => head.signs.map((sign, place) =>
-      h("th", { scope: "col", class: place ? "" : "begins", title: `${sign.name} of ${head.title}` }, sign.sign)));
+      column(sign.sign, { class: place ? "" : "begins", title: `${sign.name} of ${head.title}` })));
     const sized = (scroll) => new ResizeObserver(() =>
       scroll.parentNode.classList.toggle("wider", scroll.scrollWidth > scroll.clientWidth + 1)).observe(scroll);
     return h("div.root",
@@ -24,10 +24,10 @@ KINDS.agreements = class extends Part {
         h("table.agreements", { class: heat ? "heat" : "" },
           h("caption.unseen", "Rank correlations with the official leaderboard"),
           h("thead",
-            h("tr", h("th.method", { rowspan: 2, scope: "col" }, "Method"),
-              columns.map((column) => h("th.fixed", { rowspan: 2, scope: "col", title: column.help }, column.title)),
-              heads.map((head) => h("th.begins.measure", { scope: "colgroup", colspan: head.signs.length,
-                title: head.help }, head.title))),
+            h("tr", column("Method", { class: "method", rowspan: 2 }),
+              columns.map((one) => column(one.title, { class: "fixed", rowspan: 2, title: one.help })),
+              heads.map((head) => column(head.title, { class: "begins measure", scope: "colgroup",
+                colspan: head.signs.length, title: head.help }))),
             h("tr", signs)),
           h("tbody", rows.map((row, place) => this.rows(row, place))))));
   }
@@ -49,17 +49,14 @@ KINDS.agreements = class extends Part {
   cell(place, name, cell) {
     const open = String(this.opened) === String(place);
     const kind = `${cell.mark} ${name ? "" : "begins"} ${open ? "open" : ""} ${cell.value < 0 ? "negative" : ""}`;
-    return h("td.cell", { class: kind, style: cell.value !== null
-      && { "--size": `${Math.round(55 * cell.value * cell.value)}%` } },
-      h("button", {
-        onclick: () => this.pick(place),
-        title: `${cell.coefficient}: ${cell.value === null ? cell.why : cell.value.toFixed(3)}`,
-        "data-cell": [...place, name].join("."), "aria-expanded": String(open),
-      }, cell.said.replace(/^(-?)0\./, "$1."), cell.interval && h("span.interval", cell.interval)));
+    return h("td.cell", { class: kind, style: { "--size": `${Math.round(55 * cell.value ** 2)}%` } },
+      h("button", { "data-cell": [...place, name].join("."), "aria-expanded": String(open),
+        title: `${cell.coefficient}: ${cell.why || fixed(cell.value, 3)}`, onclick: () => this.pick(place) },
+        cell.said.replace(/^(-?)0\./, "$1."), cell.interval && h("span.interval", cell.interval)));
   }
 
   behind(detail) {
-    const board = (node) => new KINDS.leaderboard(node).show({ board: detail.board, open: "" });
+    const board = (node) => new KINDS.leaderboard(node).show({ board: detail.board, open: "", sorted: "" }, () => {});
     return h("div.detail", { key: String(detail.place) },
       h("p", h("strong", detail.title)),
       detail.undefined

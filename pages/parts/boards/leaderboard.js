@@ -7,9 +7,6 @@ const BY = {
   official: (one) => (one.official ? one.official.rank : Infinity),
 };
 
-// A name may be wrapped after a separator between its words.
-const inParts = (name) => name.split(/(?<=[+_/.-])/).flatMap((part) => [part, h("wbr")]);
-
 KINDS.leaderboard = class extends Sorted {
   constructor(parent) {
     super(parent);
@@ -43,60 +40,38 @@ KINDS.leaderboard = class extends Sorted {
   }
 
   view({ board }) {
-    const { official, columns } = board;
-    const placed = this.sort === "rank" && !this.down ? lanes(board.groups.map(([first, last]) => ({ first, last })))
-      : [];
+    const { columns, opens } = board;
+    const groups = this.sort === "rank" && !this.down ? board.groups : [];
+    const placed = lanes(groups.map(([first, last]) => ({ first, last })));
     const by = BY[this.sort] ?? ((one) => columns[this.sort].values[one.at] ?? Infinity);
     const order = board.systems.map((one, place) => ({ ...one, at: place }));
     order.sort((a, b) => (by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : a.at - b.at));
     if (this.down) order.reverse();
-    const heads = [
-      lanesHead(placed),
-      this.head("#", { sort: "rank", kind: "rank", help: "Rank" }),
-      this.head("System", { sort: "run", kind: "run" }),
-      this.head(board.title, { kind: "plot mine", under: axis(board.domain) }),
-      this.head("Score", { sort: "score", kind: "score", help: `${board.title} ± one standard error` }),
-      official && [
-        this.head(official.title, { kind: "plot theirs", under: axis(official.domain) }),
-        this.head("Official", { kind: "score theirs", help: `${official.title} ± one standard error` }),
-        this.head("Official rank", { sort: "official", kind: "moved", help: "Official rank, and the change from it" }),
-      ],
-      columns.map((column, place) => this.head(column.title, { sort: place, kind: "more", help: column.help })),
-    ];
-    return h("div.root", h("div.scroll", h("table.board",
-      h("caption.unseen", board.caption),
-      h("thead", h("tr", heads)),
-      h("tbody", order.map((system, place) => this.rows(system, place, placed))))));
+    const given = (one) => ({ class: opens && "opens", "data-run": one.run, "data-at": one.at,
+      onclick: opens && (() => this.toggle(one.run)) });
+    const inside = () => this.detail ? queriesOf(this.detail, this.tell)
+      : h("div.detail", { role: "status" }, h("p.quiet", "Loading queries…"));
+    return h("div.root", this.table(this.columns(board), order, placed, inside, given, board.caption));
   }
 
-  rows(system, place, placed) {
-    const { board } = this.data;
-    const { official, columns, opens } = board;
-    const open = opens && this.opened === system.run;
-    const cells = [
-      brackets(place, placed),
-      h("td.rank", system.rank),
-      h("th.run", { scope: "row" },
-        h(opens ? "button" : "span",
-          { "aria-expanded": opens && String(open), title: system.run, "aria-label": opens && system.run },
-          h("span.long", { "aria-hidden": "true" }, inParts(system.long)),
-          h("span.short", { "aria-hidden": "true" }, system.short))),
-      this.plot(system, board.domain, "mine"),
-      this.score(system, "score"),
-      official && [this.plot(system.official, official.domain, "theirs"), this.score(system.official, "score theirs"),
-        this.moved(system)],
-      columns.map((column) => this.extra(column, system.at)),
-    ];
-    const detail = this.detail
-      ? queriesOf(this.detail, (name, value) => this.tell(name, value))
-      : h("div.detail", { role: "status" }, h("p.quiet", "Loading queries…"));
+  columns({ title, domain, official, columns, opens }) {
+    const theirs = official ? [
+      [this.head(official.title, { kind: "plot theirs", under: axis(official.domain) }),
+        (one) => this.plot(one.official, official.domain, "theirs")],
+      [this.head("Official", { kind: "score theirs", help: `${official.title} ± one standard error` }),
+        (one) => this.score(one.official, "score theirs")],
+      [this.head("Official rank", { sort: "official", kind: "moved", help: "Official rank, and the change from it" }),
+        (one) => this.moved(one)],
+    ] : [];
     return [
-      h("tr.system", {
-        key: `system ${system.run}`, class: `${open ? "open" : ""} ${opens ? "opens" : ""}`.trim(),
-        "data-run": system.run, "data-at": system.at, onclick: opens && (() => this.toggle(system.run)),
-      }, cells),
-      open && h("tr.inside", { key: `inside ${system.run}` }, brackets(place, placed, true),
-        h("td", { colspan: flat(cells).length - 1 }, detail)),
+      [this.head("#", { sort: "rank", kind: "rank", help: "Rank" }), (one) => h("td.rank", one.rank)],
+      [this.head("System", { sort: "run", kind: "run" }), (one) => this.name(one, opens)],
+      [this.head(title, { kind: "plot mine", under: axis(domain) }), (one) => this.plot(one, domain, "mine")],
+      [this.head("Score", { sort: "score", kind: "score", help: `${title} ± one standard error` }),
+        (one) => this.score(one, "score")],
+      ...theirs,
+      ...columns.map((more, place) =>
+        [this.head(more.title, { sort: place, kind: "more", help: more.help }), (one) => this.extra(more, one.at)]),
     ];
   }
 
@@ -110,24 +85,23 @@ KINDS.leaderboard = class extends Sorted {
 
   score(system, kind) {
     return h("td", { class: kind }, figure(system?.score, 4),
-      quiet((system?.error ?? null) === null ? "" : ` ±${fixed(system.error, 3)}`));
+      quiet(Number.isFinite(system?.error) ? ` ±${fixed(system.error, 3)}` : ""));
   }
 
   moved({ official, rank }) {
     if (!official) return h("td.moved", NOTHING);
     const by = official.rank - rank;
-    const says = by ? `${Math.abs(by)} ${by > 0 ? "higher" : "lower"} than the official rank`
-      : "same as the official rank";
-    return h("td.moved", h("data", { value: String(official.rank) }, official.rank),
+    const [sign, way] = by > 0 ? ["▲", "higher"] : ["▼", "lower"];
+    const says = by ? `${Math.abs(by)} ${way} than the official rank` : "same as the official rank";
+    return h("td.moved", h("data", { value: official.rank }, official.rank),
       h("span.by", { class: by ? "" : "none", title: says, "aria-label": says, role: "img" },
-        by ? `${by > 0 ? "▲" : "▼"}${Math.abs(by)}` : "="));
+        by ? `${sign}${Math.abs(by)}` : "="));
   }
 
   extra({ values, percent: isShare, digits }, place) {
     const value = values[place];
     if (typeof value !== "number") return h("td.more", value ?? NOTHING);
-    return h("td.more", h("data", { value: String(value) }, isShare ? `${Math.round(100 * value)}%`
-      : value.toFixed(digits)));
+    return h("td.more", h("data", { value }, isShare ? `${Math.round(100 * value)}%` : fixed(value, digits)));
   }
 
   // Pointing at a system highlights the systems that it is not separated from.

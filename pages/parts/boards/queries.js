@@ -2,7 +2,7 @@
 
 KINDS.queries = class extends Part {
   view(data) {
-    return h("div.root", queriesOf(data, (name, value) => this.tell(name, value)));
+    return h("div.root", queriesOf(data, this.tell));
   }
 };
 
@@ -17,17 +17,15 @@ function queriesOf(detail, act) {
   return h("div.detail", about,
     h("div.queries", { tabindex: -1 }, h("table",
       h("caption.unseen", `Queries of ${detail.run}`),
-      h("thead", h("tr", h("th", { scope: "col" }, "Query"),
-        heads.map((head) => h("th", { scope: "col", class: said[head] && head, title: said[head] }, head)))),
+      h("thead", h("tr", column("Query"),
+        heads.map((head) => column(head, { class: said[head] && head, title: said[head] })))),
       h("tbody", detail.queries.map((row) => queryRows(row, detail, widest, act))))));
 }
 
 function queryRows(row, detail, widest, act) {
   const open = detail.asked === row.id;
   const difference = row.score === null || row.official === null ? null : row.score - row.official;
-  const bar = difference === null
-    ? { width: 0 }
-    : { width: `${(50 * Math.abs(difference)) / widest}%`, [difference < 0 ? "right" : "left"]: "50%" };
+  const bar = { width: `${(50 * Math.abs(difference)) / widest}%`, [difference < 0 ? "right" : "left"]: "50%" };
   return [
     h("tr.query", { key: `query ${row.id}`, class: open ? "open" : "", onclick: () => act("ask", open ? "" : row.id),
       "data-query": row.id },
@@ -45,15 +43,13 @@ function queryRows(row, detail, widest, act) {
 function passagesOf({ links, passages, judgedBy }) {
   const list = h("ol.passages", passages.map((row) => {
     const label = row.label === null ? "no label" : `label ${row.label}`;
-    const judged = judgedBy && `judged ${row.judgment === null ? NOTHING : row.judgment}`;
+    const judged = judgedBy && `judged ${row.judgment ?? NOTHING}`;
     const whole = ({ currentTarget }) => currentTarget.classList.toggle("whole");
     return h("li",
       h("span.place", row.rank), chip(row.label, label),
       h("div",
-        h("p.text", {
-          dir: "auto", tabindex: 0, title: "Show the full text", onclick: whole,
-          onkeydown: (event) => event.key === "Enter" && whole(event),
-        }, row.text),
+        h("p.text", { dir: "auto", tabindex: 0, title: "Show the full text", onclick: whole,
+          onkeydown: (event) => event.key === "Enter" && whole(event) }, row.text),
         h("p.about", { dir: "auto" }, [label, judged, row.question].filter(Boolean).join(" · "))),
       link("All ratings", row.link, goTo));
   }));

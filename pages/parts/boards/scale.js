@@ -3,7 +3,7 @@
 const NOTHING = "–";
 const LANE = 7;
 
-const fixed = (value, digits) => (value === null || value === undefined ? NOTHING : value.toFixed(digits));
+const fixed = (value, digits) => value?.toFixed(digits) ?? NOTHING;
 // A difference that rounds to 0 has no sign.
 const signed = (value, digits) => {
   const size = Math.abs(value).toFixed(digits);
@@ -47,43 +47,65 @@ function stretch(kind, low, high, domain) {
 function lanes(spans) {
   const ends = [];
   return spans.map((span) => {
-    let lane = ends.findIndex((end) => end < span.first);
-    if (lane < 0) lane = ends.push(-1) - 1;
+    const free = ends.findIndex((end) => end < span.first);
+    const lane = free < 0 ? ends.length : free;
     ends[lane] = span.last;
     return { ...span, lane };
   });
 }
 
-const widthOf = (placed) => (placed.length ? 6 + LANE * (1 + Math.max(...placed.map((one) => one.lane))) : 0);
-
 // The brackets next to a row. `inside` is for the opened part below it, `gap` for a row that is not joined.
 function brackets(row, placed, inside = false) {
-  return h("td.lanes", { "aria-hidden": inside ? null : "true" }, placed
-    .filter(({ first, last }) => first <= row && (inside ? row < last : row <= last))
-    .map(({ first, last, lane, members }) => h("i.lane", {
-      class: [!inside && row === first && "first", !inside && row === last && "last", members && !members.has(row)
-        && "gap"]
-        .filter(Boolean).join(" "),
-      style: { left: `${lane * LANE}px` }, "data-group": `${first}-${last}`,
-    })));
+  const here = placed.filter(({ first, last }) => first <= row && (inside ? row < last : row <= last));
+  return h("td.lanes", { "aria-hidden": inside ? null : "true" }, here.map(({ first, last, lane, members }) => {
+    const end = inside ? "" : `${row === first ? "first" : ""} ${row === last ? "last" : ""}`;
+    return h("i.lane", { class: `${end} ${members && !members.includes(row) ? "gap" : ""}`,
+      style: { left: `${lane * LANE}px` }, "data-group": `${first}-${last}` });
+  }));
 }
 
-const lanesHead = (placed) => h("th.lanes",
-  { style: { width: `${widthOf(placed)}px`, "min-width": `${widthOf(placed)}px`, padding: 0 } },
-  h("span.unseen", "Not separated"));
+function lanesHead(placed) {
+  const width = placed.length ? `${6 + LANE * (1 + Math.max(...placed.map((one) => one.lane)))}px` : 0;
+  return h("th.lanes", { style: { width, "min-width": width, padding: 0 } }, h("span.unseen", "Not separated"));
+}
 
-// A table that people sort: `sort` is the column, `down` whether the order is reversed.
+// A name may be wrapped after a separator between its words.
+const inParts = (name) => name.split(/(?<=[+_/.-])/).flatMap((part) => [part, h("wbr")]);
+
+// A table of systems that people sort: `sort` is the column, `down` whether the order is reversed.
 class Sorted extends Part {
   sort = "rank";
   down = false;
 
-  head(title, { sort = null, help = null, kind = "", under = null, disabled = false,
-    sorts = () => this.by(sort) } = {}) {
+  // A row per system; the opened one has its details below. A column is its head, and a function that returns a cell.
+  table(columns, systems, placed, inside, given, caption) {
+    const row = (one, place) => {
+      const open = one.run === this.opened;
+      return [
+        h(open ? "tr.system.open" : "tr.system", { key: `system ${one.run}`, ...given?.(one) },
+          brackets(place, placed), columns.map(([, cell]) => cell(one))),
+        open && h("tr.inside", { key: `inside ${one.run}` }, brackets(place, placed, true),
+          h("td", { colspan: columns.length }, inside(one))),
+      ];
+    };
+    return h("div.scroll", h("table.board",
+      caption && h("caption.unseen", caption),
+      h("thead", h("tr", lanesHead(placed), columns.map(([head]) => head))),
+      h("tbody", systems.map(row))));
+  }
+
+  name({ run, long, short }, opens, onclick) {
+    const given = opens ? { "aria-expanded": String(run === this.opened), "aria-label": run, onclick } : {};
+    return h("th.run", { scope: "row" }, h(opens ? "button" : "span", { title: run, ...given },
+      h("span.long", { "aria-hidden": "true" }, inParts(long)), h("span.short", { "aria-hidden": "true" }, short)));
+  }
+
+  head(title, { sort = null, help = null, kind = "", under = null, disabled = false } = {}) {
     const on = sort !== null && this.sort === sort;
     const arrow = h("span.arrow", { "aria-hidden": "true" }, on ? (this.down ? "↑" : "↓") : "");
-    return h("th", { key: `${kind} ${title}`, scope: "col", class: kind, title: help, "aria-sort": on
-      && (this.down ? "descending" : "ascending") },
-      sort === null ? title : h("button", { disabled, onclick: sorts }, title, arrow), under);
+    const order = on && (this.down ? "descending" : "ascending");
+    return h("th", { key: `${kind} ${title}`, scope: "col", class: kind, title: help, "aria-sort": order },
+      sort === null ? title : h("button", { disabled, onclick: () => this.by(sort) }, title, arrow), under);
   }
 
   by(sort) {

@@ -7,17 +7,16 @@ KINDS.panels = class extends Part {
   view({ panels, framed }) {
     return h("div.panels", { class: framed ? "" : "plain" }, panels.map((panel) =>
       h("section.panel", { class: panel.wide ? "wide" : "" },
-        h("h2", this.to(panel, "span", panel.title), panel.about && h("span.about", panel.about)),
+        h("h2", this.to(panel, "", panel.title), panel.about && h("span.about", panel.about)),
         panel.blocks.map((block) => this[block.kind](block)))));
   }
 
-  to({ to, title }, selector, ...inside) {
-    if (!to) return h(selector, { title }, inside);
-    return link(inside, to, goTo, { class: selector.split(".").slice(1).join(" "), title });
+  to({ to, title }, kind, ...inside) {
+    return to ? link(inside, to, goTo, { class: kind, title }) : h("span", { class: kind, title }, inside);
   }
 
-  text({ text, tone }) {
-    return h("p", { class: tone }, text);
+  text({ text }) {
+    return h("p", text);
   }
 
   bar({ parts: pieces, label }) {
@@ -25,14 +24,14 @@ KINDS.panels = class extends Part {
       h("div.bar", { role: "img", "aria-label": label }, pieces.map((part) =>
         h("span.piece", { class: part.tone, style: { "flex-grow": part.count },
           title: `${part.shown} ${part.name}` }))),
-      h("div.legend", pieces.map((part) => this.to({ to: part.to }, "span.entry",
+      h("div.legend", pieces.map((part) => this.to({ to: part.to }, "entry",
         h("i.swatch", { class: part.tone }), h("b", part.shown), ` ${part.name}`))));
   }
 
   systems({ rows }) {
     return h("div.systems", rows.map((row) => {
       const cut = row.name.length > LONG ? row.name.length - TAIL : row.name.length;
-      return this.to(row, "span.system",
+      return this.to(row, "system",
         h("span.rank", row.rank),
         h("span.name", h("span.begin", row.name.slice(0, cut)), h("span.tail", row.name.slice(cut))),
         h("span.track",
@@ -45,17 +44,16 @@ KINDS.panels = class extends Part {
   lines({ lines }) {
     return h("div.lines", lines.map((one) => {
       const words = [one.count !== undefined && [h("b", { class: one.tone }, one.count), " "], h("span", one.text)];
-      if (!one.more?.length) return this.to({ to: one.to }, "span.line", words,
-        one.aside && h("span.aside", one.aside));
+      const aside = (about) => about !== undefined && h("span.aside", about);
+      if (!one.more?.length) return this.to(one, "line", words, one.aside && aside(one.aside));
       return h("details.line", { key: one.text }, h("summary", words), h("div.more",
-        one.more.map((entry) => this.to({ to: entry.to, title: entry.text }, "span.entry",
-          h("span.name", entry.text), entry.count !== undefined && h("span.aside", entry.count))),
-        one.rest && h("span.aside", one.rest)));
+        one.more.map((entry) =>
+          this.to({ to: entry.to, title: entry.text }, "entry", h("span.name", entry.text), aside(entry.count))),
+        one.rest && aside(one.rest)));
     }));
   }
 
   counts({ lines }) {
-    return h("div.counts", lines.map((one) => this.to({ to: one.to }, "span.count", h("b", one.count),
-      h("span", one.text))));
+    return h("div.counts", lines.map((one) => this.to(one, "count", h("b", one.count), h("span", one.text))));
   }
 };

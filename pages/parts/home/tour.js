@@ -6,11 +6,9 @@ const all = (selector, root = document) => [
   ...[...root.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? all(selector, one.shadowRoot) : [])),
 ];
 
+const nameOfElement = (one) => one.value || one.getAttribute("aria-label") || one.textContent.trim();
 const pointedAt = ([kind, words]) =>
-  kind === "field"
-    ? all("textarea, input").find((one) => one.value.startsWith(words))
-    : all("main button, section button, button").find((one) =>
-        (one.getAttribute("aria-label") || one.textContent).trim().startsWith(words));
+  all(kind === "field" ? "textarea, input" : "button").find((one) => nameOfElement(one).startsWith(words));
 
 KINDS.tour = class extends Part {
   hear(data) {

@@ -20,14 +20,14 @@ KINDS.cases = class extends Desk {
   hear(data) {
     this.busy = false;
     if (this.before?.home !== data.home) this.drafts = kept(sessionStorage, `exam-settling ${data.home}`);
-    if (data.weighed) this.weighed = data.weighed;
+    if (data.weighed) this.answer = data.weighed;
     this.trouble = data.error ?? (this.before?.open?.id === data.open?.id ? this.trouble : null);
     if (!this.sent || this.sent.id > data.taken) return;
     const refused = data.said?.refused === this.sent.case;
     if (!data.error && !refused) {
       delete this.drafts[this.sent.case];
       this.keep();
-      this.weighed = this.weighing = null;
+      this.answer = this.weighing = null;
     }
     // If another case is open now, the list scrolls to it. The typed text of a refused action is kept.
     this.moved = refused ? data.open?.id !== this.sent.case : !data.error || this.moved;
@@ -43,9 +43,8 @@ KINDS.cases = class extends Desk {
     return h("div.cases.desk", { "aria-busy": this.busy && "true" },
       h("div.left", {}, this.agreement(), h("section.queue", { "aria-label": "Queue" }, this.head(), this.list())),
       h("div.right", {},
-        gone && !said ? h("div.news", { role: "status" }, gone) : this.news({ said, error: open ? null : error },
-          () => this.act("put back")),
-        h("section.case", { "aria-label": "Open case", key: open?.id ?? "" }, 
+        this.news({ said: said ?? (gone && { words: gone }), error: open ? null : error }, () => this.act("put back")),
+        h("section.case", { "aria-label": "Open case", key: open?.id ?? "" },
           open ? this.case(open) : h("p.empty", empty))));
   }
 
@@ -56,7 +55,7 @@ KINDS.cases = class extends Desk {
     const why = Map.groupBy(coefficients.filter((one) => one.why), (one) => one.why);
     return h("section.tables", { "aria-label": "Agreement" },
       h("div.bar-of", {},
-        segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table,
+        segments("table", "Table", tables.map((one, at) => [at, one.title]), this.table,
           (table) => this.update({ table })),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(tables[this.table], names),
@@ -70,17 +69,16 @@ KINDS.cases = class extends Desk {
   }
 
   grid(found, names) {
-    const head = (words, given) => h("th", { scope: "col", ...given }, words);
     const cells = found.rows.flatMap((row) => row.cells);
     const reached = cells.find((cell) => cell.open) ?? cells.find((cell) => cell.count);
-    const edge = (words, given) => h("td.quiet.edge", { ...given }, words);
+    const edge = (words, given) => h("td.quiet.edge", given, words);
     const width = found.columns.length;
     return h("table.cross", { onkeydown: (event) => walk(event, this.findAll("button.cell"), null, width) },
       h("thead", h("tr",
-        head(`${names[0]} ↓ ${names[1]} →`, { class: "corner" }),
-        found.columns.map((name) => head(name)),
-        head("total", { class: "quiet edge" }),
-        head("Kappa", { class: "quiet edge", title: "Kappa of this value against all other values" }))),
+        column(`${names[0]} ↓ ${names[1]} →`, { class: "corner" }),
+        found.columns.map((name) => column(name)),
+        column("total", { class: "quiet edge" }),
+        column("Kappa", { class: "quiet edge", title: "Kappa of this value against all other values" }))),
       h("tbody",
         found.rows.map((row) => h("tr",
           h("th", { scope: "row" }, row.name), row.cells.map((cell) => h("td", this.cell(cell, reached))),
@@ -98,11 +96,10 @@ KINDS.cases = class extends Desk {
       this.toQueue = true;
       this.act("cell", { cell: cell.open ? "" : cell.cell });
     };
-    return h("button.cell", {
-      class: cell.agrees ? "agrees" : "", "aria-disabled": !cell.count && "true", tabindex: cell === reached ? 0 : -1,
+    return h("button.cell", { class: cell.agrees ? "agrees" : "", "aria-disabled": !cell.count && "true", onclick,
       title: says + (cell.agrees ? ", counts as agreement" : ""), "aria-label": says, "aria-pressed": String(cell.open),
-      "data-cell": cell.cell, style: { "--depth": cell.depth }, onclick,
-    }, count(cell.count));
+      tabindex: cell === reached ? 0 : -1, "data-cell": cell.cell, style: { "--depth": cell.depth } },
+      count(cell.count));
   }
 
   head() {
@@ -125,14 +122,14 @@ KINDS.cases = class extends Desk {
 
   case(open) {
     const { names, total } = this.data;
-    this.form = null;
-    const step = (by, words, key, title) =>
-      this.step(words, key, open.at + by >= 0 && open.at + by < total, () => this.go(open.at + by), title);
+    const step = (to, words, key, title) => this.step(words, key, to >= 0 && to < total, () => this.go(to), title);
+    const place = { query: open.query_id, passage: open.passage_id };
     return [
       h("header",
         h("h2", { tabindex: -1 }, `Case ${count(open.at + 1)} of ${count(total)}`),
         h("span.versus", open.values.map((value, side) => [h("span", names[side]), chip(value)])),
-        h("span.turn", this.help(), step(-1, "‹ Previous", "K", "Previous case"), step(1, "Next ›", "J", "Next case"))),
+        h("span.turn", this.help(), step(open.at - 1, "‹ Previous", "K", "Previous case"),
+          step(open.at + 1, "Next ›", "J", "Next case"))),
       h("p.query", { dir: "auto" }, open.query),
       open.question && h("p.question-of", { dir: "auto" }, open.question),
       open.passage === null
@@ -141,12 +138,10 @@ KINDS.cases = class extends Desk {
       // The form already marks the questions that give the label.
       !open.asked?.length && this.givers(open),
       open.check && h("p.check", open.check),
-      open.settling ? this.settled(open) : (this.form = new Settling(this, open)).view(),
+      open.settling ? this.settled(open) : this.form(open),
       h("footer",
-        link("Open passage →", open.read,
-          () => this.act("read", { query: open.query_id, passage: open.passage_id, question: open.blamed })),
-        link("Open in question bank →", open.bank,
-          () => this.act("bank", { query: open.query_id, passage: open.passage_id }))),
+        link("Open passage →", open.read, () => this.act("read", { ...place, question: open.blamed })),
+        link("Open in question bank →", open.bank, () => this.act("bank", place))),
     ];
   }
 
@@ -175,15 +170,18 @@ KINDS.cases = class extends Desk {
       this.find(".queue").scrollIntoView({ block: "nearest" });
       this.find("button.filter")?.focus({ preventScroll: true });
     }
-    this.form?.ask();
+    if (this.data.open && !this.data.open.settling) this.ask();
     super.drawn();
   }
-};
 
-// The form that settles the open case. Typed text stays in the browser until it is sent, and survives a reload.
-class Settling {
-  constructor(desk, open) {
-    const draft = (desk.drafts[open.id] ||= {});
+  // The form that settles the open case. Typed text stays in the browser until it is sent, and survives a reload.
+  get draft() {
+    return (this.drafts[this.data.open.id] ??= {});
+  }
+
+  // Keep only choices that the open case offers.
+  prepare(open) {
+    const { draft } = this;
     const known = open.asked.map((one) => one.id);
     if (!open.ways.some((way) => way.name === draft.how)) draft.how = open.ways[0].name;
     if (draft.question !== "" && !known.includes(draft.question)) draft.question = known[0] ?? "";
@@ -194,64 +192,62 @@ class Settling {
       Object.assign(draft, { questions: giving.length ? giving : known.slice(0, 1), rating: null });
     }
     if (!open.judged.includes(draft.source)) draft.source = open.judged[0] || "";
-    Object.assign(this, { desk, open, draft, known });
   }
 
   get lacks() {
     const { how, questions, rating } = this.draft;
     if (how !== "override") return "";
     if (!questions.length) return "Choose a question first";
-    return rating === null || rating === undefined ? "Choose a rating first" : "";
+    return Number.isInteger(rating) ? "" : "Choose a rating first";
   }
 
   // The server's answer, if it is about the present content of the form.
   get weighed() {
-    const { weighed } = this.desk;
-    const { questions, rating } = this.draft;
-    const fits = weighed?.case === this.open.id && weighed.rating === rating
-      && String(weighed.questions) === String(questions);
-    return this.draft.how === "override" && fits ? weighed : null;
+    const { how, questions, rating } = this.draft;
+    const fits = (one) => one?.case === this.data.open.id && one.rating === rating && same(one.questions, questions);
+    return how === "override" && fits(this.answer) ? this.answer : null;
   }
 
   change(values) {
     Object.assign(this.draft, values);
-    this.desk.keep();
+    this.keep();
     // The message about an earlier case has been read.
-    this.desk.data.said = null;
-    this.desk.update({ trouble: null });
+    this.data.said = null;
+    this.update({ trouble: null });
   }
 
   // Ask the server for the effect of the rating; the form stays usable meanwhile.
   ask() {
     const { how, questions, rating } = this.draft;
-    const wanted = { case: this.open.id, questions, rating };
-    if (how !== "override" || this.lacks || this.weighed || this.desk.weighing === JSON.stringify(wanted)) return;
-    this.desk.weighing = JSON.stringify(wanted);
-    this.desk.act("weigh", wanted);
+    const wanted = { case: this.data.open.id, questions, rating };
+    if (how !== "override" || this.lacks || this.weighed || same(this.weighing, wanted)) return;
+    this.weighing = wanted;
+    this.act("weigh", wanted);
   }
 
-  view() {
+  form(open) {
+    this.prepare(open);
     const { how, reason = "" } = this.draft;
-    const { message, hint } = this.desk.trouble ?? {};
+    const { message, hint } = this.trouble ?? {};
     const leaves = how !== "override" || !this.weighed || this.weighed.agrees || Boolean(this.draft.leaves);
     const words = how === "edit" ? "Edit in question bank" : leaves ? "Resolve case" : "Override and keep case open";
-    const onsubmit = (event) => this.submit(event, leaves);
-    return h("form.settle", { "aria-label": "Resolve this case", novalidate: true, onsubmit },
-      segments("", "how", "Resolve by", this.open.ways.map((way) => [way.name, way.title]), how,
+    return h("form.settle", { "aria-label": "Resolve this case", novalidate: true,
+      onsubmit: (event) => this.submit(event, leaves) },
+      segments("how", "Resolve by", open.ways.map((way) => [way.name, way.title]), how,
         (name) => this.change({ how: name })),
       h("div.fields", { key: how },
-        h("p.quiet", this.open.ways.find((way) => way.name === how).says),
-        how === "edit" && this.blamed(),
-        how === "override" && [this.overridden(), this.ratings()],
-        how === "dispute" && this.open.judged.length > 1 && this.sources()),
+        h("p.quiet", open.ways.find((way) => way.name === how).says),
+        how === "edit" && this.blamed(open),
+        how === "override" && [this.overridden(open), this.ratings(open)],
+        how === "dispute" && open.judged.length > 1 && segments("source", "Source of the judgment",
+          open.judged.map((one) => [one, one]), this.draft.source, (source) => this.change({ source }))),
       h("div.effect", { role: "status", hidden: how !== "override" }, this.weighed && this.effect(this.weighed)),
       h("div.foot",
         h("div.trouble", { role: "alert" }, message && [h("b", message), ` ${hint}`]),
         h("label.said", h("span", how === "comment" ? "Comment" : "Reason"),
-          h("input.reason", {
-            type: "text", value: reason, autocomplete: "off", required: true, placeholder: "Explain briefly (required)",
-            oninput: ({ target }) => this.change({ reason: target.value }),
-          })),
+          h("input.reason", { type: "text", value: reason, autocomplete: "off", required: true,
+            placeholder: "Explain briefly (required)",
+            oninput: ({ target }) => this.change({ reason: target.value }) })),
         h("div.buttons", { title: this.lacks },
           h("button.first", { type: "submit", disabled: Boolean(this.lacks) }, words))));
   }
@@ -263,55 +259,42 @@ class Settling {
   }
 
   // The choice of the question that is wrong, or of no question.
-  blamed() {
-    const radio = (id) =>
-      h("input", { type: "radio", name: "question", value: id, checked: this.draft.question === id,
-        onchange: () => this.change({ question: id }) });
+  blamed(open) {
+    const blame = (id) => radio("question", id, this.draft.question, (question) => this.change({ question }));
     return h("div.asked", { role: "radiogroup", "aria-label": "Question" },
-      this.open.asked.map((one) => this.question(one, radio(one.id))),
-      h("label.question", radio(""), h("span", "The question bank lacks a question")));
+      open.asked.map((one) => this.question(one, blame(one.id))),
+      h("label.question", blame(""), h("span", "The question bank lacks a question")));
   }
 
-  // The questions that get another rating; by default those that give the label. In the order of the list, not of the
-  // clicks.
-  overridden() {
+  // The questions that get another rating, in the order of the list; by default those that give the label.
+  overridden({ asked }) {
     const { questions } = this.draft;
-    const choose = (ids) => this.change({ questions: this.known.filter((id) => ids.includes(id)), chose: true });
-    const box = (given, ids) =>
-      h("input", { type: "checkbox", ...given, onchange: ({ target }) =>
-        choose(target.checked ? [...questions, ...ids] : questions.filter((id) => !ids.includes(id))) });
-    const all = box({ checked: questions.length === this.known.length }, this.known);
+    const known = asked.map((one) => one.id);
+    const choose = (ids) => this.change({ questions: known.filter((id) => ids.includes(id)), chose: true });
+    const box = (checked, ids, given) => checkBox(checked, (on) =>
+      choose(on ? [...questions, ...ids] : questions.filter((id) => !ids.includes(id))), given);
     return h("div.asked", { role: "group", "aria-label": "Questions" },
-      this.known.length > 1 && h("label.question", { key: "all" }, all,
-        h("span", `All ${this.known.length} questions`)),
-      this.open.asked.map((one) => this.question(one,
-        box({ "data-overrides": one.id, checked: questions.includes(one.id) }, [one.id]))));
+      known.length > 1 && h("label.question", { key: "all" },
+        box(questions.length === known.length, known), h("span", `All ${known.length} questions`)),
+      asked.map((one) => this.question(one,
+        box(questions.includes(one.id), [one.id], { "data-overrides": one.id }))));
   }
 
-  ratings() {
+  ratings(open) {
+    const { questions, rating: held } = this.draft;
     return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" },
-      quiet(`New rating of ${plural(this.draft.questions.length, "question")}`),
-      this.open.ratings.map((rating) => h(`label.rating.chip.r${rating}`,
-        h("input", {
-          type: "radio", name: "rating", value: String(rating), checked: this.draft.rating === rating,
-          "aria-label": String(rating), onchange: () => this.change({ rating }),
-        }), h("span", rating))));
-  }
-
-  sources() {
-    const { judged } = this.open;
-    return segments("", "source", "Source of the judgment", judged.map((one) => [one, one]), this.draft.source,
-      (source) => this.change({ source }));
+      quiet(`New rating of ${plural(questions.length, "question")}`),
+      open.ratings.map((value) => h(`label.rating.chip.r${value}`,
+        radio("rating", value, held, (rating) => this.change({ rating }), { "aria-label": value }), h("span", value))));
   }
 
   effect({ words, moves, agrees }) {
     return [
       h("div", { class: moves ? "moves" : "" }, words),
-      this.open.alone && h("p.quiet",
+      this.data.open.alone && h("p.quiet",
         "This table leaves overrides out. An override changes the labels, but not this table."),
       !agrees && h("label.leaves",
-        h("input", { type: "checkbox", checked: Boolean(this.draft.leaves), onchange: ({ target }) =>
-          this.change({ leaves: target.checked }) }),
+        checkBox(Boolean(this.draft.leaves), (leaves) => this.change({ leaves })),
         "The sides will still disagree. Resolve the case anyway"),
     ];
   }
@@ -321,12 +304,11 @@ class Settling {
     const { how, question, questions, rating, source, reason = "" } = this.draft;
     if (this.lacks) return;
     if (!reason.trim()) {
-      const trouble = { message: "The reason is empty.", hint: "Explain briefly why you resolve this case." };
-      this.desk.update({ trouble });
-      this.desk.find("input.reason").focus();
+      this.update({ trouble: { message: "The reason is empty.", hint: "Explain briefly why you resolve this case." } });
+      this.find("input.reason").focus();
       return;
     }
-    const { id, values } = this.open;
-    this.desk.act("settle", { case: id, values, how, question, questions, rating, source, reason, leaves });
+    const { id, values } = this.data.open;
+    this.act("settle", { case: id, values, how, question, questions, rating, source, reason, leaves });
   }
-}
+};

@@ -2,14 +2,13 @@
 
 KINDS.flips = class extends Desk {
   view(data) {
-    const chosen = [...data.causes.map((one) => ["cause", one]),
-      ...data.queries.map((one) => ["query", one])].filter(([, one]) => one.chosen);
+    const chosen = (what, found) => found.filter((one) => one.chosen).map((one) =>
+      filter(one.title, () => this.act(what, { name: "" }), what));
     return h("div.flips",
       h("section.facets", { "aria-label": "Numbers of labels" },
         this.facet("By cause", "cause", data.causes), this.facet("By query", "query", data.queries)),
       h("section.list", { "aria-label": "Labels" },
-        h("div.total", h("b", data.count),
-          chosen.map(([what, one]) => filter(one.title, () => this.act(what, { name: "" }), what))),
+        h("div.total", h("b", data.count), chosen("cause", data.causes), chosen("query", data.queries)),
         data.rows.map((row) => this.row(row)),
         data.pages > 1 && this.pages(data)));
   }
@@ -17,10 +16,10 @@ KINDS.flips = class extends Desk {
   facet(title, what, found) {
     const most = Math.max(1, ...found.map((one) => one.count));
     return h("div", h("h2", title), h("ul.bars", found.map((one) => h("li", { key: one.name },
-      h("button.bar-of", {
-        "aria-pressed": String(one.chosen), title: one.chosen ? "Show all labels" : "Show only these labels",
-        style: { "--share": one.count / most }, onclick: () => this.act(what, { name: one.chosen ? "" : one.name }),
-      }, h("span.name", { dir: "auto" }, one.title), h("span.count", count(one.count)))))));
+      h("button.bar-of", { "aria-pressed": String(one.chosen), style: { "--share": one.count / most },
+        title: one.chosen ? "Show all labels" : "Show only these labels",
+        onclick: () => this.act(what, { name: one.chosen ? "" : one.name }) },
+        h("span.name", { dir: "auto" }, one.title), h("span.count", count(one.count)))))));
   }
 
   row(row) {
@@ -40,7 +39,7 @@ KINDS.flips = class extends Desk {
 
   why(rows) {
     return h("table",
-      h("thead", h("tr", ["Question", "Before", "After", ""].map((words) => h("th", { scope: "col" }, words)))),
+      h("thead", h("tr", ["Question", "Before", "After", ""].map((words) => column(words)))),
       h("tbody", rows.map((one) => h("tr", { class: one.did ? "did" : "" },
         h("td", { dir: "auto" }, one.text), h("td", chip(one.before)), h("td", chip(one.after)),
           h("td.quiet", one.said)))));

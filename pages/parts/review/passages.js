@@ -4,7 +4,7 @@
 KINDS.passages = class extends Desk {
   hear({ chosen }) {
     // A choice that is not open yet stays marked.
-    if (!this.actions.waiting.length) this.chosen = chosen;
+    if (!this.waiting.length) this.chosen = chosen;
   }
 
   get isOpen() {
@@ -20,9 +20,8 @@ KINDS.passages = class extends Desk {
 
   open(at) {
     if (!at) return;
-    this.chosen = at;
     this.act("open", { at });
-    this.redraw();
+    this.update({ chosen: at });
   }
 
   view({ rows, page, size, total, place }) {
@@ -52,11 +51,10 @@ KINDS.passages = class extends Desk {
 
   row(row, reached) {
     const key = JSON.stringify(row.at);
-    return h("li", { key }, h("button.row", {
-      "data-id": key, class: row.graded ? "" : "bare", onclick: () => this.open(row.at), tabindex: reached ? 0 : -1,
-      "aria-current": same(row.at, this.chosen) && "true",
-    },
-    row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
-    h("span", h("span.text", { dir: "auto" }, row.text), row.about && h("span.said", row.about))));
+    const current = same(row.at, this.chosen) && "true";
+    return h("li", { key }, h("button.row", { "data-id": key, class: row.graded ? "" : "bare", "aria-current": current,
+      tabindex: reached ? 0 : -1, onclick: () => this.open(row.at) },
+      row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
+      h("span", h("span.text", { dir: "auto" }, row.text), row.about && h("span.said", row.about))));
   }
 };

@@ -2,14 +2,8 @@
 // is kept in this tab by passage, so that it survives redraws, reloads and visits to other passages.
 
 const OVERRIDES = "exam-workbench-overrides";
-const NOT_RELEVANT = "Not relevant";
-const EMPTY_REASON = "The reason is empty. Explain why the grader's rating is wrong.";
-
-const KEYS = [["0–5", "Rate the focused question"], ["↑ ↓", "Move between questions"], ["Enter", "Enter the reason"],
-  ["Alt+J", "Next passage"], ["Alt+K", "Previous passage"]];
-
-const labelled = (label) => (label === null ? "none" : String(label));
-const isMissing = (one) => one.rating === null || one.rating === undefined;
+const KEYS = [["0–5", "Rate the focused question"], ["↑ ↓", "Move between questions"],
+  ["Enter", "Enter the reason"], ["Alt+J", "Next passage"], ["Alt+K", "Previous passage"]];
 
 KINDS.ratings = class extends Desk {
   hear(data) {
@@ -20,13 +14,13 @@ KINDS.ratings = class extends Desk {
       // Questions keep their order from when the passage was opened, so that an overridden one stays in place.
       this.order = data.questions.map((one) => one.id);
       this.refusal = null;
-      this.tried = "{}";
+      this.tried = {};
     }
     if (!this.sent || this.sent.id > data.taken) return;
-    if (data.refused?.id === this.sent.id) this.refusal = `${data.refused.message} ${data.refused.hint}`.trim();
+    if (data.refused?.id === this.sent.id) this.refusal = `${data.refused.message} ${data.refused.hint}`;
     else if (this.sent.name === "override") this.forget(this.sent.where);
     // The undo button disappears, so keyboard focus moves to the question.
-    else if (this.root.contains(this.root.getRootNode().activeElement)) this.focusLater = this.last;
+    else if (this.root.contains(focused())) this.focusLater = this.last;
     this.sent = null;
   }
 
@@ -39,7 +33,7 @@ KINDS.ratings = class extends Desk {
   forget(where) {
     this.keep(where, { ratings: {} });
     if (where !== this.where) return;
-    if (this.find("form").contains(this.root.getRootNode().activeElement)) this.focusLater = this.last;
+    if (this.find("form").contains(focused())) this.focusLater = this.last;
     this.draft = { ratings: {}, reason: "" };
   }
 
@@ -59,7 +53,7 @@ KINDS.ratings = class extends Desk {
   set(one, rating) {
     this.last = one.id;
     const { [one.id]: _, ...others } = this.draft.ratings;
-    this.change(one.rating === rating && !isMissing(one) ? others : { ...others, [one.id]: rating });
+    this.change(one.rating === rating ? others : { ...others, [one.id]: rating });
   }
 
   canRate(one) {
@@ -77,7 +71,7 @@ KINDS.ratings = class extends Desk {
       if (one.rating === 0) delete ratings[one.id];
       else ratings[one.id] = 0;
     }
-    this.change(ratings, this.draft.reason || NOT_RELEVANT);
+    this.change(ratings, this.draft.reason || "Not relevant");
     this.find("form input").focus();
     this.find("form input").select();
   }
@@ -85,20 +79,20 @@ KINDS.ratings = class extends Desk {
   override() {
     if (this.sent) return;
     if (this.draft.reason.trim()) return this.begin("override", this.draft);
-    this.update({ refusal: EMPTY_REASON });
+    this.update({ refusal: "The reason is empty. Explain why the grader's rating is wrong." });
     this.find("form input").focus();
   }
 
   view({ questions, can, at }) {
     const rated = questions.filter((one) => one.number > 0).length;
-    const placed = new Map(this.order.map((id, number) => [id, number]));
-    const place = (one) => placed.get(one.id) ?? placed.size;
-    const about = `${plural(rated, "question")}, by effect on the label`;
+    const sorted = this.order.map((id) => questions.find((one) => one.id === id));
+    const later = questions.filter((one) => !this.order.includes(one.id));
     return h("div.ratings",
-      h("div.top", h("span.dim", about), this.rated.length > 0 && this.none(), this.help(can ? KEYS : [])),
+      h("div.top", h("span.dim", `${plural(rated, "question")}, by effect on the label`),
+        this.rated.length > 0 && this.none(), this.help(can ? KEYS : [])),
       h("div.rows",
         { role: "group", "aria-label": "Questions", key: String(at), onkeydown: (event) => this.move(event) },
-        [...questions].sort((one, other) => place(one) - place(other)).map((one) => this.row(one))),
+        [...sorted.filter(Boolean), ...later].map((one) => this.row(one))),
       this.tray());
   }
 
@@ -114,40 +108,34 @@ KINDS.ratings = class extends Desk {
 
   row(one) {
     const draft = this.draft.ratings[one.id];
-    const rating = isMissing(one) ? one.said?.[0]?.status || "no rating" : `rated ${one.rating}`;
+    const rating = one.rating === null ? one.said[0]?.status || "no rating" : `rated ${one.rating}`;
     const name = one.number ? `Question ${one.number}: ${one.words}` : one.words;
     const inWords = `${name} (${rating}${draft === undefined ? "" : `, new rating ${draft}`})`;
-    const more = () => this.act("look", { question: one.opened ? "" : one.id });
-    return h("div.row", {
-      key: one.id, class: draft === undefined ? "" : "drafted",
-      "data-place": one.id, role: "group", tabindex: 0, "aria-label": inWords,
-    },
-    this.scale(one, draft),
-    this.about(one),
-    h("button.link", {
-      title: one.opened ? "Hide the full grader output" : "Show the full grader output",
-      "aria-expanded": String(Boolean(one.opened)),
-      "aria-label": `${one.opened ? "Less" : "More"} of question ${one.number}`, "data-place": `more ${one.id}`,
-      onclick: more,
-    }, one.opened ? "Less" : "More"),
-    one.opened && this.raw(one));
+    const [more, shows] = one.opened ? ["Less", "Hide"] : ["More", "Show"];
+    return h("div.row", { key: one.id, class: draft === undefined ? "" : "drafted", "data-place": one.id, role: "group",
+      tabindex: 0, "aria-label": inWords },
+      this.scale(one, draft),
+      this.about(one),
+      h("button.link", { title: `${shows} the full grader output`, "aria-expanded": String(one.opened),
+        "aria-label": `${more} of question ${one.number}`, "data-place": `more ${one.id}`,
+        onclick: () => this.act("look", { question: one.opened ? "" : one.id }) }, more),
+      one.opened && this.raw(one));
   }
 
   scale(one, draft) {
     const machine = one.said[0];
     const cell = (rating) => {
       const on = one.rating === rating;
-      const kinds = [on && `on r${rating}`, on && draft !== undefined && "was", draft === rating && "draft"];
+      const was = on && draft !== undefined;
+      const kind = `${on ? `on r${rating}` : ""} ${was ? "was" : ""} ${draft === rating ? "draft" : ""}`;
       const onclick = () => {
         this.set(one, rating);
         if (Object.keys(this.draft.ratings).length) this.focusReason();
       };
-      return h("button.cell", {
-        class: kinds.filter(Boolean).join(" "), tabindex: -1, "data-place": `${rating} ${one.id}`,
-        disabled: !this.canRate(one), "aria-label": `Rate ${rating}`, "aria-pressed": String(on), onclick,
-      }, rating);
+      return h("button.cell", { class: kind, tabindex: -1, disabled: !this.canRate(one), "aria-pressed": String(on),
+        "data-place": `${rating} ${one.id}`, "aria-label": `Rate ${rating}`, onclick }, rating);
     };
-    const state = isMissing(one) && {
+    const state = one.rating === null && {
       failed: h("span.state.failed", "✕ failed"),
       ungraded: h("span.state.ungraded", "ungraded"),
       "not asked": h("span.state.ungraded",
@@ -158,8 +146,7 @@ KINDS.ratings = class extends Desk {
   }
 
   about(one) {
-    const asked = one.said?.[0]?.status !== "not asked";
-    const idle = one.number > 0 && !one.counts && asked;
+    const idle = one.number > 0 && !one.counts && one.said[0]?.status !== "not asked";
     const more = [...one.about, ...(idle ? ["does not count for the label"] : [])];
     const dim = (words) => h("span.dim", words);
     const { held, rating } = one.override ?? {};
@@ -173,7 +160,7 @@ KINDS.ratings = class extends Desk {
         h("span.state", held ? `rating ${rating} awaits adjudication` : `overridden to ${rating}`),
         " ", dim(`by ${one.override.by}: ${one.override.reason} `),
         this.doing("Withdraw override", "withdraw", one.override, one)),
-      one.stale?.map((old) => h("div.person", { dir: "auto" },
+      one.stale.map((old) => h("div.person", { dir: "auto" },
         h("span.state.stale", `stale override with rating ${old.rating}`),
         " ", dim(`by ${old.by}, for the wording “${old.wording}”: ${old.reason} `),
         this.doing("Confirm override", "confirm", old, one, "Apply the override to the new wording"),
@@ -191,13 +178,13 @@ KINDS.ratings = class extends Desk {
   said(said, one) {
     const { several } = this.data;
     // A missing rating is already shown next to the scale.
-    const standing = !several && isMissing(one);
+    const standing = !several && one.rating === null;
     const failed = said.status === "failed" && !standing;
     const line = [
       several && said.grader,
-      said.status !== "graded" && said.status !== "failed" && !standing && said.status,
+      !["graded", "failed"].includes(said.status) && !standing && said.status,
       one.override && !several && typeof said.rating === "number" && `rated ${said.rating} by the grader`,
-      ...(said.more || []),
+      ...(said.more ?? []),
     ].filter(Boolean).join(" · ");
     return h("div.said", { class: several ? "several" : "" },
       several && chip(said.rating),
@@ -230,26 +217,25 @@ KINDS.ratings = class extends Desk {
       && !this.refusal },
       h("div.line", { "aria-live": "polite" },
         some && ids.map((one) => h("span.change",
-          `${one.number}: ${isMissing(one) ? "no rating" : one.rating} → ${draft.ratings[one.id]}`)),
-        some && same(data.tried, draft.ratings) && data.label && this.moved(data.label),
+          `${one.number}: ${one.rating ?? "no rating"} → ${draft.ratings[one.id]}`)),
+        some && same(data.tried, draft.ratings) && data.label && this.moved(...data.label),
         made && [h("span", `${plural(data.made.length, "override")} saved.`),
           h("button.link", { "data-place": "undo", onclick: () => this.begin("withdraw", { keys: data.made }) },
             "Undo")]),
       h("form", { hidden: !some, onsubmit: (event) => (event.preventDefault(), this.override()) },
-        h("input", {
-          type: "text", "aria-label": "Reason", placeholder: "Reason: why is the grader's rating wrong?",
+        h("input", { type: "text", "aria-label": "Reason", placeholder: "Reason: why is the grader's rating wrong?",
           autocomplete: "off", value: draft.reason, readonly: Boolean(this.sent),
-          onkeydown: (event) => this.typed(event), oninput: ({ target }) => this.change(draft.ratings, target.value),
-        }),
+          oninput: ({ target }) => this.change(draft.ratings, target.value),
+          onkeydown: (event) => this.typed(event) }),
         h("button.do", { type: "submit", disabled: Boolean(this.sent) }, words),
         h("button.link", { onclick: () => this.drop() }, "Discard")),
       h("div.error", { role: "alert" }, this.refusal),
       h("div.dim", some && notes.filter(Boolean).join(" ")));
   }
 
-  moved([before, after]) {
-    if (before === after) return h("span.dim", `label unchanged: ${labelled(before)}`);
-    return h("span.flip", `label ${labelled(before)} → ${labelled(after)}`);
+  moved(before, after) {
+    if (before === after) return h("span.dim", `label unchanged: ${before ?? "none"}`);
+    return h("span.flip", `label ${before ?? "none"} → ${after ?? "none"}`);
   }
 
   drop() {
@@ -259,11 +245,11 @@ KINDS.ratings = class extends Desk {
 
   drawn(data) {
     // Ask for the effect, once for every set of ratings.
-    const ratings = JSON.stringify(this.draft.ratings);
-    if (same(data.tried, this.draft.ratings)) this.tried = ratings;
-    if (data.can && !this.sent && ratings !== this.tried) {
+    const { ratings } = this.draft;
+    if (same(data.tried, ratings)) this.tried = ratings;
+    if (data.can && !this.sent && !same(this.tried, ratings)) {
       this.tried = ratings;
-      this.act("try", { at: data.at, ratings: this.draft.ratings });
+      this.act("try", { at: data.at, ratings });
     }
     if (this.focusLater) this.focusRow(this.focusLater);
     this.focusLater = null;

@@ -1,35 +1,8 @@
 // A desk: a list, its open item, and the actions of a person, each with a key. See components.py for its data.
 
 let last = 0;
-
-// Actions are sent again until the server has taken them, since Streamlit may drop messages that arrive during a run.
-class Actions {
-  waiting = [];
-
-  add(name, values) {
-    last = Math.max(last + 1, Date.now());
-    this.waiting.push({ id: last, do: name, ...values });
-    this.again();
-    return last;
-  }
-
-  taken(upTo, tell) {
-    this.tell = tell;
-    this.waiting = this.waiting.filter((one) => one.id > upTo);
-  }
-
-  again() {
-    if (this.waiting.length) this.tell("acts", this.waiting);
-  }
-}
-
-const outlasting = new Map();
-
-// The actions of a project, which survive visits to other screens.
-function actionsOf(home) {
-  if (!outlasting.has(home)) outlasting.set(home, new Actions());
-  return outlasting.get(home);
-}
+// Untaken actions that survive visits to other screens, by project.
+const outlasting = {};
 
 // Page keys scroll the open passage to its end, wherever the focus is.
 const SCREENFULS = { PageDown: 0.9, PageUp: -0.9 };
@@ -44,17 +17,26 @@ function scrollPassage(event, text) {
 const nameOf = (event) => (event.altKey ? `Alt+${String.fromCharCode(event.keyCode)}` : event.key).toLowerCase();
 
 class Desk extends Part {
-  actions = new Actions();
+  waiting = [];
 
   show(data, tell, hold) {
-    if (this.outlasts) this.actions = actionsOf(`${data.kind} ${data.home}`);
-    this.actions.taken(data.taken, tell);
+    if (this.outlasts) this.waiting = outlasting[data.home] ?? [];
+    this.waiting = this.waiting.filter((one) => one.id > data.taken);
     super.show(data, tell, hold);
-    this.actions.again();
+    this.send();
   }
 
   act(name, values) {
-    return this.actions.add(name, values);
+    last = Math.max(last + 1, Date.now());
+    this.waiting.push({ id: last, do: name, ...values });
+    this.send();
+    return last;
+  }
+
+  // Actions are sent again until the server has taken them, since Streamlit may drop messages that arrive during a run.
+  send() {
+    if (this.outlasts) outlasting[this.data.home] = this.waiting;
+    if (this.waiting.length) this.tell("acts", this.waiting);
   }
 
   listen(on) {
@@ -66,23 +48,22 @@ class Desk extends Part {
     if (event.ctrlKey || event.metaKey || (event.shiftKey && /^[a-z]$/i.test(event.key)) || behindDialog()) return;
     if (event.key in SCREENFULS)
       return scrollPassage(event, this.find(".passage") ?? document.querySelector(".passage-text"));
-    const name = nameOf(event);
-    const fits = (one) => one.getAttribute("aria-keyshortcuts").toLowerCase() === name;
-    const button = this.findAll("[aria-keyshortcuts]").find(fits);
-    if (!button || (!event.altKey && isUsed(event, this.elsewhere?.(event)))) return;
+    const button = this.find(`[aria-keyshortcuts="${CSS.escape(nameOf(event))}" i]`);
+    if (!button || (!event.altKey && isUsed(event))) return;
     swallow(event);
     if (event.altKey || !event.repeat) button.click();
   }
 
   // A button that lists further keys, and those of all buttons.
   help(more = []) {
-    const words = (one) => [...one.childNodes].filter((node) => !node.matches?.("kbd, b")).map((node) => node.textContent);
-    const buttons = this.findAll("[aria-keyshortcuts]:not(.help *)");
-    const named = buttons.map((one) => [one.getAttribute("aria-keyshortcuts"), words(one).join(" ")]);
+    const parts = (button) => [...button.childNodes].filter((node) => !node.matches?.("kbd, b"));
+    const named = this.findAll("[aria-keyshortcuts]:not(.help *)").map((button) =>
+      [button.getAttribute("aria-keyshortcuts"), parts(button).map((part) => part.textContent).join(" ")]);
+    const keys = [...more, ...named, ["PgUp PgDn", "Scroll the passage"]];
     return h("span.help",
-      h("button.link", { "aria-keyshortcuts": "?", popovertarget: "keys" }, "Keys", h("kbd", { "aria-hidden": "true" }, "?")),
+      h("button.link", { "aria-keyshortcuts": "?", popovertarget: "keys" }, "Keys", keyHint("?")),
       h("dl", { id: "keys", popover: "auto", onbeforetoggle: () => this.redraw() },
-        [...more, ...named, ["PgUp PgDn", "Scroll the passage"]].map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])));
+        keys.map(([key, about]) => [h("dt", h("kbd", key)), h("dd", about)])));
   }
 
   // A button to a neighbour of the open item.
@@ -94,9 +75,8 @@ class Desk extends Part {
   // A page of the cases, with buttons to earlier and later ones. The open one is marked and kept in sight.
   cases(open, go, kind, inside) {
     const { rows, first, total, page } = this.data;
-    const beyond = (words, many, at) =>
-      many > 0 &&
-      h("li", { key: words }, h("button.beyond", { onclick: () => go(at) }, `${words} cases (${count(many)})`));
+    const beyond = (words, many, at) => many > 0
+      && h("li", { key: words }, h("button.beyond", { onclick: () => go(at) }, `${words} cases (${count(many)})`));
     // Tab reaches one row; from there, arrow keys move up and down.
     const reached = Math.max(0, rows.findIndex((one) => one.id === open));
     const row = (one, at) =>
@@ -121,7 +101,7 @@ class Desk extends Part {
   drawn() {
     const row = this.find(".list [aria-current]");
     const stands = row && `${row.dataset.id} ${[...row.closest("ol").children].indexOf(row.parentNode)}`;
-    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"), 40);
+    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"));
     this.stands = stands;
     const title = this.moved && !this.busy && this.find(".case h2");
     if (!title) return;

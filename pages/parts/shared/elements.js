@@ -11,62 +11,36 @@ class Wanted {
 // (the identity among siblings), a `memo` (if it is the same as before, the element is left as it is; children may be
 // a function then) and `made` (called with the new element).
 function h(selector, given, ...inside) {
-  if (given === null || typeof given !== "object" || Array.isArray(given) || given instanceof Wanted) {
-    inside.unshift(given);
-    given = {};
-  }
+  if (given?.constructor !== Object) return h(selector, {}, given, ...inside);
   const [tag, ...classes] = selector.split(".");
-  const name = [...classes, given.class].filter(Boolean).join(" ");
+  const name = [...classes, ...(given.class || "").split(" ")].filter(Boolean).join(" ");
   return new Wanted(tag, { ...(tag === "button" && { type: "button" }), ...given, class: name || null }, inside);
 }
 
-const flat = (inside) =>
-  inside.flatMap((one) => {
-    if (typeof one === "function") return flat([one()]);
-    if (Array.isArray(one)) return flat(one);
-    return one || one === 0 ? [one] : [];
-  });
+const flat = (inside) => inside.flat(Infinity).filter((one) => one || one === 0);
 
-const fits = (node, one) =>
-  node.key === undefined && (one instanceof Wanted ? node.localName === one.tag : node.nodeType === Node.TEXT_NODE);
+// Whether an element or a text can become like a wanted one.
+const fits = (node, one) => one instanceof Wanted ? node.localName === one.tag && node.key === one.given.key
+  : node.nodeType === Node.TEXT_NODE;
+
+const begin = (one) =>
+  one instanceof Wanted ? Object.assign(document.createElement(one.tag), { key: one.given.key }) : new Text();
 
 // Make the content of an element like `inside`: elements, texts, lists of them, and empty values.
 function draw(parent, ...inside) {
-  const wanted = flat(inside);
-  const keys = new Set(wanted.map((one) => one.given?.key));
-  const keyed = new Map();
-  for (const node of [...parent.childNodes]) {
-    if (node.key === undefined) continue;
-    if (keys.has(node.key)) keyed.set(node.key, node);
-    else node.remove();
-  }
+  const left = [...parent.childNodes];
+  const wanted = flat(inside).map((one) => {
+    const found = left.findIndex((node) => fits(node, one));
+    return [one, found < 0 ? begin(one) : left.splice(found, 1)[0]];
+  });
+  for (const node of left) node.remove();
   let at = parent.firstChild;
-  for (const one of wanted) {
-    const key = one.given?.key;
-    let node = key === undefined ? at : keyed.get(key);
-    if (key === undefined) while (node && !fits(node, one)) node = node.nextSibling;
-    const anew = !node;
-    if (anew) node = parent.insertBefore(one instanceof Wanted ? begin(one) : new Text(), at);
-    else if (key !== undefined && node !== at) parent.insertBefore(node, at);
-    else {
-      // Elements before the next fitting one are not wanted any more.
-      while (at !== node) at = drop(at);
-      at = at.nextSibling;
-    }
+  for (const [one, node] of wanted) {
+    if (node === at) at = at.nextSibling;
+    else parent.insertBefore(node, at);
     fill(node, one);
-    if (anew) one.given?.made?.(node);
   }
-  while (at) at = drop(at);
 }
-
-// Remove an element, unless it has a key: then it is wanted at a later place. Return its next sibling.
-function drop(node) {
-  const next = node.nextSibling;
-  if (node.key === undefined) node.remove();
-  return next;
-}
-
-const begin = ({ tag, given }) => Object.assign(document.createElement(tag), { key: given.key });
 
 // Properties that people change, so that the element may differ from what was drawn last.
 const LIVE = new Set(["value", "checked", "open"]);
@@ -79,9 +53,10 @@ function fill(node, one) {
   const { key, memo, made, ...given } = one.given;
   if (memo !== undefined && node.memo === memo) return;
   node.memo = memo;
-  if (one.inside.length || node.firstChild) draw(node, one.inside);
+  draw(node, one.inside.map((part) => (typeof part === "function" ? part() : part)));
   const was = node.given ?? {};
-  for (const name of new Set([...Object.keys(was), ...Object.keys(given)])) put(node, name, given[name], was[name]);
+  for (const name in { ...was, ...given }) put(node, name, given[name], was[name]);
+  if (!node.given) made?.(node);
   node.given = given;
 }
 
@@ -91,15 +66,14 @@ function put(node, name, now, was) {
     if (now !== undefined && !same) node[name] = now;
   } else if (now === was) return;
   else if (name.startsWith("on")) node[name] = now ?? null;
-  else if (name === "style") {
-    for (const part of Object.keys(was ?? {})) node.style.removeProperty(part);
-    for (const [part, value] of Object.entries(now ?? {})) node.style.setProperty(part, value);
-  } else if (now === undefined || now === null || now === false) node.removeAttribute(name);
+  else if (name === "style") node.style.cssText = Object.entries(now ?? {}).map((part) => part.join(":")).join(";");
+  else if (now === undefined || now === null || now === false) node.removeAttribute(name);
   else node.setAttribute(name, now === true ? "" : now);
 }
 
 const same = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
 const quiet = (...words) => h("span.quiet", {}, ...words);
+const keyHint = (key) => h("kbd", { "aria-hidden": "true" }, key);
 const count = (number) => number.toLocaleString("en");
 const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 
@@ -109,12 +83,21 @@ function chip(value, title = null) {
   return h(`span.chip.r${missing ? "none" : Math.min(5, Math.max(0, value))}`, { title }, missing ? "–" : value);
 }
 
+const column = (words, given) => h("th", { scope: "col", ...given }, words);
+const radio = (name, value, held, choose, given = {}) =>
+  h("input", { type: "radio", name, value, checked: value === held, onchange: () => choose(value), ...given });
+
+const checkBox = (checked, choose, given) =>
+  h("input", { type: "checkbox", checked, onchange: ({ target }) => choose(target.checked), ...given });
+
+// A field for words that a part searches for.
+const searchBox = (part, label) => h("input", { type: "search", placeholder: label, "aria-label": label,
+  value: part.words, oninput: ({ target }) => part.update({ words: target.value }) });
+
 // Options as buttons, of which one is held.
-function segments(kind, name, label, options, held, choose) {
-  return h("div.segments", { class: kind, role: "radiogroup", "aria-label": label },
-    options.map(([value, words]) => h("label.segment",
-      h("input", { type: "radio", name, value: String(value), checked: value === held, onchange: () => choose(value) }),
-        h("span", words))));
+function segments(name, label, options, held, choose) {
+  return h("div.segments", { role: "radiogroup", "aria-label": label },
+    options.map(([value, words]) => h("label.segment", radio(name, value, held, choose), h("span", words))));
 }
 
 // A chosen filter, as a button that clears it.
@@ -145,14 +128,13 @@ function goTo(href) {
 const TYPING = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox]";
 const behindDialog = () => document.querySelector("[role=dialog]") !== null;
 
-// Whether a person types, or uses an element that a selector names.
-function isUsed(event, others = "") {
-  const used = others ? `${TYPING}, ${others}` : TYPING;
+// Whether a person types, or moves between options with an arrow key.
+function isUsed(event) {
+  const used = event.key.startsWith("Arrow") ? `${TYPING}, [role=radiogroup]` : TYPING;
   return event.composedPath().some((one) => one instanceof Element && one.matches(used));
 }
 
-// Arrow keys, Home and End move the focus within a list, or a table of `columns`. From `before`, the arrow down leads
-// to the first item.
+// Arrow keys, Home and End move the focus within a list, or a table of `columns`; arrow down leads in from `before`.
 function walk(event, items, before = null, columns = 1) {
   const at = items.indexOf(event.target);
   const steps = columns > 1 ? { ArrowRight: at + 1, ArrowLeft: at - 1 } : {};
@@ -170,17 +152,17 @@ function swallow(event) {
 }
 
 // The focused element, also inside a component.
-function focused(root = document) {
-  let found = root.activeElement;
+function focused() {
+  let found = document.activeElement;
   while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
   return found;
 }
 
 // Scroll a list to a row; scrollIntoView would move the page, too.
-function keepInSight(row, list, room = 8) {
+function keepInSight(row, list) {
   const around = list.getBoundingClientRect();
   const box = row.getBoundingClientRect();
-  if (box.top < around.top + room) list.scrollTop -= around.top + room - box.top;
+  if (box.top < around.top + 40) list.scrollTop -= around.top + 40 - box.top;
   else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom + 8;
 }
 
@@ -190,22 +172,21 @@ function showFrom(part) {
   if (top < 60 || top > window.innerHeight - 200) part.scrollIntoView({ block: "start" });
 }
 
-// Text in a storage of the browser. Without storage, as in a private window, it lasts as long as the page.
-const kept = (storage, key) => {
+// Values in a storage of the browser. If it is full, a value lasts as long as the page.
+function kept(storage, key) {
   try {
     return JSON.parse(storage.getItem(key)) ?? {};
   } catch {
     return {};
   }
-};
-const keep = (storage, key, value) => {
+}
+
+function keep(storage, key, value) {
   try {
     if (value === null) storage.removeItem(key);
     else storage.setItem(key, JSON.stringify(value));
-  } catch {
-    // See above.
-  }
-};
+  } catch {}
+}
 
 // Kinds of content of a component, by name. The data of a component names its kind.
 const KINDS = {};
@@ -233,14 +214,13 @@ class Part {
     // An element that is removed may lose the focus, which may ask for another drawing.
     this.again = this.drawing;
     if (this.drawing) return;
-    const root = this.root.getRootNode();
-    const at = root.activeElement;
+    const at = focused();
     this.drawing = true;
     draw(this.root, this.view?.(this.data));
     this.drawing = false;
     if (this.again) return this.redraw();
     // An element that was moved loses the focus.
-    if (at?.isConnected && this.root.contains(at) && root.activeElement !== at) at.focus({ preventScroll: true });
+    if (this.root.contains(at) && focused() !== at) at.focus({ preventScroll: true });
     this.drawn?.(this.data);
   }
 
@@ -263,8 +243,7 @@ class Part {
 export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
   let part = parts.get(parentElement);
   if (!part) parts.set(parentElement, (part = new KINDS[data.kind](parentElement)));
-  // On a redraw, Streamlit sets the part up again before it cleans up the old one. So each cleans up only its own
-  // listeners.
+  // On a redraw, Streamlit sets the part up again before it cleans up. So each cleans up only its own listeners.
   part.listening?.abort();
   const mine = (part.listening = new AbortController());
   part.listen?.((name, hear, capture = true) => window.addEventListener(name, hear, { capture, signal: mine.signal }));

@@ -14,13 +14,13 @@ KINDS.judging = class extends Desk {
     this.known = new Map(); // Every card that this tab has received.
     this.past = []; // Keys of cards, in the order in which they were judged here.
     this.notes = new Map(); // Unsent notes, by card.
-    this.at = this.asking = null; // The open card, and the card whose label the person asked for.
-    this.from = null; // The card that was judged last.
+    // The open card, the card whose label the person asked for, and the card that was judged last.
+    this.at = this.asking = this.from = null;
     this.told = "";
     const { home: unsent, acts } = kept(localStorage, UNSENT);
-    this.actions.waiting = unsent === home ? acts : [];
-    // These are the latest judgments, even if the server receives them only now.
-    for (const one of this.actions.waiting) this.note(keyOf(one), one.id, one.do, one.value);
+    this.waiting = unsent === home ? acts : [];
+    // These are the latest judgments, even if the server receives them only now, or has them already.
+    for (const one of this.waiting) this.note(keyOf(one), one.id, one.do, one.value);
   }
 
   note(key, id, what, value = null) {
@@ -28,17 +28,12 @@ KINDS.judging = class extends Desk {
     this.past = [...this.past.filter((other) => other !== key), ...(what === "take back" ? [] : [key])];
   }
 
-  show(data, tell, hold) {
-    if (this.data?.home !== data.home) this.begin(data.home);
-    super.show(data, tell, hold);
-  }
-
   hear(data) {
+    if (this.before?.home !== data.home) this.begin(data.home);
     this.keep();
     this.labels = new Map(data.labels.map((one) => [keyOf(one), one]));
     for (const [key, one] of this.given) if (one.id <= data.taken) this.given.delete(key);
-    // Each card keeps its query and its text, which the server does not send again after a judgment. So the judgment
-    // can still be undone.
+    // Each card keeps its query and its text, which the server sends no more after a judgment, for an undo.
     for (const card of data.cards)
       this.known.set(keyOf(card), { ...this.known.get(keyOf(card)), ...card, of: data.queries[card.query] });
     const open = new Set(data.open.map((at) => keyOf(data.cards[at])));
@@ -47,14 +42,13 @@ KINDS.judging = class extends Desk {
     if (this.at && !open.has(this.at) && this.at !== this.went) this.at = null;
     const { error } = data;
     if (!error || error.id === this.refused) return;
-    this.refused = error.id;
-    this.trouble = error;
+    Object.assign(this, { refused: error.id, trouble: error });
     if (error.query) this.past = this.past.filter((key) => key !== keyOf(error));
   }
 
   // Actions that the server has not taken survive a closed tab; an action that arrives twice counts once.
   keep() {
-    const acts = this.actions.waiting.filter((one) => LASTING.includes(one.do));
+    const acts = this.waiting.filter((one) => LASTING.includes(one.do));
     keep(localStorage, UNSENT, acts.length ? { home: this.data.home, acts } : null);
   }
 
@@ -95,13 +89,6 @@ KINDS.judging = class extends Desk {
   undo() {
     if (this.latest) return this.judge("take back", null, this.latest);
     this.update({ trouble: { message: "Nothing to undo.", hint: "You have no judgment of this query." } });
-  }
-
-  look() {
-    const { query, passage } = this.card;
-    this.asking = this.at;
-    this.act("look", { query, passage });
-    this.redraw();
   }
 
   // The cards of the open query, also those that the server does not deal any more.
@@ -149,12 +136,10 @@ KINDS.judging = class extends Desk {
 
   drawn() {
     super.drawn();
-    if (this.was !== this.at && this.at) {
-      const { activeElement } = document;
-      const { host } = this.root.getRootNode();
-      if (!activeElement || activeElement === document.body
-        || activeElement.contains(host)) this.find(".pane > [tabindex]").focus({ preventScroll: true });
-    }
+    const { activeElement } = document;
+    // The body, or an element around the desk, has the focus if no element of the page has it.
+    const isFree = !activeElement || activeElement.contains(this.root.getRootNode().host);
+    if (this.was !== this.at && this.at && isFree) this.find(".pane > [tabindex]").focus({ preventScroll: true });
     this.was = this.at;
   }
 
@@ -164,8 +149,8 @@ KINDS.judging = class extends Desk {
     const fresh = made.filter(([key]) => !this.known.get(key)?.settled).length;
     const now = Math.min(drawn, done + fresh);
     return h("div.progress",
-      h("div.bar", { role: "progressbar", "aria-label": of, "aria-valuemin": 0,
-        "aria-valuemax": drawn, "aria-valuenow": now },
+      h("div.bar", { role: "progressbar", "aria-label": of, "aria-valuemin": 0, "aria-valuemax": drawn,
+        "aria-valuenow": now },
         h("i", { style: { width: `${drawn ? (100 * now) / drawn : 0}%` } })),
       h("span", h("strong", now), ` of ${drawn} ${of}`),
       quiet([mine !== null && `${mine + fresh} by you`, others].filter(Boolean).join(" · ")),
@@ -201,12 +186,12 @@ KINDS.judging = class extends Desk {
   label() {
     const label = this.labels.get(this.at);
     const told = label && ["Grader's label: ", chip(label.label), ` (0–${label.highest}) · ${label.more}`];
-    return h("p.label", { "aria-live": "polite" }, told ?? (this.asking === this.at && "Loading the grader's label …"));
+    const waits = this.asking === this.at && "Loading the grader's label …";
+    return h("p.label", { "aria-live": "polite" }, told ?? waits);
   }
 
   button(words, key, onclick, disabled = false) {
-    return h("button", { "aria-keyshortcuts": key, onclick, disabled }, words,
-      h("kbd", { "aria-hidden": "true" }, key));
+    return h("button", { "aria-keyshortcuts": key, onclick, disabled }, words, keyHint(key));
   }
 
   keys(card) {
@@ -214,6 +199,10 @@ KINDS.judging = class extends Desk {
     const { own } = this;
     const here = own.findIndex((one) => keyOf(one) === this.at);
     const { value: now } = this.judged(card);
+    const look = () => {
+      this.act("look", { query: card.query, passage: card.passage });
+      this.update({ asking: this.at });
+    };
     return h("section.keys", { "aria-label": "Judge" },
       h("div.scale", { role: "group", "aria-label": "How relevant is it?" },
         scale.map(({ value, says }) =>
@@ -226,18 +215,17 @@ KINDS.judging = class extends Desk {
         Object.entries(TOOLS).map(([what, [words, key]]) => tools.includes(what)
           && this.button(words, key, () => this.judge(what))),
         this.button("Undo", "u", () => this.undo()),
-        tools.includes("look") && this.button("Show grader's label", "m", () => this.look(),
+        tools.includes("look") && this.button("Show grader's label", "m", look,
           this.labels.has(this.at) || this.asking === this.at),
         this.step("Previous", "K", here > 0, () => this.go(own[here - 1]), "Previous passage"),
         this.step("Next", "J", here < own.length - 1, () => this.go(own[here + 1]), "Next passage")));
   }
 
   nothing() {
-    const { data } = this;
-    const { title, about, act, words } = data.finished;
-    if (this.given.size) return [h("p.quiet", "Loading …")];
+    const { title, about, act, words, with: values } = this.data.finished;
+    if (this.given.size) return h("p.quiet", "Loading …");
     return [h("h2", title), h("p", about),
-      act && this.button(words, "n", () => this.act(act, data.finished.with)),
+      act && this.button(words, "n", () => this.act(act, values)),
       this.latest && this.button("Undo", "u", () => this.undo())];
   }
 };

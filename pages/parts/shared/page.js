@@ -14,20 +14,16 @@ KINDS.address = class extends Part {
   }
 };
 
-// Set a cookie, or remove it if its value is empty. Browsers keep one for about 400 days at most.
-function setCookie(name, value, lasts = 34560000) {
-  const secure = location.protocol === "https:" ? "; secure" : "";
-  const age = value ? lasts : 0;
-  const until = age === null ? "" : `; max-age=${age}`;
-  document.cookie = `${name}=${encodeURIComponent(value)}; path=/${until}; samesite=lax${secure}`;
-}
-
-// A window writes a new value once. Writing it in every run would overwrite later choices of other windows.
+// Sets a cookie, or removes it if its value is empty. Browsers keep one for about 400 days at most. A window writes a
+// new value once: writing it in every run would overwrite later choices of other windows.
 KINDS.cookie = class extends Part {
-  hear({ cookie, value, lasts }) {
+  hear({ cookie, value, lasts = 34560000 }) {
     if (value === null || value === this.written) return;
     this.written = value;
-    setCookie(cookie, value, lasts);
+    const secure = location.protocol === "https:" ? "; secure" : "";
+    const age = value ? lasts : 0;
+    const until = age === null ? "" : `; max-age=${age}`;
+    document.cookie = `${cookie}=${encodeURIComponent(value)}; path=/${until}; samesite=lax${secure}`;
   }
 };
 
@@ -42,12 +38,11 @@ KINDS.frame = class extends Part {
     if (window.examFramed) return;
     window.examFramed = true;
     for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, leadHome, true);
-    document.addEventListener("click", follow, true);
-    document.addEventListener("click", opened, true);
-    document.addEventListener("keydown", walked, true);
-    document.addEventListener("keydown", remember, true);
+    for (const hear of [follow, opened]) document.addEventListener("click", hear, true);
+    for (const hear of [walked, remember]) document.addEventListener("keydown", hear, true);
     setInterval(refocus, FOCUS_CHECKS);
     watchRuns();
+    watchTyping();
   }
 };
 
@@ -89,9 +84,9 @@ function watchRuns() {
   let timer = 0;
   const look = () => {
     clearTimeout(timer);
-    const signed = document.title.startsWith(SIGN);
-    if (!app.matches(STREAMLIT.running)) document.title = signed ? document.title.slice(SIGN.length) : document.title;
-    else if (!signed) timer = setTimeout(() => (document.title = SIGN + document.title), LONG_RUN);
+    const plain = () => document.title.replace(SIGN, "");
+    if (app.matches(STREAMLIT.running)) timer = setTimeout(() => (document.title = SIGN + plain()), LONG_RUN);
+    else document.title = plain();
   };
   new MutationObserver(look).observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] });
   look();
@@ -123,8 +118,8 @@ function follow(event) {
 
 // A popover is at the end of the page, so Tab would reach it last. This moves the focus into it.
 function enter(frames) {
-  const inside = document.querySelector(STREAMLIT.popoverBody);
-  const first = [...(inside?.querySelectorAll(REACHED) ?? [])].find((node) => !node.disabled && node.offsetParent);
+  const inside = document.querySelectorAll(`${STREAMLIT.popoverBody} :is(${REACHED})`);
+  const first = [...inside].find((node) => !node.disabled && node.offsetParent);
   if (first) first.focus({ preventScroll: true });
   else if (frames) requestAnimationFrame(() => enter(frames - 1));
   return Boolean(first);
@@ -155,7 +150,7 @@ const RESTS_PER_REDRAW = 100;
 // Fields with typed text that the server does not have yet.
 const typed = (window.examTyped ??= new Set());
 // The latest message of the server, and the function that sends it a message.
-const heard = (window.examNews ??= { news: 0, send: null, asked: 0, rests: RESTS });
+const heard = (window.examNews ??= { news: 0, send: null, asked: 0, redrawn: 0, rests: RESTS });
 
 KINDS.news = class extends Part {
   show({ news }, tell) {
@@ -164,7 +159,6 @@ KINDS.news = class extends Part {
       heard.rests = Math.max(RESTS, RESTS_PER_REDRAW * (Date.now() - heard.asked));
       heard.asked = 0;
     }
-    listenForChanges();
     look();
   }
 
@@ -173,49 +167,38 @@ KINDS.news = class extends Part {
   }
 };
 
-function writes(node) {
-  if (node?.isContentEditable || node?.tagName === "TEXTAREA") return true;
-  return node?.tagName === "INPUT" && !/^(checkbox|radio|button|submit|range|file)$/.test(node.type);
-}
-
 // Streamlit sends a single field when it loses focus. A form sends its fields on submission, and a component when it
 // decides to. Those fields block a redraw until they are empty or gone.
 const toldAtOnce = (node) => node.getRootNode() === document
   && !node.closest(`${STREAMLIT.form}, ${STREAMLIT.component}`);
 
-function listenForChanges() {
-  if (window.examListens) return;
-  window.examListens = true;
-  const written = (event) => writes(event.composedPath()[0]) && typed.add(event.composedPath()[0]);
-  document.addEventListener("input", written, true);
+function watchTyping() {
+  const written = (node) => node.matches(":read-write") && typed.add(node);
+  document.addEventListener("input", (event) => written(event.composedPath()[0]), true);
   document.addEventListener("change", ({ target }) => toldAtOnce(target) && typed.delete(target), true);
   const submitted = ({ target }) => {
     const form = target.closest?.(STREAMLIT.formSubmit)?.closest(STREAMLIT.form);
-    if (form) for (const node of typed) if (form.contains(node)) typed.delete(node);
+    for (const node of typed) if (form?.contains(node)) typed.delete(node);
   };
   document.addEventListener("click", submitted, true);
   // A person who turns to the window is looking at it now.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
-    window.examRedrawn = 0;
+    heard.redrawn = 0;
     heard.send?.("looked", Date.now());
   });
   setInterval(look, LOOKS);
 }
 
 function look() {
-  if (!heard.send || !heard.news || disturbs() || Date.now() - (window.examRedrawn ?? 0) < heard.rests) return;
-  window.examRedrawn = heard.asked = Date.now();
+  if (!heard.send || !heard.news || disturbs() || Date.now() - heard.redrawn < heard.rests) return;
+  heard.redrawn = heard.asked = Date.now();
   heard.send("redraw", heard.news);
 }
 
 function disturbs() {
   for (const node of typed) if (!node.isConnected || !(node.value ?? node.textContent)) typed.delete(node);
-  return (
-    document.hidden ||
-    typed.size > 0 ||
-    writes(focused()) ||
-    !(getSelection()?.isCollapsed ?? true) ||
-    document.querySelector(`[role="dialog"], [role="listbox"], ${STREAMLIT.popoverBody}`) !== null
-  );
+  const open = document.querySelector(`[role="dialog"], [role="listbox"], ${STREAMLIT.popoverBody}`);
+  const writes = typed.size > 0 || focused()?.matches(":read-write");
+  return document.hidden || writes || open || getSelection()?.isCollapsed === false;
 }

@@ -3,13 +3,12 @@
 KINDS.picks = class extends Desk {
   words = "";
 
-  hear(data) {
-    this.moved = this.moved || data.chosen !== this.before?.chosen;
-    this.chosen = data.chosen;
+  hear({ chosen }) {
+    this.chosen = chosen;
   }
 
   pick(id) {
-    this.update({ chosen: id, moved: true });
+    this.update({ chosen: id });
     this.act("pick", { choice: id });
   }
 
@@ -17,8 +16,7 @@ KINDS.picks = class extends Desk {
     const words = this.words.trim().toLowerCase();
     const fits = rows.filter((row) => `${row.id} ${row.text}`.toLowerCase().includes(words));
     return h("div.pick", { onkeydown: (event) => walk(event, this.findAll("a"), this.find("input")) },
-      h("input", { type: "search", placeholder: "Find a query", "aria-label": "Find a query", value: this.words,
-        oninput: ({ target }) => this.update({ words: target.value }) }),
+      searchBox(this, "Find a query"),
       !fits.length && h("p", "No matching queries."),
       h("nav", { "aria-label": "Queries" }, fits.map((row) => this.row(row))));
   }
@@ -26,26 +24,20 @@ KINDS.picks = class extends Desk {
   // Tab reaches one entry; from there, arrow keys move up and down.
   row(row) {
     const mine = row.id === this.chosen;
-    const follow = (event) => {
-      if (withModifier(event)) return;
-      event.preventDefault();
-      this.pick(row.id);
-    };
-    return h("a", {
-      key: row.id, memo: JSON.stringify([row, mine]), href: row.href, tabindex: mine ? 0 : -1,
-      "aria-current": mine && "true", onclick: follow,
-    }, () => [
+    const inside = () => [
       h("span.text", { dir: "auto" }, row.text),
       row.marks.map((mark) => h("span.mark", { class: mark.kind, title: mark.says, "aria-label": mark.says,
         role: "img" }, mark.sign)),
       h("small", row.about),
-    ]);
+    ];
+    return link(inside, row.href, () => this.pick(row.id), { key: row.id, memo: JSON.stringify([row, mine]),
+      tabindex: mine ? 0 : -1, "aria-current": mine && "true" });
   }
 
   drawn() {
-    const row = this.moved && this.find("[aria-current]");
-    if (!row) return;
-    this.moved = false;
-    keepInSight(row, row.parentNode, 40);
+    const row = this.find("[aria-current]");
+    if (!row || this.was === this.chosen) return;
+    this.was = this.chosen;
+    keepInSight(row, row.parentNode);
   }
 };
