@@ -59,6 +59,7 @@ KINDS.cases = class extends Desk {
           (table) => this.update({ table })),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(tables[this.table], names),
+      h("p.quiet", "Framed cells count as agreement."),
       h("details", {},
         h("summary", "Agreement coefficients"),
         h("dl", coefficients.map((one) => [h("dt", { title: one.says }, one.name),
@@ -211,8 +212,6 @@ KINDS.cases = class extends Desk {
   change(values) {
     Object.assign(this.draft, values);
     this.keep();
-    // The message about an earlier case has been read.
-    this.data.said = null;
     this.update({ trouble: null });
   }
 

@@ -200,8 +200,6 @@ def describe_basis(agreement: review.Agreement) -> str:
     ):
         if count:
             lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
-    if agreement.n:
-        lines.append("Framed cells count as agreement.")
     if agreement.n and scales_differ(agreement):
         lines.append(
             f"The scales differ, so compare {RELEVANT_KAPPA[0].lower()}{RELEVANT_KAPPA[1:]}."
