@@ -32,7 +32,7 @@ from ..measures.audit import (
 )
 from ..records import Qrels, source_judgments
 from ..store import Project, as_name, cached, log_action, stage_columns
-from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
+from ._audit_plan import Ranked, ranks_of, weights_from
 from ._audit_records import LAST_SAID, Audit, Batch, Goal, list_batches
 
 Values = Array
@@ -143,7 +143,7 @@ class Facts:
 def gather_facts(project: Project, audit: Audit) -> Facts:
     """Return the current facts of an audit."""
     ranks = ranks_of(project, audit)
-    weights = weights_from(ranks, audit.runs, measure_of(audit), len(audit.queries))
+    weights = weights_from(ranks, audit.runs, linear_measure(audit.measure), len(audit.queries))
     column = {item: i for i, item in enumerate(weights.items)}
     base = basis(project, audit.policy)
     return Facts(
@@ -208,9 +208,12 @@ def columns_of(
         mean, square, answered = (
             np.array([numbers.get(item, [None] * 3) for item in items], float).reshape(-1, 3).T
         )
-        values_by_name[f"label by {name}"] = labels_of(project, audit, fingerprint, items)
-        values_by_name |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
-        values_by_name[f"answered by {name}"] = answered
+        values_by_name |= {
+            f"label by {name}": labels_of(project, audit, fingerprint, items),
+            f"mean rating by {name}": mean,
+            f"mean squared rating by {name}": square,
+            f"answered by {name}": answered,
+        }
     return values_by_name
 
 
@@ -218,8 +221,30 @@ def _drawn_batches(
     project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
 ) -> list[Drawn]:
     n = len(column)
-    by_key: dict[int, Drawn] = {}
-    kept = {batch.key: batch for batch in list_batches(project, audit)}
+    looked = dict(
+        project.rows(
+            "SELECT batch_key, count(DISTINCT (query_key, passage_key)) FROM audit_looks"
+            " JOIN audit_batches USING (batch_key) WHERE audit_key = ? GROUP BY 1",
+            [audit.key],
+        )
+    )
+    by_key = {
+        batch.key: Drawn(
+            batch.number,
+            batch.size,
+            chances=np.zeros(n),
+            sizes=np.zeros(n),
+            drawn=np.zeros(n, bool),
+            doubled=np.zeros(n, bool),
+            known=np.full(n, np.nan),
+            first=np.full(n, np.nan),
+            second=np.full(n, np.nan),
+            looked=looked.get(batch.key, 0),
+            done=batch.done,
+            design=batch.design,
+        )
+        for batch in list_batches(project, audit)
+    }
     for key, query, passage, chance, size, drawn, doubled, known, first, second in project.rows(
         f"WITH said AS (FROM {LAST_SAID} WHERE said = 'judged')"
         " SELECT c.batch_key, query_id, passage_id, chance, c.size, drawn, doubled, known,"
@@ -231,22 +256,6 @@ def _drawn_batches(
         " WHERE audit_key = ?",
         [audit.key],
     ):
-        if key not in by_key:
-            batch = kept[key]
-            by_key[key] = Drawn(
-                batch.number,
-                batch.size,
-                chances=np.zeros(n),
-                sizes=np.zeros(n),
-                drawn=np.zeros(n, bool),
-                doubled=np.zeros(n, bool),
-                known=np.full(n, np.nan),
-                first=np.full(n, np.nan),
-                second=np.full(n, np.nan),
-                looked=0,
-                done=batch.done,
-                design=batch.design,
-            )
         entry, at = by_key[key], column[query, passage]
         entry.chances[at], entry.sizes[at], entry.drawn[at], entry.doubled[at] = (
             chance,
@@ -256,17 +265,7 @@ def _drawn_batches(
         )
         for values, value in ((entry.known, known), (entry.first, first), (entry.second, second)):
             values[at] = np.nan if value is None else value
-    looked = dict(
-        project.rows(
-            "SELECT batch_key, count(DISTINCT (query_key, passage_key)) FROM audit_looks"
-            " JOIN audit_batches USING (batch_key) WHERE audit_key = ? GROUP BY 1",
-            [audit.key],
-        )
-    )
-    return [
-        replace(by_key[key], looked=looked.get(key, 0))
-        for key in sorted(by_key, key=lambda entry: kept[entry].number)
-    ]
+    return list(by_key.values())
 
 
 PLANNED = 50
@@ -404,7 +403,7 @@ def draw_batch(
     twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
     design = {
         **how,
-        "measure": measure_of(audit).title,
+        "measure": audit.measure_title,
         "floor": FLOOR,
         "expected": round(float(chance[eligible].sum()), 6),
     }

@@ -303,11 +303,6 @@ def count_texts(project: Project, audit: Audit) -> Texts:
     return Texts(*row)
 
 
-def measure_of(audit: Audit) -> LinearMeasure:
-    """Return the measure of an audit."""
-    return linear_measure(audit.measure)
-
-
 Ranked = tuple[str, str, str, int]
 """(run, query id, passage id, rank from 1)."""
 

@@ -57,6 +57,10 @@ class Place:
         """Return whether it needs no more verdicts in a turn."""
         return self.said[turn - 1] in FINAL
 
+    def judged_by(self, assessor: str, turn: int) -> bool:
+        """Return whether it is settled in a turn by this assessor."""
+        return self.settled(turn) and self.by[turn - 1] == assessor
+
     def open_to(self, assessor: str, turn: int) -> bool:
         """Return whether an assessor may judge it in a turn. The second judgment must be from
         another person.
@@ -250,28 +254,26 @@ def deal_ahead(
 def _make_hands(
     project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]
 ) -> list[Hand]:
-    if not claims:
-        return []
     looked = set(
         project.rows(
             "SELECT query_key, passage_key FROM audit_looks WHERE batch_key = ? AND assessor = ?",
             [state.batch_key, name],
         )
     )
-    dealt = [
-        (
-            claim,
-            [
-                entry
-                for entry in state.places
-                if entry.query_key == claim.query_key and _is_of(entry, name, claim.turn)
-            ],
-        )
+    dealt = {
+        claim: [
+            entry
+            for entry in state.places
+            if entry.query_key == claim.query_key
+            and (entry.open_to(name, claim.turn) or entry.judged_by(name, claim.turn))
+        ]
         for claim in claims
-    ]
-    texts = passage_texts(project, [entry.passage_id for _, places in dealt for entry in places])
+    }
+    texts = passage_texts(
+        project, [entry.passage_id for places in dealt.values() for entry in places]
+    )
     waits, hands = _count_open(state), []
-    for claim, places in dealt:
+    for claim, places in dealt.items():
         cards = [
             Card(
                 entry.passage_id,
@@ -283,16 +285,9 @@ def _make_hands(
             for entry in places
         ]
         cards.sort(key=lambda card: card.said == "skipped")
-        query_id = next(
-            entry.query_id for entry in state.places if entry.query_key == claim.query_key
-        )
-        version = audit.policy.bank_version or 0
-        questions = [
-            entry
-            for entry in readable_questions(project, asked_questions(project, version, query_id))
-            if entry.active
-        ]
-        query = find_query(project, query_id)
+        query = find_query(project, places[0].query_id)
+        asked = asked_questions(project, audit.policy.bank_version or 0, query.query_id)
+        questions = [entry for entry in readable_questions(project, asked) if entry.active]
         hands.append(
             Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits)
         )
@@ -395,10 +390,6 @@ def _own_claims(state: State, assessor: str) -> list[Claim]:
     return [
         claim for claim in state.claims if claim.assessor == assessor and claim.until is not None
     ]
-
-
-def _is_of(place: Place, assessor: str, turn: int) -> bool:
-    return place.open_to(assessor, turn) or (place.settled(turn) and place.by[turn - 1] == assessor)
 
 
 def _count_waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:

@@ -113,54 +113,38 @@ def _find_turn(
     Raises:
         InputError: the passage belongs to another assessor.
     """
-    for turn in (1, 2):
-        # Assessors may change their last judgment, even if the query is now assigned to another
-        # assessor.
-        if (
-            place.by[turn - 1] == assessor
-            and place.said[turn - 1] is not None
-            and place.settled(turn)
-        ):
-            claim = state.holder(place.query_key, turn)
-            if claim is not None and claim.assessor == assessor:
-                renew_claim(cursor, claim, lease)
-            elif kind == "taken back" and claim is not None:
-                raise InputError(
-                    "query-taken",
-                    f"Query {place.query_id} is being judged by {claim.assessor}.",
-                    "You cannot withdraw your judgment now. Change its value instead.",
-                )
-            elif kind == "taken back":
-                # The passage is unjudged again. Assign its query to this assessor, or another could
-                # get it meanwhile.
-                claim_query(cursor, state, place.query_key, turn, assessor, lease)
-            return turn
-    if kind == "taken back":
+    own = [turn for turn in (1, 2) if place.judged_by(assessor, turn)]
+    if kind == "taken back" and not own:
         raise InputError(
             "no-own-judgment",
             f"{assessor} has not judged this passage.",
             "You can withdraw only your own judgments.",
         )
-    open_in = [turn for turn in (1, 2) if place.open_to(assessor, turn)]
-    if not open_in:
+    turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
+    if not turns:
         raise InputError(
             "already-judged",
             f"{place.by[0]} has already judged this passage.",
             "Judge another passage instead.",
         )
-    turn = open_in[0]
-    claim = state.holder(place.query_key, turn)
-    if claim is None:
-        claim_query(cursor, state, place.query_key, turn, assessor, lease)
-    elif claim.assessor == assessor:
+    claim = state.holder(place.query_key, turns[0])
+    if claim is not None and claim.assessor == assessor:
         renew_claim(cursor, claim, lease)
-    else:
-        raise InputError(
-            "query-taken",
-            f"Query {place.query_id} is being judged by {claim.assessor}.",
-            "Judge the query that you have now. This one was released after a long pause.",
-        )
-    return turn
+    # Assessors may change their last judgment, even if the query is now assigned to another
+    # assessor.
+    elif kind == "taken back" or not own:
+        if claim is not None:
+            raise InputError(
+                "query-taken",
+                f"Query {place.query_id} is being judged by {claim.assessor}.",
+                "You cannot withdraw your judgment now. Change its value instead."
+                if own
+                else "Judge the query that you have now. This one was released after a long pause.",
+            )
+        # A passage that was taken back is unjudged again. Its query is assigned to this assessor,
+        # or another could get it meanwhile.
+        claim_query(cursor, state, place.query_key, turns[0], assessor, lease)
+    return turns[0]
 
 
 def write_verdict(
@@ -389,10 +373,7 @@ def make_sheet(
 
 
 def _sheet_lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:
-    wanted = {entry.query_id for entry in places}
-    words = {
-        query.query_id: query.text for query in queries_of(project) if query.query_id in wanted
-    }
+    words = {query.query_id: query.text for query in queries_of(project)}
     passages = passage_texts(project, [entry.passage_id for entry in places])
     version = audit.policy.bank_version or 0
     asked = {
@@ -401,7 +382,7 @@ def _sheet_lines(project: Project, audit: Audit, places: list[Place]) -> list[Sh
             for entry in unsealed_questions(project, asked_questions(project, version, query))
             if entry.active
         )
-        for query in words
+        for query in {entry.query_id for entry in places}
     }
     return [
         SheetLine(
@@ -491,7 +472,7 @@ def _check_line(
         )
     if line.judgment is not None and line.judgment not in judgment_scale(audit):
         return f"judgment {line.judgment} is out of range (0–{audit.highest})", 0
-    own = [turn for turn in (1, 2) if place.settled(turn) and place.by[turn - 1] == assessor]
+    own = [turn for turn in (1, 2) if place.judged_by(assessor, turn)]
     turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not turns:
         return (

@@ -125,6 +125,7 @@ from ._questions import (
     query_overviews as query_overviews,
     question_history as question_history,
     readable_questions as readable_questions,
+    saved_question as saved_question,
     seal_questions as seal_questions,
     set_assessors_first as set_assessors_first,
     unsealed_questions as unsealed_questions,

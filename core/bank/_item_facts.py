@@ -125,6 +125,7 @@ def set_item(
     with project.transaction() as cursor:
         _check_known(cursor, question_ids)
         known = item_facts(project)
+        what = [name for name, value in given.items() if value is not None]
         after = {}
         for key in dict.fromkeys(question_ids):
             old = known.get(key, ItemFacts())
@@ -136,21 +137,17 @@ def set_item(
             )
             if new != old:
                 after[key] = new
-        changed = put_items(cursor, after)
-        for key in after:
-            old = known.get(key, ItemFacts())
-            was = {"topic": old.topic, "source": old.source_passage_id}
-            what = [name for name, value in given.items() if value is not None]
-            log_action(
-                cursor,
-                author,
-                "set item",
-                question=key,
-                what=what,
-                to=", ".join(" ".join(str(given[name]).split()) or "nothing" for name in what),
-                before={name: was[name] for name in what},
-            )
-    return changed
+                was = {"topic": old.topic, "source": old.source_passage_id}
+                log_action(
+                    cursor,
+                    author,
+                    "set item",
+                    question=key,
+                    what=what,
+                    to=", ".join(" ".join(str(given[name]).split()) or "nothing" for name in what),
+                    before={name: was[name] for name in what},
+                )
+        return put_items(cursor, after)
 
 
 def take_accepted(cursor: Cursor) -> None:

@@ -44,11 +44,10 @@ def project_counts(project: Project) -> dict[str, int]:
     """Return the counts of a project by name, such as queries. Queries include exams, and questions
     include items.
     """
-    names = list(_COUNTS)
     judgments = visible_rows(project, "judgments")
     columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
     row = project.rows(f"SELECT {columns}", {"version": latest_version(project)})[0]
-    return dict(zip(names, row, strict=True))
+    return dict(zip(_COUNTS, row, strict=True))
 
 
 @dataclass(frozen=True)

@@ -165,8 +165,7 @@ def _add_generation(cursor: Cursor, drafted: Generation, author: str) -> list[in
         ).fetchall()[0][0]
         for text in drafted.texts
     ]
-    if drafted.item is not None:
-        item = drafted.item
+    if (item := drafted.item) is not None:
         choices = json.dumps(item.choices, ensure_ascii=False)
         for key in keys:
             cursor.execute(
@@ -390,10 +389,9 @@ def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) 
 
 def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
     note = proposal_origin(proposal)
-    if proposal.kind == "item" and proposal.item is not None:
-        key, item = proposal.item.question_id, proposal.item
+    if proposal.kind == "item" and (item := proposal.item) is not None:
         return Question(
-            key,
+            item.question_id,
             proposal.query_id,
             proposal.text,
             "choice",
@@ -456,9 +454,8 @@ def proposed_wordings(project: Project, question_id: str, author: str) -> list[s
     of their creation.
     """
     hidden = queries_awaiting_own(project, author)
-    found = [
-        one
+    return [
+        one.text
         for one in list_proposals(project)
-        if (one.kind, one.question_id) == ("rewording", question_id)
+        if (one.kind, one.question_id) == ("rewording", question_id) and one.query_id not in hidden
     ]
-    return [one.text for one in found if one.query_id not in hidden]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, unknown_name
 from ..grouping import group_pairs
 from ..records import add_seals, hidden_questions, open_seals, readable_versions, sealed_questions
 from ..store import Cursor, Project, as_act, cache, cached, log_action, put_setting, read_setting
@@ -87,8 +87,26 @@ def list_questions(
         version: bank version; None for the newest.
         query_id: restricts the result to this query; None for all.
     """
-    rows = project.rows(_BANK, {"version": check_version(project, version), "query_id": query_id})
-    return list(map(as_question, rows))
+    given = {"version": check_version(project, version), "query_id": query_id}
+    return list(map(as_question, project.rows(_BANK, given)))
+
+
+def saved_question(project: Project, question_id: str, version: int | None = None) -> Question:
+    """Return a question of the bank.
+
+    Args:
+        version: bank version; None for the newest.
+
+    Raises:
+        InputError: the version or the question is unknown.
+    """
+    rows = project.rows(
+        f"SELECT * FROM ({_BANK}) WHERE question_id = $question_id",
+        {"version": check_version(project, version), "query_id": None, "question_id": question_id},
+    )
+    if not rows:
+        raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
+    return as_question(rows[0])
 
 
 def latest_questions(cursor: Cursor) -> list[Question]:

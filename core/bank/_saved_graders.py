@@ -10,16 +10,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import graders
 from ..errors import GradingError, InputError, check_known, unknown_name
 from ..graders import BATCH_SHARE, Price, Prompt, built_in_prompts, read_prompt, write_prompt
 from ..store import Project, as_name, log_action, put_setting, read_setting
 from ..types import GraderSpec
-
-if TYPE_CHECKING:
-    from ..graders import Grader, Prompt
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def named_graders(project: Project) -> list[NamedGrader]:
 
 def save_named_grader(
     project: Project, name: str, kind: str, parameters: Mapping[str, Any], author: str
-) -> Grader:
+) -> graders.Grader:
     """Save a grader under a name; it replaces a saved grader with that name.
 
     Raises:
@@ -209,7 +206,11 @@ def save_named_grader(
 
 
 def remember_settings(
-    project: Project, grader: Grader, kind: str, parameters: Mapping[str, Any], author: str
+    project: Project,
+    grader: graders.Grader,
+    kind: str,
+    parameters: Mapping[str, Any],
+    author: str,
 ) -> None:
     """Save the settings of a grader under its own name, unless the project can make it without
     them.
@@ -277,7 +278,7 @@ def make_named(
     name: str,
     given: Mapping[str, Any],
     library: Mapping[str, Prompt] | None = None,
-) -> tuple[Grader, str, dict[str, Any]]:
+) -> tuple[graders.Grader, str, dict[str, Any]]:
     """Make the grader with this name (see `grader_settings`), with some parameters replaced.
 
     Args:
@@ -336,7 +337,7 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     )
 
 
-def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
+def grader_again(project: Project, spec: GraderSpec) -> graders.Grader | None:
     """Make a grader with grades again, from its saved settings or else from its identity.
 
     Returns:

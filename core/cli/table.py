@@ -67,10 +67,9 @@ class Description:
 @functools.cache
 def read_descriptions() -> dict[str, Description]:
     """Return all operations by name, from the table."""
-    records = json.loads(TABLE.read_bytes())
     return {
         record["name"]: Description(records=record.pop("parameters"), **record)
-        for record in records
+        for record in json.loads(TABLE.read_bytes())
     }
 
 

@@ -89,8 +89,8 @@ def ask_server(
         parts: list[Any] = [
             ("", (None, json.dumps(names))),
             *((name, (None, value)) for name, value in values),
+            *((parameter, (str(at), file)) for at, (parameter, _, file) in enumerate(files)),
         ]
-        parts += [(parameter, (str(at), file)) for at, (parameter, _, file) in enumerate(files)]
         request: dict[str, Any] = (
             {"method": "GET", "params": values} if reads else {"method": "POST", "files": parts}
         )

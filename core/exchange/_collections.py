@@ -97,11 +97,10 @@ def import_beir(
         ),
     ]
     done = import_groups(project, groups, author, preview, note_textless)
-    counts = {thing: count for item in done for thing, count in item.counts.items()}
     return Imported(
         "beir",
         tuple(file for item in done for file in item.files),
-        counts,
+        {thing: count for item in done for thing, count in item.counts.items()},
         (*(note for item in done for note in item.notes), *notes),
         tuple(replaced for item in done for replaced in item.replaced),
     )

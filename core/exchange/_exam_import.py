@@ -126,8 +126,10 @@ def write_exam_items(
         or item_id(query, item.question, item.choices): item
         for item in items
     }
-    texts = [item.documentation for item in items if item.documentation is not None]
-    texts += [text for item in items for contexts in item.retrieved.values() for text in contexts]
+    texts = [
+        *(item.documentation for item in items if item.documentation is not None),
+        *(text for item in items for contexts in item.retrieved.values() for text in contexts),
+    ]
     names = _name_texts(cursor, dict.fromkeys(texts))
     passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
     known = {question.question_id for question in latest_questions(cursor)}
@@ -162,17 +164,14 @@ def write_exam_items(
     contexts = _store_retrievals(
         cursor, by_id, names, None if query == EXAM else query, file, author
     )
-    counts = {
+    return {
         "items": len(by_id),
         "new items": len(new),
         "new queries": made,
         "new passages": passages,
+        **({"retrievals": contexts} if contexts else {}),
+        **({"bank version": version} if version else {}),
     }
-    return (
-        counts
-        | ({"retrievals": contexts} if contexts else {})
-        | ({"bank version": version} if version else {})
-    )
 
 
 def _name_texts(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:

@@ -560,14 +560,14 @@ def _write_banks(into: _Into, files: Sequence[BankFile]) -> dict[str, int]:
         [version or 0],
     ).fetchall()
     _remark_on_rest(cursor, questions, into.files, into.report)
-    counts = {
+    return {
         "questions": len(questions),
         "new questions": added,
         "changed questions": changed,
         "new queries": new,
+        **_count_words(words, into.files, into.report),
+        **({"bank version": version} if version else {}),
     }
-    counts |= _count_words(words, into.files, into.report)
-    return counts | ({"bank version": version} if version else {})
 
 
 def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
@@ -785,13 +785,15 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
                 [list(named)],
             ).fetchall()
             if 2 * len(known) > len(named):
-                reason = (
+                report.refuse(
+                    source.name,
+                    None,
+                    "not-a-leaderboard",
                     f"the {what} are {table} of the project, such as {known[0][0]}, so this is not"
                     " a leaderboard of"
                     " systems; rename the column of queries to 'query'; import judgments as qrels,"
-                    " rankings as runs"
+                    " rankings as runs",
                 )
-                report.refuse(source.name, None, "not-a-leaderboard", reason)
                 return
 
 
@@ -813,11 +815,13 @@ def _make_answers_importer(
                     examinee.student == each.student and examinee.verdicts.keys() & each.verdicts
                     for each in examinees
                 ):
-                    reason = (
+                    report.refuse(
+                        source.name,
+                        None,
+                        "duplicate-student",
                         f"another file has the same items for examinee {examinee.student}; import"
-                        " each with its own --name"
+                        " each with its own --name",
                     )
-                    report.refuse(source.name, None, "duplicate-student", reason)
                 examinees.append(examinee)
                 if levels := factors_in_name(examinee.student):
                     read_as = ", ".join(f"{factor} {level}" for factor, level in levels.items())

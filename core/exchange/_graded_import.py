@@ -615,11 +615,13 @@ def write_labels(
         questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True
     )
     if differing := int((values != values[first[place]]).sum()):
-        reason = (
+        report.remark(
+            file,
+            None,
+            "differing-grade",
             f"{how_many(differing, 'labels')} skipped: the same text has a different label"
-            " earlier in the file"
+            " earlier in the file",
         )
-        report.remark(file, None, "differing-grade", reason)
     grader = put_grader(cursor, spec)
     job = add_job(cursor, "grading", grader, {"import": "labels"}, 0, author)
     size = len(rows)
@@ -714,13 +716,19 @@ def make_graded_queries(
         before = texts.setdefault(passage.passage_id, passage.text) or passage.text
         texts[passage.passage_id] = before
         if not known or words not in ("", known) or question.query_id != query_id:
-            reason = (
-                f"question {question.question_id} is not in the bank of the query with this text"
+            report.refuse(
+                entry.source.name,
+                entry.line,
+                "unknown-question",
+                f"question {question.question_id} is not in the bank of the query with this text",
             )
-            report.refuse(entry.source.name, entry.line, "unknown-question", reason)
         if passage.text not in ("", before):
-            reason = f"passage {passage.passage_id} has another text on an earlier line"
-            report.refuse(entry.source.name, entry.line, "contradicting-lines", reason)
+            report.refuse(
+                entry.source.name,
+                entry.line,
+                "contradicting-lines",
+                f"passage {passage.passage_id} has another text on an earlier line",
+            )
         line = lines.setdefault(query_id, GradedQuery(entry.query))
         line.passages.append(passage)
         line.questions.append(question)
@@ -754,14 +762,20 @@ def _graded_passage(
     if len(parts) == 1 and grade.text.split() in ([], text.split()):
         return Passage(parts[0], "")
     if parts:
-        reason = (
+        report.remark(
+            grade.source.name,
+            grade.line,
+            "grade-of-several-passages",
             "a graded response is not one passage of the project; its grades count for the"
-            " whole response only"
+            " whole response only",
         )
-        report.remark(grade.source.name, grade.line, "grade-of-several-passages", reason)
     elif not grade.text:
-        reason = f"run {grade.run} has no response to query {query_id}; import the responses first"
-        report.refuse(grade.source.name, grade.line, "unknown-response", reason)
+        report.refuse(
+            grade.source.name,
+            grade.line,
+            "unknown-response",
+            f"run {grade.run} has no response to query {query_id}; import the responses first",
+        )
     return Passage(f"{grade.run}/{query_id}", grade.text or text)
 
 
@@ -801,11 +815,13 @@ def replace_text_hashes(
                 add_passages(cursor, [whole])
             by_hash.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
     if by_hash and (rest := hashed - by_hash.keys()):
-        reason = (
+        report.remark(
+            file,
+            None,
+            "unknown-response",
             f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are"
-            " kept as passage ids"
+            " kept as passage ids",
         )
-        report.remark(file, None, "unknown-response", reason)
     return [
         replace(judgment, passage_id=passage_id)
         for judgment in judgments

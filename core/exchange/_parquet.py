@@ -452,10 +452,12 @@ def _load_table(
             map(" ".join, given), map(" ".join, columns), fillvalue="missing"
         ):
             if actual != wanted:
-                reason = (
-                    f"the columns differ from those of {table.name}: {actual} instead of {wanted}"
+                raise file_refusal(
+                    source,
+                    table.file,
+                    "schema-differs",
+                    f"the columns differ from those of {table.name}: {actual} instead of {wanted}",
                 )
-                raise file_refusal(source, table.file, "schema-differs", reason)
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
             raise file_refusal(

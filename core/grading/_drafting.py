@@ -12,6 +12,7 @@ from ..bank import (
     Generation,
     add_generations,
     clean_line,
+    find_prompt_for,
     find_question,
     label_graders,
     list_prompts,
@@ -411,9 +412,7 @@ def find_prompt(project: Project, name: str, kind: str) -> Prompt:
     Raises:
         InputError: the name is unknown, or the prompt has another use.
     """
-    fitting = {prompt.name: prompt for prompt in fitting_prompts(project, kind)}
-    check_known("unknown-prompt", f"prompt for '{USES[kind]}':", sorted(fitting), name)
-    return fitting[name]
+    return find_prompt_for(project, USES[kind], name)
 
 
 def prompt_values(query: Query, subtopic: Subtopic | None, n: int) -> dict[str, str]:
@@ -578,25 +577,25 @@ def draft_answer_key(
             "The question or the passage has no text.",
             "Choose a question and a passage with text.",
         )
-    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
-    values = prompt_values(query, None, 1) | {"question": str(question.text), "context": passage}
-    _check_values(asked, values)
     empty = blank_generation(
         "answer key",
-        query.query_id,
+        question.query_id,
         drafter,
         asked,
         subtopic_id=question.subtopic_id,
         question_id=question_id,
         passage_id=passage_id,
     )
-    call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
-    return _run_one(project, drafter, call, partial(_read_key, empty), empty, author, control)
+    call = Call(asked, {"context": passage}, "text", fence=drafter.fence, max_tokens=TOKENS)
+    return _ask_about(
+        project, drafter, question, call, partial(_read_key, empty), empty, author, control
+    )
 
 
-def _run_one(
+def _ask_about(
     project: Project,
     drafter: Drafter,
+    question: Question,
     call: Call,
     read: Callable[[Completion], Generation],
     empty: Generation,
@@ -604,23 +603,31 @@ def _run_one(
     control: Control | None,
     most: int = 1,
 ) -> Report:
-    """Make one call for a question, as a recorded job."""
+    """Make one call about a question, as a recorded job.
+
+    Args:
+        call: the call; the values of the question and its query are added.
+        most: largest number of drafts.
+
+    Raises:
+        InputError: the prompt needs a value that the query does not have.
+    """
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = {**prompt_values(query, None, most), "question": str(question.text), **call.values}
+    if lacking := [
+        IN_WORDS.get(name, name) for name in prompt_variables(call.prompt) if name not in values
+    ]:
+        raise InputError(
+            "prompt-value-missing",
+            f"Prompt '{call.prompt.name}' needs {', '.join(lacking)}, which is missing.",
+            "Choose another prompt.",
+        )
+    call = replace(call, values=values)
     names = ("query_id", "question_id", "passage_id", "prompt")
     request = {"drafts": empty.kind} | {name: getattr(empty, name) for name in names}
     return run_drafting(
         project, drafter, "draft", request, 1, [[(call, read)]], author, control, most=most
     )
-
-
-def _check_values(asked: Prompt, values: Mapping[str, str]) -> None:
-    if lacking := [
-        IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values
-    ]:
-        raise InputError(
-            "prompt-value-missing",
-            f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
-            "Choose another prompt.",
-        )
 
 
 def draft_rewordings(
@@ -646,18 +653,15 @@ def draft_rewordings(
         GradingError: the model cannot be used.
     """
     asked = find_prompt(project, prompt or "rewordings", "rewording")
-    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
-    values = prompt_values(query, None, n) | {"question": str(question.text), "context": examples}
-    _check_values(asked, values)
     empty = blank_generation(
-        "rewording", query.query_id, drafter, asked, question_id=question.question_id
+        "rewording", question.query_id, drafter, asked, question_id=question.question_id
     )
-    call = Call(
-        asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n)
-    )
-    return _run_one(
+    room = max(LEAST_TOKENS, TOKENS_EACH * n)
+    call = Call(asked, {"context": examples}, "json", fence=drafter.fence, max_tokens=room)
+    return _ask_about(
         project,
         drafter,
+        question,
         call,
         partial(_read_list, empty, asked.template),
         empty,

@@ -843,10 +843,11 @@ def run_job(
         if is_remote(grader)
         else None
     )
-    tag = {} if estimate is None else {"told": estimate}
+    asked = request_record(request) | {"bank_version": version}
+    if estimate is not None:
+        asked["told"] = estimate
     with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
-        asked = request_record(request) | {"bank_version": version} | tag
         job = add_job(cursor, "grading", grader_key, asked, total, author)
         log_action(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 

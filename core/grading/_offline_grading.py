@@ -150,10 +150,9 @@ class Taking:
             if outcome[:2] not in graded
             and not (outcome[2].rating is None and outcome[:2] in failed)
         ]
-        known = self.taken.known + len(graded)
         self.taken = replace(
             self.taken,
-            known=known,
+            known=self.taken.known + len(graded),
             usage=self.taken.usage.plus(used) if fresh else self.taken.usage,
         )
         self.write(fresh)

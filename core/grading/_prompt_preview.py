@@ -35,6 +35,7 @@ from ..records import passage_texts, queries_of, visible_rows
 from ..store import Project
 from ..types import Asked, GraderSpec, Question
 from ._drafting import IN_WORDS, prompt_values
+from ._needed_pairs import known_key
 
 OF_QUERY = ("generate questions", "generate nuggets")
 """Uses whose prompts are about a query without a question."""
@@ -241,17 +242,8 @@ def judged_sample(
 
 def has_only_samples(project: Project, spec: GraderSpec) -> bool:
     """Return whether a grader has graded nothing yet, except samples of judged passages."""
-    stored = next(
-        (
-            grader
-            for grader in stored_graders(project)
-            if grader.spec.fingerprint in spec.fingerprints
-        ),
-        None,
-    )
-    return stored is None or all(
-        job.request.get("passages") for job in find_jobs(project, "grading", subject=stored.key)
-    )
+    jobs = find_jobs(project, "grading", subject=known_key(project, spec))
+    return all(job.request.get("passages") for job in jobs)
 
 
 @dataclass(frozen=True)

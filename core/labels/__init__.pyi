@@ -17,6 +17,7 @@ from ._basis import (
     ratings as ratings,
     usual_min_judgment as usual_min_judgment,
     weights_of as weights_of,
+    weights_that_count as weights_that_count,
 )
 from ._citation_support import (
     SUPPORT as SUPPORT,

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,8 @@ def parse_rule(name: str) -> LabelRule:
     Raises:
         InputError: unknown rule.
     """
-    if name == "max":
-        return LabelRule("max")
-    if name == "mean":
-        return LabelRule("mean")
+    if name in ("max", "mean"):
+        return LabelRule(cast(Literal["max", "mean"], name))
     if found := re.fullmatch(r"support:([1-9]\d*)", name):
         return LabelRule("support", int(found[1]))
     raise InputError(
@@ -344,22 +342,6 @@ class Basis:
         return {"version": self.version, "grader": self.grader.key}
 
 
-def _has_probabilities(project: Project, grader: StoredGrader) -> bool:
-    """Return whether a grader stored probabilities over ratings, so that the rating rule `expected`
-    can be used.
-    """
-    return project.cached(
-        ("has probabilities", grader.key),
-        lambda: bool(
-            project.value(
-                "SELECT EXISTS (FROM grades WHERE grader_key = ? AND distribution IS NOT NULL)",
-                [grader.key],
-            )
-        ),
-        frozenset({"grades"}),
-    )
-
-
 @as_act("see boards")
 def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None:
     """Refuse a rating rule that the stored grades of a grader do not allow.
@@ -382,7 +364,10 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
             + ",".join(f"{0.3 + 0.1 * i:.1f}" if embedding else f"{i + 0.5}" for i in range(top))
             + ".",
         )
-    if not embedding and not _has_probabilities(project, grader):
+    if not embedding and not project.value(
+        "SELECT EXISTS (FROM grades WHERE grader_key = ? AND distribution IS NOT NULL)",
+        [grader.key],
+    ):
         raise InputError(
             "no-probabilities",
             f"Grader '{grader.spec.name}' stored no probabilities of ratings.",
@@ -406,11 +391,10 @@ def basis(project: Project, policy: Policy) -> Basis:
             "Choose another grader (--grader), or see exam support show.",
         )
     # The question of a direct grader is the query itself, while an override belongs to a question.
-    asks_questions = policy.overrides and grader.spec.method != "direct"
-    overridden = asks_questions and project.cached(
-        "overridden",
-        lambda: bool(project.value("SELECT count(*) FROM current_overrides")),
-        frozenset({"current_overrides"}),
+    overridden = (
+        policy.overrides
+        and grader.spec.method != "direct"
+        and bool(project.value("SELECT count(*) FROM current_overrides"))
     )
     check_rating_rule(project, grader, policy.rating)
     effective = replace(policy, min_rating=grader.spec.min_rating(policy.min_rating))

@@ -256,12 +256,11 @@ def support_board(
     for run, query_id, score, _ in rows:
         if score is not None and query_id in counted:
             scores[run][query_id] = score
-    systems = order_systems(scores, counted, policy)
     return Leaderboard(
         measure.name,
         "citations",
         policy,
-        systems,
+        order_systems(scores, counted, policy),
         scores,
         counted,
         resolved,

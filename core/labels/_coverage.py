@@ -97,15 +97,10 @@ def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) ->
         questions of positive weight is absent from the scores of all runs.
     """
     depth = base.policy.cutoff if cutoff is None else cutoff
-
-    def compute() -> Scores:
-        by_run = coverage_by_rank(project, base, depth)
-        return {
-            run: {query: float(scores[-1]) for query, scores in by_query_id.items()}
-            for run, by_query_id in by_run.items()
-        }
-
-    return project.cached(("coverage", base.key, depth, base.min_rating), compute, cache.LABELS)
+    return {
+        run: {query: float(scores[-1]) for query, scores in by_query_id.items()}
+        for run, by_query_id in coverage_by_rank(project, base, depth).items()
+    }
 
 
 @dataclass(frozen=True)
@@ -152,8 +147,9 @@ def _ranked_columns(project: Project, base: Basis, layout: Layout, depth: int) -
                 ranked.seen[number] = np.where(seen > 0, seen + firsts[:, None], 0)
         return ranked
 
-    key = ("ranked columns", *base.rated, base.version, depth)
-    return project.cached(key, compute, cache.ASKED)
+    return project.cached(
+        ("ranked columns", *base.rated, base.version, depth), compute, cache.ASKED
+    )
 
 
 def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, Array]]:

@@ -29,7 +29,6 @@ from ._basis import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 
 Numbers = NDArray[np.int64]

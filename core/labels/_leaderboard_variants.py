@@ -252,10 +252,9 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
         }
         for run in ranking_scores(project)
     }
-    systems = order_systems(scores, query_ids, plain.policy)
     return replace(
         plain,
-        systems=systems,
+        systems=order_systems(scores, query_ids, plain.policy),
         per_query=scores,
         query_ids=query_ids,
         needed=union.needed,

@@ -288,10 +288,12 @@ def kendall_interval(compared: Comparison) -> tuple[float, float] | None:
     board, official = compared.board, compared.official
     if compared.correlation.undefined or not board.per_query:
         return None
-    known = official.per_query or official.scores
-    return bootstrap_intervals(board.per_query, known, ("kendall",), skipped=board.policy.skipped)[
-        "kendall"
-    ]
+    return bootstrap_intervals(
+        board.per_query,
+        official.per_query or official.scores,
+        ("kendall",),
+        skipped=board.policy.skipped,
+    )["kendall"]
 
 
 @dataclass(frozen=True)

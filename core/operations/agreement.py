@@ -40,7 +40,17 @@ from ..review import (
     version_edits,
 )
 from .policy import PolicyOptions, QueriesOption
-from .registry import Argument, Author, Gathered, Option, Output, Project, at_most_one, operation
+from .registry import (
+    LARGEST,
+    Argument,
+    Author,
+    Gathered,
+    Option,
+    Output,
+    Project,
+    at_most_one,
+    operation,
+)
 
 one_right_side = at_most_one(
     source="--source", against_grader="--against-grader", against_person="--against-person"
@@ -221,7 +231,6 @@ def list_(
         query_id=query_id,
     )
     names = [side_name(project, side) for side in (left, right)]
-    rows = [asdict(row) for row in disagreements.rows]
     return (
         Output(
             {
@@ -229,7 +238,7 @@ def list_(
                 "right": names[1],
                 "total": disagreements.total,
                 "hidden": disagreements.hidden,
-                "rows": rows,
+                "rows": [asdict(row) for row in disagreements.rows],
             }
         )
         .line(f"{names[0]} against {names[1]}")
@@ -372,11 +381,8 @@ def _find_row(
     """Return the open disagreement on a passage; if a side is a person, on a question for that
     passage.
     """
-    everything = list_disagreements(project, left, right, query_id=query_id, limit=1)
-    rows = list_disagreements(
-        project, left, right, query_id=query_id, limit=max(1, everything.total)
-    ).rows
-    matching = [row for row in rows if row.pair.passage_id == passage_id]
+    every = list_disagreements(project, left, right, query_id=query_id, limit=LARGEST)
+    matching = [row for row in every.rows if row.pair.passage_id == passage_id]
     if matching and matching[0].pair.question_id is not None:
         matching = [row for row in matching if row.pair.question_id == question_id]
     if not matching:
@@ -474,8 +480,7 @@ def changes(
             ],
         )
     waiting = "" if to_grade is None else f" Ungraded pairs: {to_grade:,}."
-    output.note(f"Changed labels: {len(compared.flips):,}.{waiting}", compared.no_board)
-    output.table(
+    output.note(f"Changed labels: {len(compared.flips):,}.{waiting}", compared.no_board).table(
         ("run", "score before", "score after", "rank before", "rank after"),
         [
             (s.run, s.score_before, s.score_after, s.rank_before, s.rank_after)

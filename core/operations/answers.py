@@ -67,6 +67,7 @@ from .console import (
     ProgressLines,
     call_note_printer,
     check_ended,
+    price_words,
     print_message,
     progress_watcher,
     sent_file,
@@ -237,12 +238,8 @@ ViewOptions = Annotated[View, Gathered(_view_options)]
 
 def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
     """Return the estimated calls, tokens and cost of a job."""
-    about = "" if tag.counted else "about "
-    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
-    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens{cost}"
-    calls = f". Estimated: {tag.calls:,} calls, {tokens}" if tag.calls else ""
     return Output({things: tag.pairs, "price_tag": vars(tag)} | more).note(
-        f"Planned: {how_many(tag.pairs, things)}{calls}."
+        f"Planned: {how_many(tag.pairs, things)}{price_words(tag)}."
     )
 
 
@@ -521,18 +518,21 @@ def _grade_responses(
     system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
     request = Request(patience=patience)
-    control = make_control(project, grader, request, lambda line: print_message(f"exam: {line}"))
     final = run_job(
         project,
         grader,
         request,
         current_author(),
         ProgressLines("pairs").show,
-        control,
+        make_control(project, grader, request, lambda line: print_message(f"exam: {line}")),
     )
     check_ended(final, "grades")
-    graded = {"graded": final.graded, "failed": final.failed}
-    done: dict[str, Any] = {"system": system, "grader": grader.spec.name} | graded | counts
+    done: dict[str, Any] = {
+        "system": system,
+        "grader": grader.spec.name,
+        "graded": final.graded,
+        "failed": final.failed,
+    } | counts
     return Output(done).note(
         f"{done['system']}: {how_many(done['responses'], 'responses')},"
         f" {how_many(done['graded'], 'pairs')} graded by {done['grader']}, {done['failed']:,}"
@@ -592,7 +592,6 @@ def rag(
     ready = _choose_generator(project, None, plan)
     queries = tuple(query.query_id for query in answers.asked_queries(project))
     wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
-    control = Control(report=call_note_printer())
     final = generate_answers(
         project,
         ready,
@@ -600,7 +599,7 @@ def rag(
         author,
         Extent(patience=patience),
         progress_watcher("answers"),
-        control,
+        Control(report=call_note_printer()),
     )
     check_ended(final, "answers")
     model = find_answer_model(project, "generator", ready.model.fingerprint)

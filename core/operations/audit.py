@@ -68,41 +68,41 @@ def board(
                 room.audit_board(project, audit, variance),
                 room.audit_outcome(project, audit),
             )
-    output = Output(asdict(audited)).table(
-        (
-            "rank",
-            "run",
-            audited.measure,
-            "low",
-            "high",
-            "grader",
-            "grader's rank",
-            "bias",
-            "low",
-            "high",
-            "order",
-        ),
-        [
+    separated = f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)."
+    output = (
+        Output(asdict(audited))
+        .table(
             (
-                s.rank,
-                s.run,
-                s.audited,
-                s.low,
-                s.high,
-                s.machine,
-                s.machine_rank,
-                s.bias,
-                s.bias_low,
-                s.bias_high,
-                s.order,
-            )
-            for s in audited.systems
-        ],
-    )
-    output.note(reached.says, reached.conclusion, audited.says)
-    output.note(
-        f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)."
-        * (reached.pairs > 0)
+                "rank",
+                "run",
+                audited.measure,
+                "low",
+                "high",
+                "grader",
+                "grader's rank",
+                "bias",
+                "low",
+                "high",
+                "order",
+            ),
+            [
+                (
+                    s.rank,
+                    s.run,
+                    s.audited,
+                    s.low,
+                    s.high,
+                    s.machine,
+                    s.machine_rank,
+                    s.bias,
+                    s.bias_low,
+                    s.bias_high,
+                    s.order,
+                )
+                for s in audited.systems
+            ],
+        )
+        .note(reached.says, reached.conclusion, audited.says, separated if reached.pairs else None)
     )
     if audited.labels is not None:
         rates = (
@@ -225,8 +225,7 @@ def _calibration_output(calibration: room.Calibration) -> Output:
             )
             for row in calibration.meanings
         ],
-    )
-    output.table(
+    ).table(
         ("min rating", "precision", "recall", "accuracy", "kappa"),
         [
             (row.rating,)
@@ -465,8 +464,7 @@ def status(
     output.line(
         f"{audit.name}: {audit.goal.says}, by"
         f" {audit.measure_title}{' (ended)' if audit.ended else ''}"
-    )
-    output.table(
+    ).table(
         (
             "batch",
             "drawn",

@@ -23,7 +23,7 @@ from ..bank import (
     take_back,
     word_difference,
 )
-from ..errors import InputError, Report, unknown_name
+from ..errors import InputError, Report
 from ..text import how_many
 from ..types import KINDS, Question
 from .policy import PolicyOptions
@@ -114,7 +114,7 @@ def edit(
     before = (
         new_question(query)
         if query is not None
-        else _find_question(banks.list_questions(project), str(question_id))
+        else banks.saved_question(project, str(question_id))
     )
     given = {
         "text": text,
@@ -130,8 +130,9 @@ def edit(
         name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields
     }
     after = replace(before, **fields)  # type: ignore[arg-type]
-    version = banks.save_version(project, [after], note, author)
-    return _saved_output(version, latest_version(project), question=after.question_id)
+    return _saved_output(
+        project, banks.save_version(project, [after], note, author), question=after.question_id
+    )
 
 
 @operation("bank repair", act="grade")
@@ -241,16 +242,12 @@ def split(
 
     The new questions share the weight equally. The old question is retired.
     """
-    changed = editing.split_question(
-        _find_question(banks.list_questions(project), question_id), texts
-    )
-    version = banks.save_version(project, changed, note, author)
-    output = _saved_output(
-        version, latest_version(project), questions=[q.question_id for q in changed[1:]]
-    )
-    return output.note(
-        f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}."
-    )
+    changed = editing.split_question(banks.saved_question(project, question_id), texts)
+    return _saved_output(
+        project,
+        banks.save_version(project, changed, note, author),
+        questions=[q.question_id for q in changed[1:]],
+    ).note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
 
 @operation("bank merge", act="edit questions")
@@ -263,22 +260,19 @@ def merge(
     author: Author,
 ) -> Output:
     """Replace several questions of a query by one, and save the bank as a new version."""
-    known = banks.list_questions(project)
     changed = merge_questions(
-        [_find_question(known, question_id) for question_id in dict.fromkeys(question_ids)], text
+        [banks.saved_question(project, question_id) for question_id in dict.fromkeys(question_ids)],
+        text,
     )
-    version = banks.save_version(project, changed, note, author)
-    return _saved_output(version, latest_version(project), question=changed[0].question_id)
+    return _saved_output(
+        project,
+        banks.save_version(project, changed, note, author),
+        question=changed[0].question_id,
+    )
 
 
-def _find_question(questions: list[Question], question_id: str) -> Question:
-    for question in questions:
-        if question.question_id == question_id:
-            return question
-    raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
-
-
-def _saved_output(version: int | None, newest: int, **more: object) -> Output:
+def _saved_output(project: Project, version: int | None, **more: object) -> Output:
+    newest = latest_version(project)
     return Output({"version": newest, "saved": version is not None, **more}).note(
         f"Saved bank version {version}."
         if version
@@ -301,7 +295,7 @@ def save(
     changes of exam bank drafts are saved.
     """
     if file is None:
-        return _saved_output(save_drafts(project, author, note), latest_version(project))
+        return _saved_output(project, save_drafts(project, author, note))
     report = Report()
     # Imported here, because no other command of the bank reads a file.
     from ..formats import Source, read_bank
@@ -309,9 +303,7 @@ def save(
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
-    return _saved_output(
-        banks.save_version(project, questions, note, author), latest_version(project)
-    )
+    return _saved_output(project, banks.save_version(project, questions, note, author))
 
 
 @operation("bank diff", act="read the bank", reads=True)
@@ -373,9 +365,10 @@ def restore(
 ) -> Output:
     """Restore an earlier version, or some of its questions, as a new version."""
     for question_id in questions:
-        _find_question(banks.list_questions(project), question_id)
-    saved = banks.restore_questions(project, version, note, author, questions or None)
-    return _saved_output(saved, latest_version(project))
+        banks.saved_question(project, question_id)
+    return _saved_output(
+        project, banks.restore_questions(project, version, note, author, questions or None)
+    )
 
 
 @operation("bank drafts", act="read the bank", reads=True)

@@ -131,9 +131,7 @@ def generate(
     """Draft questions with a model. They are proposals until you accept them."""
     with may_use_key(settings):
         drafter = make_drafter(settings)
-        control = begin_drafting(
-            project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
-        )
+        caps = Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
         report = draft_proposals(
             project,
             drafter,
@@ -142,10 +140,10 @@ def generate(
             cast(Kind, kind),
             prompt,
             number,
-            control,
+            begin_drafting(project, drafter, caps),
             progress_watcher("requests answered"),
         )
-        return _describe_proposals(project, report)
+    return _describe_proposals(project, report)
 
 
 def begin_drafting(project: Project, drafter: Drafter, caps: Caps) -> Control:
@@ -158,18 +156,22 @@ def _describe_proposals(project: Project, report: Report) -> Output:
     gave a proposal.
     """
     proposals = bank.list_proposals(project, keys=report.keys)
-    output = Output({"proposals": [asdict(proposal) for proposal in proposals], **asdict(report)})
-    output.table(
-        ("proposal", "query", "text"),
-        [(str(proposal.key), proposal.query_id, proposal.text) for proposal in proposals],
-    )
-    output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
     came = f"{how_many(len(proposals), 'proposals')} from {how_many(report.asked, 'requests')}."
-    output.note(f"{came} {_describe_rest(report)}See exam proposals list.")
     nothing = GradingError(
         "nothing-usable", "The model drafted no usable questions.", "Try another model or prompt."
     )
-    return output.failing(None if proposals else nothing)
+    return (
+        Output({"proposals": [asdict(proposal) for proposal in proposals], **asdict(report)})
+        .table(
+            ("proposal", "query", "text"),
+            [(str(proposal.key), proposal.query_id, proposal.text) for proposal in proposals],
+        )
+        .note(
+            *(f"exam: no proposals from {failure}" for failure in report.failed),
+            f"{came} {_describe_rest(report)}See exam proposals list.",
+        )
+        .failing(None if proposals else nothing)
+    )
 
 
 def _describe_rest(report: Report) -> str:
@@ -467,13 +469,12 @@ def check(
         {"thresholds": asdict(at), "items": [asdict(result) for result in checked]}
     ).line("\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question")))
     for result in checked:
-        rules = ", ".join(dict.fromkeys(hit.rule for hit in result.hits))
         cells = [
             item_name(result.item),
             item_state(result.item),
             result.item.topic,
             *value_row(result.values),
-            rules,
+            ", ".join(dict.fromkeys(hit.rule for hit in result.hits)),
             result.item.text,
         ]
         output.line("\t".join(_cell_text(cell) for cell in cells))
@@ -504,22 +505,19 @@ def exam_statistics(
     items = exam_items(project, query_id)
     checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
     figures = summarize_items(items, making_of(project, query_id), checked)
-    made = figures.making
-    rows: list[tuple[str, Any]] = [] if made is None else [*made.table]
-    rows += [
+    rows: list[tuple[str, Any]] = [
+        *(figures.making.table if figures.making else ()),
         ("items", figures.items),
         ("without a key", figures.without_key),
         ("retired", figures.retired),
-    ]
-    rows += [(f"  {rule}", count) for rule, count in (figures.filtered or {}).items()]
-    rows += [] if figures.kept is None else [("break no rule", figures.kept)]
-    rows += [
+        *((f"  {rule}", count) for rule, count in (figures.filtered or {}).items()),
+        *(() if figures.kept is None else [("break no rule", figures.kept)]),
         (f"score of always {figures.fixed_letter or 'the same letter'}", figures.fixed_answer),
         ("score of the longest choice", figures.longest_answer),
         ("mean characters per question", figures.question_length),
+        *((f"  {word}", count) for word, count in figures.question_types.items()),
+        *((f"topic: {topic or 'none'}", count) for topic, count in figures.topics.items()),
     ]
-    rows += [(f"  {word}", count) for word, count in figures.question_types.items()]
-    rows += [(f"topic: {topic or 'none'}", count) for topic, count in figures.topics.items()]
     return Output(asdict(figures)).table(
         ("statistic", "value"), [(name, _number_text(value)) for name, value in rows]
     )
@@ -730,8 +728,7 @@ def accept_items(
         made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
     else:
         made = bank.accept_proposals(project, keys, author)
-    version = save_drafts(project, author, note) if note is not None else None
-    return _describe_drafts([q.question_id for q in made], "accepted", version)
+    return _save_items(project, [q.question_id for q in made], "accepted", note)
 
 
 @operation("items retire", act="save the bank")
@@ -745,10 +742,8 @@ def retire(
 
     To undo a saved change, restore an earlier bank version.
     """
-    author = current_author()
-    gone = retire_items(project, item_ids, author)
-    version = save_drafts(project, author, note) if note is not None else None
-    return _describe_drafts([q.question_id for q in gone], "retired", version)
+    gone = retire_items(project, item_ids, current_author())
+    return _save_items(project, [q.question_id for q in gone], "retired", note)
 
 
 @operation("items import", act="import files")
@@ -814,7 +809,9 @@ def set_(
     return f"Changed: {how_many(len(set(item_ids)), 'items')}."
 
 
-def _describe_drafts(ids: Sequence[str], what: str, version: int | None) -> Output:
+def _save_items(project: Project, ids: Sequence[str], what: str, note: str | None) -> Output:
+    """Save the drafts of items if there is a note, and return the result."""
+    version = save_drafts(project, current_author(), note) if note is not None else None
     saved = f" and saved as bank version {version}."
     unsaved = ", not saved yet. To save: exam bank save --note NOTE"
     return Output({"items": list(ids), "version": version}).note(

@@ -286,38 +286,43 @@ def sit(
         patience=patience,
     )
     with use_access(extend_access(base_url, key_variable)):
-        control = Control(report=call_note_printer())
         ended = exams.sit_exam(
-            project, request, current_author(), progress_watcher("answers"), control
+            project,
+            request,
+            current_author(),
+            progress_watcher("answers"),
+            Control(report=call_note_printer()),
         )
-    output = Output(
-        {
-            name: {
-                "state": progress.state,
-                "answered": progress.graded,
-                "failed": progress.failed,
-                "message": progress.message,
-            }
-            | asdict(progress.usage)
-            for name, progress in ended.items()
-        }
-    )
-    for name, progress in ended.items():
-        output.note(
-            f"{name}: {how_many(progress.graded, 'answers')}, {progress.failed:,} failed."
-            f" {progress.message}".rstrip()
+    failures = (
+        GradingError(
+            "job-failed",
+            f"{name}: {progress.message}",
+            "Run the command again to resume. Saved answers are kept.",
         )
-    if broken := [
-        f"{name}: {progress.message}"
         for name, progress in ended.items()
         if progress.state in ("failed", "cancelled")
-    ]:
-        output.failing(
-            GradingError(
-                "job-failed", broken[0], "Run the command again to resume. Saved answers are kept."
+    )
+    value = {
+        name: {
+            "state": progress.state,
+            "answered": progress.graded,
+            "failed": progress.failed,
+            "message": progress.message,
+        }
+        | asdict(progress.usage)
+        for name, progress in ended.items()
+    }
+    return (
+        Output(value)
+        .note(
+            *(
+                f"{name}: {how_many(progress.graded, 'answers')}, {progress.failed:,} failed."
+                f" {progress.message}".rstrip()
+                for name, progress in ended.items()
             )
         )
-    return output
+        .failing(next(failures, None))
+    )
 
 
 @operation("examinees leaderboard", act="read the bank", reads=True)
@@ -604,14 +609,7 @@ def fit_command(
     if marginal:
         return _marginal_output(answers)
     analysis = answers.analyse(bootstrap, held_out=True)
-    output = Output(analysis.as_dict())
     fit_statistics = analysis.statistics
-    output.line(
-        f"{how_many(len(analysis.students), 'examinees')},"
-        f" {how_many(len(analysis.items), 'items')}, "
-        f"model {analysis.fit.model}, estimator {analysis.fit.estimator}:"
-        f" log-likelihood {fit_statistics.log_likelihood:.3f}, AIC {fit_statistics.aic:.1f}"
-    )
     hidden = (
         ""
         if fit_statistics.held_out is None
@@ -620,12 +618,21 @@ def fit_command(
             f" {fit_statistics.held_out_baseline:.3f})"
         )
     )
-    output.line(
-        f"RMSE {fit_statistics.rmse.mean:.3f} (baseline by examinee accuracy: "
-        f"{fit_statistics.baseline.mean:.3f}){hidden}"
+    output = (
+        Output(analysis.as_dict())
+        .line(
+            f"{how_many(len(analysis.students), 'examinees')},"
+            f" {how_many(len(analysis.items), 'items')}, "
+            f"model {analysis.fit.model}, estimator {analysis.fit.estimator}:"
+            f" log-likelihood {fit_statistics.log_likelihood:.3f}, AIC {fit_statistics.aic:.1f}"
+        )
+        .line(
+            f"RMSE {fit_statistics.rmse.mean:.3f} (baseline by examinee accuracy: "
+            f"{fit_statistics.baseline.mean:.3f}){hidden}"
+        )
+        .line()
+        .table(("fit", "mean", "sd"), fit_statistics.table)
     )
-    output.line()
-    output.table(("fit", "mean", "sd"), fit_statistics.table)
     if analysis.components:
         output.table(
             (
@@ -719,8 +726,7 @@ def items_command(
     by: RankedBy = "information",
 ) -> Output:
     """List items with their parameters and information, weakest first."""
-    answers = wanted(opening)
-    analysis = answers.analyse(0, held_out=False)
+    analysis = wanted(opening).analyse(0, held_out=False)
     rows = sorted(analysis.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
     return (
         Output({"by": by, "items": [asdict(row) for row in rows], "remarks": analysis.remarks})
@@ -800,24 +806,27 @@ def improve_command(
     )
     record = asdict(improvement) | {"retire": [asdict(item) for item in improvement.retire]}
     record["steps"] = [step | {"curve": step["curve"].tolist()} for step in record["steps"]]
-    output = Output(record).table(
-        ("items", "information", "rank correlation", "to drop"),
-        [
-            (step.items, step.information, step.ranking, len(step.dropped))
-            for step in improvement.steps
-        ],
-    )
-    output.table(
-        ("item", "information", "d", "item-rest", "accuracy", "reason"),
-        [
-            (row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason)
-            for row in improvement.retire
-        ],
-    )
-    output.note(
-        f"{improvement.stopped[0].upper()}{improvement.stopped[1:]}."
-        if improvement.stopped
-        else None
+    output = (
+        Output(record)
+        .table(
+            ("items", "information", "rank correlation", "to drop"),
+            [
+                (step.items, step.information, step.ranking, len(step.dropped))
+                for step in improvement.steps
+            ],
+        )
+        .table(
+            ("item", "information", "d", "item-rest", "accuracy", "reason"),
+            [
+                (row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason)
+                for row in improvement.retire
+            ],
+        )
+        .note(
+            f"{improvement.stopped[0].upper()}{improvement.stopped[1:]}."
+            if improvement.stopped
+            else None
+        )
     )
     if cross_check := improvement.held_out:
         after = "undefined" if cross_check.ranking is None else f"{cross_check.ranking:z.3f}"

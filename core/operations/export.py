@@ -49,7 +49,7 @@ from ..labels import (
     queries_with_ungraded,
 )
 from ..records import official_sources
-from ..store import log_action
+from ..store import log_readonly_action
 from ..text import how_many
 from .console import (
     deliver_files,
@@ -105,8 +105,9 @@ class Asked:
 
 
 def _record_export(project: Project, what: str, output: str, **details: str) -> None:
-    with project.transaction() as cursor:
-        log_action(cursor, current_author(), f"export {what}", file=Path(output).name, **details)
+    log_readonly_action(
+        project, current_author(), f"export {what}", file=Path(output).name, **details
+    )
 
 
 def _export_folder(project: Project, what: str, asked: Asked) -> None:

@@ -275,24 +275,27 @@ def check(
         }
         for item in CHECKS
     ]
-    output = Output({"sound": not wrong, "checks": records}).table(
-        ("check", "result", "rule"),
-        [
-            (
-                item.name,
-                how_many(len(by_check[item.name]), "problems") if by_check[item.name] else "ok",
-                item.says,
-            )
-            for item in CHECKS
-        ],
-    )
-    output.note(*(f"{each.check}: {each}" for each in wrong))
     failure = ProjectError(
         "check-failed",
         f"{how_many(len(wrong), 'problems')} found in {project.path.name}",
         "Apply the fix shown with each problem.",
     )
-    return output.failing(failure if wrong else None)
+    return (
+        Output({"sound": not wrong, "checks": records})
+        .table(
+            ("check", "result", "rule"),
+            [
+                (
+                    item.name,
+                    how_many(len(by_check[item.name]), "problems") if by_check[item.name] else "ok",
+                    item.says,
+                )
+                for item in CHECKS
+            ],
+        )
+        .note(*(f"{each.check}: {each}" for each in wrong))
+        .failing(failure if wrong else None)
+    )
 
 
 @operation("backup", act="take everything out", reads=lambda given: given["every"] is None)

@@ -604,13 +604,17 @@ def failures(
         "reasons": dict(reason_counts),
         "pairs": [asdict(pair) for pair in pairs],
     }
-    output = Output(value).table(("reason", "pairs"), reason_counts)
-    output.table(
-        ("query", "passage", "question", "answer"),
-        [(one.query_id, one.passage_id, one.asked.text, _first_words(one.raw)) for one in pairs],
-    )
     return (
-        output.note(f"To retry these pairs: {again}") if reason_counts and not defaulted else output
+        Output(value)
+        .table(("reason", "pairs"), reason_counts)
+        .table(
+            ("query", "passage", "question", "answer"),
+            [
+                (one.query_id, one.passage_id, one.asked.text, _first_words(one.raw))
+                for one in pairs
+            ],
+        )
+        .note(f"To retry these pairs: {again}" if reason_counts and not defaulted else None)
     )
 
 

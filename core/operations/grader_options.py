@@ -63,8 +63,10 @@ class GraderChoice:
             raise InputError(
                 "option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt."
             )
-        changed = with_examples(library[chosen], read_text_file(file), file.name)
-        named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
+        named = replace(
+            with_examples(library[chosen], read_text_file(file), file.name),
+            name=f"{chosen}-{file.stem}"[:80],
+        )
         save_prompt(project, named, current_author())
         self.parameters["prompt"] = named.name
         return {named.name: named}

@@ -145,18 +145,26 @@ def test(
 
 def _injections_output(name: str, trial: InjectionTrial) -> Output:
     worked = [one.name for one in trial.worked]
-    families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
-    counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
-    output = Output(
-        {"grader": name, "without": trial.without, **counts, "families": families, "names": worked}
-    ).table(
-        ("injection", "worked", "tried"),
-        [(family, n, of) for family, (n, of) in trial.families.items()],
-    )
+    value = {
+        "grader": name,
+        "without": trial.without,
+        "injections": len(trial.ratings),
+        "worked": len(worked),
+        "failed": trial.failed,
+        "families": {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()},
+        "names": worked,
+    }
     without = "failed" if trial.without is None else f"rated {trial.without}"
-    return output.note(
-        f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)}"
-        f" of {len(trial.ratings)}. Failed: {trial.failed}."
+    return (
+        Output(value)
+        .table(
+            ("injection", "worked", "tried"),
+            [(family, n, of) for family, (n, of) in trial.families.items()],
+        )
+        .note(
+            f"{name}: text without injection: {without}. Injections with a higher rating:"
+            f" {len(worked)} of {len(trial.ratings)}. Failed: {trial.failed}."
+        )
     )
 
 
@@ -215,26 +223,31 @@ def card(
         return Output({"card": None}).note(
             f"No card of '{grader.spec.name}' yet. Make one with --make."
         )
-    output = Output({"card": grader_card.as_dict()})
     content = grader_card.content
     agreement = content["agreement"] or content.get("unsampled") or {"by_label": {}}
-    rows = [(f"relevant at label {label}", rate) for label, rate in agreement["by_label"].items()]
-    rows += [(f"kappa of {run}", rate) for run, rate in agreement.get("by_system", {}).items()]
-    rows += [
-        (f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
-        for rate in content["flips"]
+    rows = [
+        *((f"relevant at label {label}", rate) for label, rate in agreement["by_label"].items()),
+        *((f"kappa of {run}", rate) for run, rate in agreement.get("by_system", {}).items()),
+        *(
+            (f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
+            for rate in content["flips"]
+        ),
+        *(
+            (part, {"value": content[part]})
+            for part in ("failed", "defaulted", "consistent", "calls", "cost")
+        ),
     ]
-    rows += [
-        (part, {"value": content[part]})
-        for part in ("failed", "defaulted", "consistent", "calls", "cost")
-    ]
-    return output.table(
-        ("part", "value", "low", "high", "number"),
-        [
-            (part, *(rate.get(one) for one in ("value", "low", "high", "judged")))
-            for part, rate in rows
-        ],
-    ).note(grader_card.says)
+    return (
+        Output({"card": grader_card.as_dict()})
+        .table(
+            ("part", "value", "low", "high", "number"),
+            [
+                (part, *(rate.get(one) for one in ("value", "low", "high", "judged")))
+                for part, rate in rows
+            ],
+        )
+        .note(grader_card.says)
+    )
 
 
 @operation("graders probe", act="grade")
@@ -255,10 +268,7 @@ def probe(
     """
     grader, _, _ = bank.make_named(project, name, {})
     audit.probe_robustness(project, grader, author, trial_control(project, grader), pairs)
-    return _flip_rates_output(bank.flip_rates(project, grader.spec))
-
-
-def _flip_rates_output(rates: list[bank.FlipRate]) -> Output:
+    rates = bank.flip_rates(project, grader.spec)
     return (
         Output({"changes": [asdict(rate) | {"share": rate.share} for rate in rates]})
         .table(

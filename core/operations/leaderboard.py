@@ -250,14 +250,16 @@ def correlate(
         ).items()
         if name not in vars(result)
     }
-    output = Output(comparison.as_dict() | further)
-    output.line(
-        f"{comparison.board.measure} ({comparison.board.source}) against"
-        f" {comparison.official.measure} ({comparison.official.source})."
-        f" Systems: {result.systems}. Ties: {result.ties}."
+    output = (
+        Output(comparison.as_dict() | further)
+        .line(
+            f"{comparison.board.measure} ({comparison.board.source}) against"
+            f" {comparison.official.measure} ({comparison.official.source})."
+            f" Systems: {result.systems}. Ties: {result.ties}."
+        )
+        .line(comparison.queries.says)
+        .note(_describe_basis(comparison.board))
     )
-    output.line(comparison.queries.says)
-    output.note(_describe_basis(comparison.board))
     if result.undefined:
         return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
@@ -278,10 +280,12 @@ def nugget_scores(project: Project, *, policy: PolicyOptions) -> Output:
         {"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)}
         for row in rows
     ]
-    header = ("run", "queries", "nuggets", "strict vital", "strict all", "vital", "all")
     if not rows:
         return Output({"runs": value}).note("No imported assignments yet.")
-    return Output({"runs": value}).table(header, [tuple(row.values()) for row in value])
+    return Output({"runs": value}).table(
+        ("run", "queries", "nuggets", "strict vital", "strict all", "vital", "all"),
+        [tuple(row.values()) for row in value],
+    )
 
 
 GraderName = Annotated[

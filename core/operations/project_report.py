@@ -251,9 +251,10 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
         Section("Methods", list(_method_parts(project, board, wanted))),
         *(_question_sections(project, board.policy) if wanted.questions else []),
     ]
-    title = f"{project.name}: {board.measure}"
     return exchange.report_html(
-        title, summary.says, [section for section in sections if section.parts]
+        f"{project.name}: {board.measure}",
+        summary.says,
+        [section for section in sections if section.parts],
     )
 
 

@@ -131,8 +131,8 @@ class Operation:
         """
         values = {parameter.name: parameter.value_of(given) for parameter in self.parameters}
         opening.begin(self.act, self.only_reads(values))
-        special = {"opening": opening, "given": frozenset(given)}
-        special = {name: value for name, value in special.items() if name in self.request.special}
+        further = {"opening": opening, "given": frozenset(given)}
+        special = {name: further[name] for name in further.keys() & self.request.special}
         if "project" not in self.request.special:
             return self.run(**self.request.arguments(values), **special)
         with opening() as project:

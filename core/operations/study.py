@@ -99,8 +99,10 @@ def sample_size(
     found = {"queries": queries, "questions per query": questions}
     output = Output({name: [vars(size) for size in sizes] for name, sizes in found.items()})
     for name, sizes in found.items():
-        columns = (name, "separable", "kendall", "lowest", "highest")
-        output.table(columns, [tuple(vars(size).values()) for size in sizes])
+        output.table(
+            (name, "separable", "kendall", "lowest", "highest"),
+            [tuple(vars(size).values()) for size in sizes],
+        )
     return output.note(
         says_queries(queries), says_questions(questions), SAMPLE_LIMITS if questions else None
     )
@@ -279,39 +281,49 @@ def significance(
         board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed
     )
     against = baseline or next((system.run for system in board.systems), None)
-    output = Output(
-        {
-            "measure": board.measure,
-            "source": board.source,
-            "policy": board.policy.as_dict(),
-            "test": test,
-            "correction": correction,
-            "baseline": against,
-            "systems": [row.as_dict() for row in rows],
-        }
-    )
-    output.line(
-        f"{board.measure} ({board.source}), baseline {against}, test {test},"
-        f" correction {correction}"
-    )
+    value = {
+        "measure": board.measure,
+        "source": board.source,
+        "policy": board.policy.as_dict(),
+        "test": test,
+        "correction": correction,
+        "baseline": against,
+        "systems": [row.as_dict() for row in rows],
+    }
     answers = {True: "yes", False: "no", None: None}
-    output.table(
-        ("run", "difference", "bars overlap", "queries", "p", "corrected", "differs", "undefined"),
-        [
+    return (
+        Output(value)
+        .line(
+            f"{board.measure} ({board.source}), baseline {against}, test {test},"
+            f" correction {correction}"
+        )
+        .table(
             (
-                r.run,
-                r.difference,
-                answers[r.error_bars_overlap],
-                r.queries,
-                r.p,
-                r.corrected,
-                answers[r.differs],
-                r.undefined or "",
-            )
-            for r in rows
-        ],
+                "run",
+                "difference",
+                "bars overlap",
+                "queries",
+                "p",
+                "corrected",
+                "differs",
+                "undefined",
+            ),
+            [
+                (
+                    r.run,
+                    r.difference,
+                    answers[r.error_bars_overlap],
+                    r.queries,
+                    r.p,
+                    r.corrected,
+                    answers[r.differs],
+                    r.undefined or "",
+                )
+                for r in rows
+            ],
+        )
+        .note(board.says_ungraded)
     )
-    return output.note(board.says_ungraded)
 
 
 _MARKS = {"best": "*", "near": "+", "poor": "-"}

@@ -363,8 +363,11 @@ def _write_cases(
         among = doubles_of(project, query_id)
         if passage_id is not None:
             among = [entry for entry in among if entry.holds(passage_id)] or among
-        adjudicable = [entry for entry in among if _may_decide(project, entry, author)]
-        own = {entry.key: entry for entry in adjudicable if as_name(author) not in entry.present}
+        own = {
+            entry.key: entry
+            for entry in among
+            if _may_decide(project, entry, author) and as_name(author) not in entry.present
+        }
         if not own and any(as_name(author) in entry.present for entry in among):
             raise NotAllowed(
                 "adjudicator-takes-part",
@@ -426,10 +429,8 @@ def _write_decision(
 def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str) -> None:
     """Remove the judgment or the override from the decision in force."""
     query, passage, question = _case_keys(cursor, case)
-    if case.question_id is None:
-        if case.decision is not None:
-            put_judgment(cursor, ADJUDICATED, query, passage, None)
-        return
+    if case.question_id is None and case.decision is not None:
+        put_judgment(cursor, ADJUDICATED, query, passage, None)
     for (key,) in cursor.execute(
         "SELECT override_key FROM standing_adjudications WHERE double_key = ? AND passage_key = ?"
         " AND question_key = ?",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import bank
 from ..bank import grader_again
-from ..errors import InputError, unknown_name
+from ..errors import InputError
 from ..graders import Control
 from ..grading import Drafter, Report, Request, draft_rewordings, run_job
 from ..labels import MISSING, Basis, Policy, basis, find_overrides, graded_pairs, load_ratings
@@ -93,24 +93,25 @@ def list_strays(
     Raises:
         InputError: the grader, version or source is unknown.
     """
-    base = basis(project, policy)
-    rows = project.rows(
-        f"{_judged_sql(project, base)}, found AS (SELECT query_key, question_key, weight,"
-        " count(*) FILTER (NOT relevant) AS stray,"
+    return _read_page(
+        project,
+        policy,
+        source,
+        limit,
+        offset,
+        Stray,
+        "(SELECT query_key, question_key, weight, count(*) FILTER (NOT relevant) AS stray,"
         " count(*) FILTER (relevant) AS fitting, array_agg(passage_id"
         " ORDER BY value, rating DESC, passage_key)"
         " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
         " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0) SELECT count(*)"
         " OVER (), query_id, q.text, coalesce(question_id, query_id), coalesce(t.text, question_id,"
-        " q.text), found.weight, stray, fitting, passages[:$named] FROM found"
+        f" q.text), found.weight, stray, fitting, passages[:{PASSAGES_NAMED}] FROM found"
         " JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
         " LEFT JOIN bank_at($version) r USING (question_key)"
         f" LEFT JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
-        " ORDER BY stray DESC, q.query_key, r.position, question_key LIMIT $limit OFFSET $offset",
-        _sql_parameters(project, base, source, limit, offset)
-        | {"tau": base.min_rating, "named": PASSAGES_NAMED},
+        " ORDER BY stray DESC, q.query_key, r.position, question_key",
     )
-    return (rows[0][0] if rows else 0), [Stray(*row[1:]) for row in rows]
 
 
 def list_uncovered(
@@ -121,43 +122,59 @@ def list_uncovered(
 
     Args, returns, raises: as for `list_strays`.
     """
-    base = basis(project, policy)
-    rows = project.rows(
-        f"{_judged_sql(project, base)}, found AS (SELECT query_key, passage_key, value,"
-        " max(rating) AS best FROM rated"
+    return _read_page(
+        project,
+        policy,
+        source,
+        limit,
+        offset,
+        Uncovered,
+        "(SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
         " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
         " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
         " JOIN queries q USING (query_key) JOIN passages USING (passage_key)"
         " LEFT JOIN passage_texts t USING (text_key)"
-        " ORDER BY value DESC, best, query_key, passage_key LIMIT $limit OFFSET $offset",
-        _sql_parameters(project, base, source, limit, offset) | {"tau": base.min_rating},
+        " ORDER BY value DESC, best, query_key, passage_key",
     )
-    return (rows[0][0] if rows else 0), [Uncovered(*row[1:]) for row in rows]
 
 
-def _judged_sql(project: Project, base: Basis) -> str:
-    """Return the beginning of a query: a WITH clause that defines `rated`, every rating of a judged
-    passage.
+T = TypeVar("T")
+
+
+def _read_page(
+    project: Project,
+    policy: Policy,
+    source: str,
+    limit: int,
+    offset: int,
+    kind: Callable[..., T],
+    found: str,
+) -> tuple[int, list[T]]:
+    """Return the number of all results, and those of a page.
+
+    Args:
+        kind: makes a result from its columns.
+        found: SQL of a relation `found` and of the query that reads it, first the number of rows.
+            Both can read `rated`, every rating of a judged passage, and the min rating `$tau`.
     """
-    return (
+    base = basis(project, policy)
+    rows = project.rows(
         "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant"
         f" FROM {visible_rows(project, 'judgments')}"
         " JOIN sources USING (source_key) WHERE name = $source),"
         f" rated AS (SELECT p.*, value, relevant FROM ({graded_pairs(base)}) p JOIN judged"
-        " USING (query_key, passage_key) WHERE rating IS NOT NULL)"
+        " USING (query_key, passage_key) WHERE rating IS NOT NULL),"
+        f" found AS {found} LIMIT $limit OFFSET $offset",
+        base.parameters
+        | {
+            "source": find_source(project, source),
+            "enough": base.policy.min_judgment,
+            "tau": base.min_rating,
+            "limit": limit,
+            "offset": offset,
+        },
     )
-
-
-def _sql_parameters(
-    project: Project, base: Basis, source: str, limit: int, offset: int
-) -> dict[str, object]:
-    source = find_source(project, source)
-    return base.parameters | {
-        "source": source,
-        "enough": base.policy.min_judgment,
-        "limit": limit,
-        "offset": offset,
-    }
+    return (rows[0][0] if rows else 0), [kind(*row[1:]) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -215,8 +232,7 @@ def repair_question(
     """
     project.require("grade", author=author)
     refuse_hidden(project, [question_id])
-    base = basis(project, replace(policy, overrides=False))
-    question = _saved_question(project, base, question_id)
+    base, question = _saved_question(project, policy, question_id)
     texts = [text for text in dict.fromkeys(one.strip() for one in wordings) if text]
     if not texts or question.text in texts:
         raise InputError(
@@ -282,8 +298,7 @@ def suggest_rewordings(
         GradingError: the model cannot be used.
     """
     refuse_hidden(project, [question_id])
-    base = basis(project, replace(policy, overrides=False))
-    question = _saved_question(project, base, question_id)
+    base, question = _saved_question(project, policy, question_id)
     known = _known_pairs(project, [question], base, policy, source)
     wrong = np.flatnonzero(~known.right[0] & ~known.held_out)
     if not len(wrong):
@@ -302,11 +317,9 @@ def suggest_rewordings(
     return draft_rewordings(project, drafter, question, examples, n, author, prompt, control)
 
 
-def _saved_question(project: Project, base: Basis, question_id: str) -> Question:
-    for question in bank.list_questions(project, base.version):
-        if question.question_id == question_id:
-            return question
-    raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
+def _saved_question(project: Project, policy: Policy, question_id: str) -> tuple[Basis, Question]:
+    base = basis(project, replace(policy, overrides=False))
+    return base, bank.saved_question(project, question_id, base.version)
 
 
 @dataclass(frozen=True)
@@ -331,8 +344,7 @@ def count_held_out(project: Project, question_id: str, policy: Policy, source: s
 
     Args, raises: as for `repair_question`.
     """
-    base = basis(project, replace(policy, overrides=False))
-    question = _saved_question(project, base, question_id)
+    base, question = _saved_question(project, policy, question_id)
     return int(_known_pairs(project, [question], base, policy, source, least=0).held_out.sum())
 
 

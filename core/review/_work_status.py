@@ -311,12 +311,10 @@ def finished_jobs(project: Project, name: str, now: datetime | None = None) -> l
             times.
     """
     since = (now or datetime.now()) - NEWS
-    found = [
-        one for one in find_jobs(project) if one.ended_at is not None and one.ended_at >= since
-    ]
     return [
         one
-        for one in found
+        for one in find_jobs(project)
+        if one.ended_at is not None and one.ended_at >= since
         if one.state != "imported" and (one.author == name or one.kind == "grading")
     ]
 

@@ -161,10 +161,8 @@ def make_api() -> FastAPI:
 def _add_operation(api: FastAPI, operation: Operation) -> None:
     path = f"/{operation.name.replace(' ', '/')}"
     for method, extra in (("GET", _describe_query(operation)), ("POST", _describe_body(operation))):
-        if method == "GET" and not operation.may_read:
-            continue
         # `exam jobs` reads; POST /jobs starts one.
-        if (method, path) == ("POST", "/jobs"):
+        if (method == "GET" and not operation.may_read) or (method, path) == ("POST", "/jobs"):
             continue
         api.add_api_route(
             PREFIX + path,
@@ -219,8 +217,6 @@ def _describe_body(operation: Operation) -> dict[str, Any]:
 
 
 async def _answer_operation(operation: Operation, request: Request, visitor: Visitor) -> Response:
-    # The role is checked before anything else in the request.
-    await run_in_threadpool(visitor.project.require, operation.act)
     asked = await _read_asked(operation, request, visitor)
     shell = shell_of(request)
     if shell is None:
@@ -233,6 +229,8 @@ async def _answer_operation(operation: Operation, request: Request, visitor: Vis
 
 
 async def _read_asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
+    # The role is checked before anything else in the request.
+    await run_in_threadpool(visitor.project.require, operation.act)
     author = visitor.name or current_author()
     if request.method == "GET":
         given = api_requests.check_values(operation, request.query_params.multi_items())
@@ -269,7 +267,6 @@ async def _read_asked(operation: Operation, request: Request, visitor: Visitor) 
 
 async def _start_job(operation: Operation, request: Request, visitor: Visitor) -> Response:
     """Start grading that continues after the answer."""
-    await run_in_threadpool(visitor.project.require, operation.act)
     asked = await _read_asked(operation, request, visitor)
     asked.background = True
     return await answer_whole(asked, 202)
@@ -290,8 +287,14 @@ async def _refuse_unknown(request: Request, visitor: Visitor) -> Response:
 
 
 async def _send_description(request: Request, visitor: Visitor) -> Response:
-    token = {"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}}
-    return JSONResponse(request.app.openapi() | token | {"security": [{"token": []}]})
+    schemes = {"token": {"type": "http", "scheme": "bearer"}}
+    return JSONResponse(
+        {
+            **request.app.openapi(),
+            "components": {"securitySchemes": schemes},
+            "security": [{"token": []}],
+        }
+    )
 
 
 async def _answer_door(request: Request, visitor: Visitor) -> Response:

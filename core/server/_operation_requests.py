@@ -176,14 +176,13 @@ class Running:
             asked.folder.close()
 
     def _code(self) -> int:
-        asked = self._asked
-        as_json = asked.as_json and asked.operation.has_json
-        as_json = as_json and not any(asked.given.get(name) for name in asked.operation.not_json)
+        asked, operation = self._asked, self._asked.operation
+        as_text = any(asked.given.get(name) for name in operation.not_json)
         try:
-            result = asked.operation.call(
+            result = operation.call(
                 asked.given, Opening(Path(asked.named) if asked.named else None)
             )
-            print_result(result, as_json)
+            print_result(result, asked.as_json and operation.has_json and not as_text)
         except (Exception, KeyboardInterrupt) as error:
             self.error = as_workbench_error(error)
             if self.error is not None or isinstance(error, KeyboardInterrupt):
@@ -196,17 +195,14 @@ class Running:
         return 0
 
     def _told(self, stream: Stream, content: bytes) -> None:
-        self._say(stream, self._named(content))
-
-    def _named(self, content: bytes) -> bytes:
-        """Return output with the names of files as the client gave them, instead of paths on this
+        """Pass output on, with the names of files as the client gave them instead of paths on this
         server.
         """
-        if bytes(self._asked.folder.path) not in content:
-            return content
-        for name, path in {**self.guest.absent, **self.guest.files, **self.guest.outputs}.items():
-            content = content.replace(bytes(path), str(Path(name)).encode())
-        return content
+        guest = self.guest
+        if bytes(self._asked.folder.path) in content:
+            for name, path in {**guest.absent, **guest.files, **guest.outputs}.items():
+                content = content.replace(bytes(path), str(Path(name)).encode())
+        self._say(stream, content)
 
 
 def file_lines(files: Mapping[str, Path]) -> Iterator[bytes]:

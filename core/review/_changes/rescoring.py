@@ -34,6 +34,7 @@ from ...labels import (
     order_systems,
     query_scores,
     weights_of,
+    weights_that_count,
 )
 from ...records import visible_rows
 from ...store import Project
@@ -194,6 +195,19 @@ def ratings_of_passage(
     }
 
 
+def single_label(policy: Policy, ratings: Sequence[tuple[float, int | None]]) -> int | None:
+    """Return the label of a passage; None for no label.
+
+    Args:
+        ratings: weight and rating by each question; the rating is None if it is missing.
+    """
+    part = [(weight, one) for weight, one in ratings if weight > 0]
+    row = np.array([[MISSING if one is None else one for _, one in part]], np.int8)
+    weights = weights_that_count(np.array([weight for weight, _ in part], float), policy.weighted)
+    value = int(labels_of(row.reshape(1, len(part)), weights, policy.rule)[0])
+    return None if value == MISSING else value
+
+
 def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
     """Return the parts of a question that can change a score; None for a missing or inactive
     question.
@@ -335,12 +349,7 @@ def override_labels(
             ratings.append(
                 (weight, base.grader.spec.on_scale(people[-1].rating) if people else rating)
             )
-        part = [(w if policy.weighted else 1.0, r) for w, r in ratings if w > 0]
-        row = np.array([[MISSING if r is None else r for _, r in part]], np.int8).reshape(
-            1, len(part)
-        )
-        value = int(labels_of(row, np.array([w for w, _ in part], float), policy.rule)[0])
-        return None if value == MISSING else value
+        return single_label(policy, ratings)
 
     return [
         (
@@ -401,10 +410,10 @@ def _scored_again(
     places: list[str] = []
     asking_them: list[str] = []
     for question_id, rating in ratings.items():
-        text, homes = _question_and_queries(project, base, question_id)
+        text, homes, asking = _question_and_queries(project, base, question_id)
         given[text] = MISSING if rating is None else rating
         places += homes
-        asking_them += _asking_queries(project, base, question_id)
+        asking_them += asking
     new_scores: dict[str, dict[str, float] | None] = {}
     labels: dict[str, int] = {}
     for query_id in dict.fromkeys(asking_them):
@@ -430,32 +439,29 @@ def _scored_again(
     return label, rescore_board(board, new_scores)
 
 
-def _question_and_queries(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
-    """Return the text of a question, and the ids of the queries that ask it: its own query, then
-    its topic.
+def _question_and_queries(
+    project: Project, base: Basis, question_id: str
+) -> tuple[str, list[str], list[str]]:
+    """Return the text of a question; the ids of the queries that ask it: its own query, then its
+    topic; and the ids of the queries that ask a question with the same wording.
     """
     rows = project.rows(
-        "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
+        "WITH bank AS (SELECT * FROM bank_at($version))"
+        " SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank"
         " JOIN question_texts t USING (text_key) JOIN questions USING (question_key)"
-        " JOIN queries q USING (query_key) WHERE question_id = $question",
+        " JOIN queries q USING (query_key)"
+        " WHERE text_key = (SELECT text_key FROM bank JOIN questions USING (question_key)"
+        " WHERE question_id = $question) ORDER BY question_id <> $question",
         {"version": base.version, "question": question_id},
     )
     if not rows:
         raise InputError("unknown-question", f"Unknown question '{question_id}'.")
-    text, *place = rows[0]
-    return str(text).strip(), asking_queries(project, [(place[0], place[1])])
-
-
-def _asking_queries(project: Project, base: Basis, question_id: str) -> list[str]:
-    """Return the ids of the queries that ask a question with the same wording."""
-    places = project.rows(
-        "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id"
-        " FROM bank JOIN questions USING (question_key) JOIN queries USING (query_key)"
-        " WHERE bank.text_key = (SELECT text_key FROM bank JOIN questions USING (question_key)"
-        " WHERE question_id = $question)",
-        {"version": base.version, "question": question_id},
+    places = [(query_id, subtopic_id) for _, query_id, subtopic_id in rows]
+    return (
+        str(rows[0][0]).strip(),
+        asking_queries(project, places[:1]),
+        asking_queries(project, places),
     )
-    return asking_queries(project, ((query_id, subtopic_id) for query_id, subtopic_id in places))
 
 
 def _moved_systems(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:

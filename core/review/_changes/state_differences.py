@@ -149,22 +149,13 @@ def _change_kinds(old: Question | None, new: Question | None) -> tuple[str, ...]
     return tuple(kind for kind, so in applies.items() if so)
 
 
-def read_banks(project: Project, before: Basis, after: Basis) -> Banks:
-    """Return the questions of every query and topic in two states."""
-
-    def compute() -> Banks:
-        old, new = (
-            {
-                query_id: {question.question_id: question for question in asked}
-                for query_id, asked in questions_by_query(
-                    project, bank_questions(project, base.version)
-                ).items()
-            }
-            for base in (before, after)
-        )
-        return old, new
-
-    return project.cached(("banks", before.version, after.version), compute, cache.ASKED)
+@cached(cache.ASKED)
+def _asked_by_query(project: Project, version: int) -> Mapping[str, Mapping[str, Question]]:
+    """Return the questions of every query and topic in a bank version."""
+    return {
+        query_id: {question.question_id: question for question in asked}
+        for query_id, asked in questions_by_query(project, bank_questions(project, version)).items()
+    }
 
 
 def responsible_questions(
@@ -401,7 +392,9 @@ def state_changes(
         word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part)
     )
     bases = (basis(project, old), basis(project, new))
-    of = read_banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
+    of: Banks = ({}, {})
+    if old.bank_version != new.bank_version:
+        of = _asked_by_query(project, bases[0].version), _asked_by_query(project, bases[1].version)
     flips = _find_flips(project, old, new, of)
     done = Counter(key for flip in flips for key in flip.questions)
     (board_before, no_before), (board_after, no_after) = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...bank import latest_version
@@ -31,7 +32,7 @@ from ...records import (
     visible_rows,
 )
 from ...store import Project
-from ...tables import LATEX, csv_text
+from ...tables import csv_text, escape_latex
 from ...text import how_many
 from ...types import RATINGS
 
@@ -206,6 +207,10 @@ def _count_by_query(frame: pd.DataFrame) -> Values:
     return frame, {str(query): count for query, count in frame["query_id"].value_counts().items()}
 
 
+def _read_values(project: Project, sql: str, parameters: Any) -> Values:
+    return _count_by_query(project.table(sql, parameters).to_pandas())
+
+
 def _label_side(project: Project, base: Basis) -> _Resolved:
     def read_values() -> Values:
         frame = list_labels(project, base).dropna(subset=["label"])
@@ -262,15 +267,14 @@ def _judgment_side(project: Project, side: Judgments) -> _Resolved:
         # Values that an assessor has not used yet are on the scale too.
         scale = sorted({*scale, *SCALE}, reverse=True)
 
-    def read_values() -> Values:
-        frame = project.table(
-            f"SELECT query_id, passage_id, value::INTEGER AS value FROM {judged} JOIN queries"
-            " USING (query_key)"
-            " JOIN passages USING (passage_key) WHERE name = ? ORDER BY query_key, passage_key",
-            [source],
-        ).to_pandas()
-        return _count_by_query(frame)
-
+    read_values = partial(
+        _read_values,
+        project,
+        f"SELECT query_id, passage_id, value::INTEGER AS value FROM {judged} JOIN queries"
+        " USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE name = ? ORDER BY query_key, passage_key",
+        [source],
+    )
     if not side.blind:
         return _Resolved(
             Rater("judgment", source, tuple(scale), side.threshold),
@@ -293,23 +297,20 @@ def _judgment_side(project: Project, side: Judgments) -> _Resolved:
 
 
 def _person_side(project: Project, side: Person, version: int) -> _Resolved:
-    known = people(project)
-    check_known("person-without-ratings", "author of overrides", known, side.author)
-
-    def read_values() -> Values:
-        # A rating of an older wording does not apply to the current question.
-        frame = project.table(
-            "SELECT query_id, passage_id, question_id, arg_max(rating,"
-            f" override_key)::INTEGER AS value FROM {visible_rows(project, 'overrides')}"
-            " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
-            " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"
-            " ORDER BY query_key, passage_key, question_key",
-            {"author": side.author, "version": version},
-        ).to_pandas()
-        return _count_by_query(frame)
-
+    check_known("person-without-ratings", "author of overrides", people(project), side.author)
+    # A rating of an older wording does not apply to the current question.
+    read_values = partial(
+        _read_values,
+        project,
+        "SELECT query_id, passage_id, question_id, arg_max(rating,"
+        f" override_key)::INTEGER AS value FROM {visible_rows(project, 'overrides')}"
+        " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
+        " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"
+        " ORDER BY query_key, passage_key, question_key",
+        {"author": side.author, "version": version},
+    )
     rater = Rater("rating", side.author, tuple(reversed(RATINGS)), side.threshold)
     return _Resolved(rater, ("person", side.author, version), read_values)
 
@@ -541,8 +542,7 @@ def table_latex(agreement: Agreement, merged: bool = False) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    marks = LATEX | {"–": "--", "≤": "$\\le$"}
-    return "".join(marks.get(character, character) for character in text)
+    return escape_latex(text).replace("–", "--").replace("≤", "$\\le$")
 
 
 def _two_digits(value: float | None) -> str:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
-import numpy as np
-
 from ...bank import (
     StoredGrader,
     asked_questions,
@@ -22,20 +20,11 @@ from ...bank import (
 )
 from ...errors import InputError
 from ...injection_signs import Sign, find_signs
-from ...labels import (
-    MISSING,
-    Basis,
-    Override,
-    Policy,
-    basis,
-    find_overrides,
-    labels_of,
-    ratings,
-    weights_of,
-)
+from ...labels import Basis, Override, Policy, basis, find_overrides, ratings
 from ...records import visible_rows
 from ...store import Project
 from ...types import Question, Status
+from .._changes.rescoring import single_label
 
 
 @dataclass(frozen=True)
@@ -339,15 +328,11 @@ def _label_and_counts(
     """
     if base is None:
         return None, 0, 0
-    spec = base.grader.spec
-    part = [question for question in asked if question.counts and question.question.weight > 0]
-    given = np.array(
-        [[MISSING if question.rating is None else question.rating for question in part]], np.int8
-    ).reshape(1, len(part))
-    weights = weights_of([question.question for question in part], base.policy.weighted)
-    label = int(labels_of(given, weights, base.policy.rule)[0])
-    usable = sum(question.rating is not None for question in part)
-    return (None if label == MISSING else min(label, spec.max_rating)), usable, len(part)
+    part = [one for one in asked if one.counts and one.question.weight > 0]
+    label = single_label(base.policy, [(one.question.weight, one.rating) for one in part])
+    usable = sum(one.rating is not None for one in part)
+    top = base.grader.spec.max_rating
+    return (None if label is None else min(label, top)), usable, len(part)
 
 
 def _with_label(question: AskedQuestion, base: Basis | None, label: int | None) -> AskedQuestion:
