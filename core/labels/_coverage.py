@@ -112,8 +112,8 @@ class _Ranked:
         columns: columns of the ranked passages in the matrix of the query, run by run.
         cuts: where the columns of each run but the first begin.
         runs: keys of the runs.
-        seen: for each run and rank from 1, the number of columns up to the last passage at this
-            rank or above; 0 if there is none.
+        seen: for each run and rank from 1 to the lowest of any run, the number of columns up to the
+            last passage at this rank or above; 0 if there is none.
     """
 
     query_keys: list[int]
@@ -135,7 +135,7 @@ def _ranked_columns(project: Project, base: Basis, layout: Layout, depth: int) -
         query, run, rank = query[here], array_of(top["run_key"])[here], array_of(top["rank"])[here]
         column = layout.columns(query, array_of(top["text_key"])[here])
         cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
-        depths = np.arange(1, depth + 1)
+        depths = np.arange(1, min(depth, int(rank.max(initial=1))) + 1)
         ranked = _Ranked(layout.query_keys.tolist(), {}, {}, {}, {})
         for number, (start, end) in enumerate(pairwise(cuts.tolist())):
             if start < end:
@@ -153,8 +153,8 @@ def _ranked_columns(project: Project, base: Basis, layout: Layout, depth: int) -
 
 
 def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, Array]]:
-    """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped
-    are absent.
+    """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`, or to the lowest rank of any
+    run if that is smaller; queries that a run skipped are absent.
     """
 
     def compute() -> dict[str, dict[str, Array]]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from ..bank import bank_for, label_graders
 from ..errors import InputError
 from ..grouping import nest_triples
@@ -387,7 +389,10 @@ def cover_curves(
     by_run = coverage_by_rank(project, base, max_k)
     curves = []
     for run in names:
-        known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
+        known = {
+            query: np.pad(values, (0, max_k - len(values)), mode="edge").tolist()
+            for query, values in by_run.get(run, {}).items()
+        }
         points = [
             system_score(
                 {query: values[k] for query, values in known.items()}, queries, policy.skipped
