@@ -1,16 +1,24 @@
-"""The tutorials run as they are written: each block of shell or Python code, in order."""
+"""Tutorials and guides run as they are written: each block of code, in order."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from exam_workbench import bank
+from exam_workbench.exchange._collections import FILES
+from exam_workbench.records import imported_leaderboards
+from exam_workbench.store import open_project
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -100,3 +108,84 @@ def test_the_code_of_a_tutorial_runs(page: Path, tmp_path: Path, warm_exam: Path
         stdin=subprocess.DEVNULL,
     )
     assert script and done.returncode == 0, done.stdout + done.stderr
+
+
+GUIDES = ROOT / "docs" / "how-to"
+SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FILES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def lines_of(name: str, topics: tuple[str, ...]) -> list[str]:
+    """Return the lines of a file of the demo about some topics."""
+    return [line for line in (FILES / name).read_text().splitlines() if line.startswith(topics)]
+
+
+def write_lines(file: Path, objects: list[dict[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
+
+
+def run_guide(name: str, folder: Path, warm_exam: Path, demo: Path | None = None) -> str:
+    """Run the blocks of a guide in a folder, with a copy of a demo that was made before; return their output."""
+    text = (GUIDES / name).read_text(encoding="utf-8")
+    assert len(text.split()) <= 450
+    script = "set -eu\n" + "".join(SHELL_BLOCK.findall(text))
+    if demo is not None:
+        assert "\nexam demo\n" in script
+        script = script.replace("\nexam demo\n", f"\ncp {shlex.quote(str(demo))} demo.duckdb\n")
+    path = f"{warm_exam}{os.pathsep}{os.environ['PATH']}"
+    environment: Mapping[str, str] = {**os.environ, "PATH": path, "EXAM_HOME": str(folder)}
+    done = subprocess.run(["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
+def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path, warm_exam: Path, graded_demo: Path) -> None:
+    topics = [row["query_id"] for row in rows("queries.jsonl")]
+    passages = {row["passage_id"]: row["text"] for row in rows("passages.jsonl")}
+    reports = [
+        {
+            "metadata": {"team_id": "t", "run_id": "first", "topic_id": topic},
+            "responses": [{"text": "It depends.", "citations": [f"{topic}-01"]}],
+            "documents": {f"{topic}-01": {"id": f"{topic}-01", "text": passages[f"{topic}-01"]}},
+        }
+        for topic in topics
+    ]
+    write_lines(tmp_path / "reports.jsonl", reports)
+    run_guide("exchange-with-autojudge.md", tmp_path, warm_exam, graded_demo)
+    with closing(open_project(tmp_path / "demo.duckdb")) as project:
+        assert ("autojudge", "EXAM-Cover@20") in imported_leaderboards(project)
+        # The bank came back as it was: the demo alone made versions.
+        assert not project.rows("SELECT * FROM bank_versions WHERE note LIKE '%banks.jsonl%'")
+        assert bank.latest_version(project)
+    graded = [json.loads(line) for line in (tmp_path / "graded-reports.jsonl").read_text().splitlines()]
+    assert [one["metadata"] for one in graded] == [one["metadata"] for one in reports]
+    assert all("exam_workbench" in one["responses"][0]["evaldata"] for one in graded)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
+def test_a_beir_folder_to_a_leaderboard(tmp_path: Path, warm_exam: Path) -> None:
+    folder = tmp_path / "scifact"
+    queries = rows("queries.jsonl")[:4]
+    topics = tuple(row["query_id"] for row in queries)
+    passages = [row for row in rows("passages.jsonl") if row["passage_id"].startswith(topics)]
+    write_lines(
+        folder / "corpus.jsonl", [{"_id": row["passage_id"], "title": "", "text": row["text"]} for row in passages]
+    )
+    write_lines(folder / "queries.jsonl", [{"_id": row["query_id"], "text": row["text"]} for row in queries])
+    judged = [line.split() for line in lines_of("qrels.txt", topics)]
+    (folder / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query}\t{passage}\t{value}" for query, _, passage, value in judged)]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
+    for name in ("bm25", "dense"):
+        (tmp_path / f"{name}.run").write_text("".join(f"{line}\n" for line in lines_of(f"runs/{name}.run", topics)))
+    asked = [f"{row['query_id']}\t{row['text']}?" for row in queries]
+    (tmp_path / "questions.tsv").write_text("\n".join(asked) + "\n")
+    out = run_guide("use-a-beir-folder.md", tmp_path, warm_exam)
+    assert "bm25" in out and "dense" in out and (tmp_path / "boards.zip").stat().st_size

@@ -1,4 +1,4 @@
-"""The command line as a shell sees it: output, exit codes, and one line about what was wrong."""
+"""The command line: output, exit codes, one line per error, and the printer."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 import pytest
 
 from exam_workbench import cli
+from exam_workbench.errors import InputError
 from exam_workbench.exchange import _collections as collections
 from exam_workbench.labels import Policy, basis, label_qrels
-from exam_workbench.operations import MODULES, SECTIONS
-from exam_workbench.operations.output import Output
+from exam_workbench.operations import MODULES, SECTIONS, registry
+from exam_workbench.operations.describing import Argument, Gathered, Option
+from exam_workbench.operations.opening import Opening
+from exam_workbench.operations.output import Output, at_most_one, print_result
+from exam_workbench.operations.registry import operation
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
 from tests.made.projects import File, fill, new_project, set_patience
-from tests.made.refusals import kept_failures, mentions
+from tests.made.refusals import kept_failures, mentions, refusal
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
@@ -163,19 +168,17 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     }
     planned = imported("plan", "--json").json
     assert {name for name, count in planned.items() if not count} == {
-        *("known", "failed", "without_text", "weightless", "sent"),
+        *("known", "failed", "without_text", "weightless", "sent")
     }
     assert (planned["needed"], planned["to_grade"]) == (4, 4)
     assert imported("grade", "--dry-run", "--json", "--limit", "1").json["to_grade"] == 1
     assert imported("plan", "--json").json == planned
-
     first = imported("grade", "--limit", "1", "--json").json
     assert (first["state"], first["graded"], first["failed"], first["calls"]) == ("done", 1, 0, 0)
     ran = imported("grade")
     assert (ran.code, ran.out) == (0, "")
     assert mentions(ran.err, "3")
     assert imported("plan", "--json").json == planned | {"known": 4, "to_grade": 0}
-
     board = imported("leaderboard", "--measure", "nDCG@10", "--min-rating", "3", "--json").json
     assert {"measure", "policy", "systems"} <= set(board)
     assert (board["measure"], board["policy"]["min_rating"]) == ("nDCG@10", 3)
@@ -186,7 +189,6 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     shown = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3")
     assert shown.code == 0
     assert [line.split()[:2] for line in shown.out.splitlines()[1:]] == [["1", "good"], ["2", "bad"], ["2", "ugly"]]
-
     by_query = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3", "--queries", "--json").json
     for system in by_query["systems"]:
         scores = by_query["per_query"][system["run"]].values()
@@ -194,11 +196,9 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     rows = [line.split() for line in imported("leaderboard", "--queries").out.partition("\n\n")[0].splitlines()]
     assert rows[0] == ["run", "query", "nDCG@10"]
     assert {run for run, *_ in rows[1:]} == {"good", "bad", "ugly"}
-
     found = imported("correlate", "--measure", "nDCG@10", "--against", "judgments", "--json").json
     assert {"systems", "spearman", "kendall", "tau_ap", "pearson", "ties", "undefined"} <= set(found)
     assert (found["systems"], found["spearman"], found["undefined"]) == (3, pytest.approx(1.0), None)
-
     assert imported("export", "qrels", "-o", "exam.qrels").code == 0
     lines = [line.split() for line in (tmp_path / "exam.qrels").read_text().splitlines()]
     labels = {(query, passage): int(label) for query, _, passage, label in lines}
@@ -249,7 +249,6 @@ def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brou
         "q2/a": (SHORTER, "question", 2.0, True),
         new: ("Who salts it?", "nugget", 1.0, True),
     }
-
     found = imported("bank", "diff", "--from", "1", "--json").json
     assert {part: len(questions) for part, questions in found.items()} == {"added": 1, "changed": 2, "removed": 0}
     assert found["added"][0]["question_id"] == new
@@ -264,11 +263,7 @@ def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brou
         "removed": [],
     }
     shown = imported("bank", "diff", "--from", "1", "--to", "3").out.splitlines()
-    assert shown == [
-        f"+ {new}: Who salts it?",
-        "~ q2/a: What makes[- bread-] dough rise?; weight 1.0 -> 2.0",
-    ]
-
+    assert shown == [f"+ {new}: Who salts it?", "~ q2/a: What makes[- bread-] dough rise?; weight 1.0 -> 2.0"]
     one = imported("bank", "restore", "--version", "1", "--question", "q2/a", "--note", "as it was", "--json").json
     assert one == {"version": 5, "saved": True}
     changed = imported("bank", "diff", "--from", "4", "--json").json["changed"]
@@ -290,7 +285,6 @@ def test_changes_between_two_versions_name_labels_causes_and_systems(imported: E
     before = {(q, p): label for q, passages in label_qrels(project, basis(project, Policy(bank_version=1))).items()
               for p, label in passages.items()}  # fmt: skip
     project.close()
-
     found = imported("changes", "--from", "1", "--to", "2", "--measure", "nDCG@10", "--json").json
     assert {"labels", "systems"} <= set(found)
     assert {(one["query"], one["passage"]): one["before"] for one in found["labels"]} == {
@@ -304,7 +298,6 @@ def test_changes_between_two_versions_name_labels_causes_and_systems(imported: E
             system["run"]: (pytest.approx(system["score"]), system["rank"]) for system in board
         }
     assert imported("changes", "--from", "2", "--to", "2", "--json").json["labels"] == []
-
     imported("bank", "edit", "q1/a", "--text", "Why salt?", "--note", "shorter")
     assert imported("changes", "--from", "2", "--to", "3", "--json").json["to_grade"] == 2
     shown = imported("changes", "--from", "1", "--to", "2")
@@ -312,16 +305,13 @@ def test_changes_between_two_versions_name_labels_causes_and_systems(imported: E
     assert [line.split()[0] for line in shown.out.splitlines()] == ["query", "q2", "q2", "run", "good", "bad", "ugly"]
 
 
-def test_a_preview_says_what_would_come_and_brings_nothing(imported: Exam, tmp_path: Path):
+def test_a_preview_changes_nothing_and_a_malformed_file_is_one_line(imported: Exam, tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("p4\tone more\n")
     previewed = imported("import", "passages", "more.tsv", "--preview", "--json").json
     assert previewed["counts"] == {"new passages": 1}
     assert imported("status", "--json").json["passages"] == 3
     assert imported("import", "passages", "more.tsv", "--json").json == previewed
     assert imported("status", "--json").json["passages"] == 4
-
-
-def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing(imported: Exam, tmp_path: Path):
     before = imported("status", "--json").json
     (tmp_path / "sub").mkdir()
     for kind, content, error, words in (
@@ -337,16 +327,13 @@ def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing
     assert imported("status", "--json").json == before
 
 
-def test_all_refused_lines_are_told_one_a_line(imported: Exam, tmp_path: Path):
+def test_refused_lines_are_listed_and_unknown_queries_skipped_on_request(imported: Exam, tmp_path: Path) -> None:
     (tmp_path / "broken.qrels").write_text("q1 0 p1 x\nq1 0 p2 y\nq1 0 p3 z\n")
     ran = imported("import", "qrels", "broken.qrels")
     assert ran.code == 2
     for line in (1, 2, 3):
         assert f"broken.qrels:{line}: " in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_unknown_queries_can_be_left_out(imported: Exam, tmp_path: Path):
     (tmp_path / "wide.run").write_text("q7 Q0 p1 1 1 wide\n" + GOOD.replace("good", "wide"))
     ran = imported("import", "runs", "wide.run", "--skip-unknown")
     assert ran.code == 0
@@ -398,13 +385,10 @@ WRONG = [
 """Arguments, the code of the error (empty for those of click), and values that its line names."""
 
 
-def test_wrong_use_is_one_line_that_says_what_is_wrong(imported: Exam):
+def test_wrong_use_is_one_line_also_with_a_name_that_no_file_can_have(imported: Exam) -> None:
     for arguments, error, words in WRONG:
         refused(imported(*arguments), 2, *words, error=error)
     assert len(imported("bank", "list", "--versions", "--json").json["versions"]) == 1
-
-
-def test_a_name_that_no_file_can_have_is_wrong_use(imported: Exam):
     long = f"{'a' * 300}.duckdb"
     for command in (
         ("status", "--project", long), ("demo", "--project", long), ("backup", "-o", long), ("restore", long),
@@ -452,14 +436,11 @@ def test_what_is_no_project_is_failed_work(exam: Exam, tmp_path: Path):
     refused(exam("status", "--project", "notes.txt"), 1, "notes.txt")
 
 
-def test_help_and_version_are_no_errors(exam: Exam):
+def test_help_and_version_are_no_errors_and_list_every_command_in_one_section(exam: Exam) -> None:
     for arguments in (("--help",), ("--version",), ("grade", "-h")):
         ran = exam(*arguments)
         assert (ran.code, ran.err) == (0, "")
         assert ran.out
-
-
-def test_the_help_has_every_command_in_one_section_and_the_main_job_first(exam: Exam):
     listed = [name for names in SECTIONS.values() for name in names]
     assert sorted(listed) == cli.cli.list_commands(click.Context(cli.cli))
     shown = re.findall(r"^  ([a-z-]+(?: [a-z-]+)?)  +\S", exam("--help").out, re.M)
@@ -604,9 +585,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("command", READS)
-def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_need(
-    loaded: dict[str, set[str]], command: str
-) -> None:
+def test_reading_loads_no_libraries_of_models_or_of_other_commands(loaded: dict[str, set[str]], command: str) -> None:
     heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
     assert "exam_workbench.records" in loaded[command]
     assert heavy & loaded[command] == set()
@@ -646,7 +625,62 @@ def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, t
     assert imported("plan", *model, "--json").json["known"] == 4
 
 
-def test_a_difference_too_small_to_be_shown_has_no_sign(capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_printed_in_parts_or_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     Output().table(("run", "difference"), [("a", -0.00001), ("b", -0.5)]).print(as_json=False)
     assert "-0.0000" not in (printed := capsys.readouterr().out)
     assert printed.split()[2:] == ["a", "0.0000", "b", "-0.5000"]
+    output = Output({"a": 1}).line("head").table(("x",), [(1,)]).table(("y",), [("b",)])
+    output.note("warning", "", None).table(("z",), []).text("a,b\n")
+    output.print(as_json=False)
+    assert tuple(capsys.readouterr()) == ("head\nx\n1\n\ny\nb\nz\na,b\n", "warning\n")
+    Output({"ä": None}).line("head").note("warning").print(as_json=True)
+    assert tuple(capsys.readouterr()) == ('{"ä": null}\n', "")
+
+
+@pytest.mark.parametrize(
+    ("result", "texts"),
+    [(Output({}).line("a").note("b"), ("a\n", "b\n")), ("saved", ("", "saved\n")), (None, ("", ""))],
+)
+def test_the_result_of_an_operation_is_printed(
+    result: Output | str | None, texts: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(result, as_json=False)
+    assert tuple(capsys.readouterr()) == texts
+
+
+def test_an_operation_fails_after_its_result_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with refusal("wrong"):
+        print_result(Output().line("a").failing(InputError("wrong", "Wrong.")), as_json=False)
+    assert capsys.readouterr().out == "a\n"
+    with refusal("wrong"):
+        print_result(Output().note("a").failing(InputError("wrong", "Wrong.")), as_json=True)
+    assert tuple(capsys.readouterr()) == ("", "")
+
+
+def test_options_that_exclude_each_other_are_refused_before_the_operation_runs() -> None:
+    check = at_most_one(first="--first", second="--second", third="THIRD")
+    run = check(lambda **given: given)
+    for given in ({"first": None, "second": False, "third": ""}, {"first": 0, "second": None, "third": None}):
+        assert run(**given) == given
+    with refusal("options-exclude-each-other"):
+        run(first=0, second=True, third=None)
+
+
+def span(
+    *, low: Annotated[int, Option(least=0)], high: Annotated[int, Option(parse=lambda value: 2 * value)] = 9
+) -> tuple[int, int]:
+    return low, high
+
+
+def test_an_operation_gets_the_values_of_gathered_options_as_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "OPERATIONS", {})
+
+    @operation("try", act="organize")
+    def try_it(*, name: Annotated[str, Argument()], both: Annotated[tuple[int, int], Gathered(span)]) -> object:
+        return name, both
+
+    made = registry.OPERATIONS["try"]
+    assert [one.name for one in made.parameters] == ["name", "low", "high"]
+    assert made.call({"name": "a", "low": 1}, Opening()) == ("a", (1, 18))
+    with refusal("parameter-missing", "--low"):
+        made.call({"name": "a"}, Opening())

@@ -1,11 +1,14 @@
-"""The commands about exams for pipelines, from adding students to the board, as a person at a shell uses them."""
+"""Commands for exams, item response and generated answers."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -13,10 +16,14 @@ from exam_workbench import cli
 from exam_workbench.bank import DraftedItem, Generation, add_generations
 from exam_workbench.records import add_passages, add_queries
 from exam_workbench.store import open_project
-from exam_workbench.types import Query
+from exam_workbench.types import Query, Question
+from tests.answers.made import Script, Told, collection, question
+from tests.cli.test_cli import Exam, refused
+from tests.made.answers import exam as made_exam, students
+from tests.made.endpoint_server import EndpointServer
 from tests.made.exams import METALS, item, put_exam, source
-from tests.made.projects import new_project
-from tests.made.refusals import refusal
+from tests.made.projects import import_bank, made_project, new_project
+from tests.made.refusals import check_error, mentions, refusal
 
 
 @pytest.fixture
@@ -47,7 +54,6 @@ def test_students_sit_and_are_compared(path: Path) -> None:
     assert [one["standing"]["missing"] for one in listed["students"]] == [0] * 4
     assert [one["name"] for one in listed["retrievals"]] == ["words"]
     assert "all-MiniLM-L6-v2 oracle" in run(path, "examinees", "list")
-
     board = run(path, "exam-board", "--json")["students"]
     assert {one["student"]: one["accuracy"] for one in board}["all-MiniLM-L6-v2 oracle"] == 1
     cells = run(path, "exam-board", "--best-of", "icl", "--json")
@@ -117,3 +123,211 @@ def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_told(path: Path, arguments: tuple[str, ...], said: tuple[str, ...]) -> None:
     with refusal(*said):
         run(path, *arguments)
+
+
+TOLD = {
+    "q1": Told("The dam of Aswan was closed in 1970.", ("gold-q1",), ("1970",), ("1970", "in 1970", "1970"), "1970"),
+    "q2": Told("The lake is ninety metres deep.", ("gold-q1",), ("ninety metres",), ("90 m", "90 m", "90 m"), "1970"),
+}
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Path:
+    project = new_project(tmp_path / "answers.duckdb")
+    collection(project, TOLD, {"one": {"q1": ["gold-q1"], "q2": ["gold-q1"]}, "two": {"q1": ["gold-q2"]}})
+    import_bank(project, [Question(f"{name}/1", name, question(name)) for name in TOLD])
+    project.close()
+    return project.path
+
+
+@pytest.fixture
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer(Script(TOLD, same=[("90 m", "ninety metres")])) as running:
+        yield running
+
+
+def run_on_answers(path: Path, *arguments: str, fails: bool = False) -> Any:
+    result = CliRunner().invoke(cli.cli, [*arguments, "--project", str(path)], standalone_mode=False)
+    assert (result.exception is not None) == fails, (result.output, result.exception)
+    return result.exception if fails else (json.loads(result.stdout) if "--json" in arguments else result.output)
+
+
+def test_from_answers_to_the_table_the_cases_and_back(answered: Path, server: EndpointServer, tmp_path: Path) -> None:
+    model = ("--model", "m", "--base-url", server.url)
+    asked = ("answers", "generate", "--k", "1", *model)
+    assert run_on_answers(answered, *asked, "--dry-run", "--json")["answers"] == 9
+    assert run_on_answers(answered, *asked, "--json")["answers"] == 9
+    assert run_on_answers(answered, *asked, "--json")["answers"] == 0
+    compared = run_on_answers(answered, "reteval", "compare", "--k", "1", *model, "--json")
+    assert (compared["state"], compared["failed"]) == ("done", 0)
+    table = run_on_answers(answered, "reteval", "--k", "1", "--json")
+    assert table["complete"] and [(row["run"], row["LLM-retEval"]["mean"]) for row in table["rows"]] == [
+        ("one", 0.5), ("two", 0.5),
+    ]  # fmt: skip
+    # Run two has another passage for the first query and none for the second.
+    assert [row["Recall"]["mean"] for row in table["rows"]] == [0.5, 0.0]
+    assert "\\textbf{0.500}" in run_on_answers(answered, "reteval", "--k", "1", "--latex")
+    assert "1970" not in run_on_answers(answered, "reteval", "--k", "1")
+    (case,) = run_on_answers(answered, "reteval", "cases", "--k", "1", "--json")["cases"]
+    assert (case["query"], case["run"], case["verdicts"]["recall"]) == ("q1", "two", False)
+    place = ("--run", "two", "--k", "1")
+    run_on_answers(answered, "reteval", "confirm", "q1", *place, "--case", "K", "--note", "knew it", "--author", "ann")
+    run_on_answers(answered, "reteval", "confirm", "q1", *place, "--case", "A", "--author", "bob")
+    assert "ann K, bob A" in run_on_answers(answered, "reteval", "cases", *place)
+    run_on_answers(answered, "reteval", "withdraw", "q1", *place, "--author", "bob")
+    assert run_on_answers(answered, "reteval", "cases", *place, "--to-do", "--json")["cases"] == []
+    assert run_on_answers(answered, "reteval", "correlate", *place, "--json")["rows"][0]["every"]["queries"] == 2
+    assert "LLM-retEval@1" in json.dumps(
+        run_on_answers(answered, "reteval", "correlate", "--k", "1", "--choice", "--json")
+    )
+    run_on_answers(answered, "reteval", "withdraw", "q1", *place, "--author", "ann")
+    check_error(
+        run_on_answers(answered, "reteval", "withdraw", "q1", *place, "--author", "ann", fails=True),
+        "no-own-case",
+        "q1",
+    )
+    verdicts = tmp_path / "people.jsonl"
+    verdicts.write_text('{"query_id": "q1", "answer": "in 1970", "acceptable": true}\n')
+    found = run_on_answers(answered, "reteval", "agreement", "--human", str(verdicts), "--judge", "contains", "--json")[
+        "judges"
+    ]
+    assert [(one["judge"], one["against"]["yes_yes"]) for one in found] == [("contains", 1)]
+    assert [one["role"] for one in run_on_answers(answered, "answers", "list", "--json")["models"]] == [
+        "generator",
+        "judge",
+    ]
+    check_error(
+        run_on_answers(answered, "reteval", "--require-complete", "--judge", "graded", fails=True), "incomplete-table"
+    )
+
+
+def test_a_corpus_is_retrieved_answered_and_graded_with_one_command(answered: Path) -> None:
+    done = run_on_answers(
+        answered, "answers", "rag", "--with", "embedding", "--k", "1", "--rule", "nearest-sentence", "--json"
+    )
+    assert (done["responses"], done["failed"]) == (2, 0) and done["graded"] >= 2
+    project = open_project(answered, read_only=True)
+    assert project.value("SELECT count(*) FROM runs WHERE name = 'embedding'") == 1
+    project.close()
+    (system,) = [
+        one for one in run_on_answers(answered, "leaderboard", "--measure", "EXAM-Cover@20", "--json")["systems"]
+        if one["run"] == done["system"]
+    ]  # fmt: skip
+    assert system["score"] is not None
+    assert (
+        run_on_answers(
+            answered, "answers", "rag", "--with", "embedding", "--k", "1", "--rule", "nearest-sentence", "--json"
+        )["graded"]
+        == 0
+    )
+
+
+ITEMS = 40
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """The paper's 63 students and 40 items: who answered what, and the components of each student."""
+    answers = made_exam(ITEMS, seed=1).responses
+    answers[0, 0] = np.nan
+    names = [f"s{i:02}" for i in range(len(answers))]
+    lines = [",".join(["student", *(f"i{i:02}" for i in range(ITEMS))])]
+    for name, row in zip(names, answers, strict=True):
+        lines.append(",".join([name, *("" if np.isnan(cell) else str(int(cell)) for cell in row)]))
+    (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "answers.tsv").write_text("\n".join(lines).replace(",", "\t") + "\n", encoding="utf-8")
+    levels = students()
+    rows = [",".join(["student", *levels])]
+    rows += [",".join([name, *(levels[factor][i] for factor in levels)]) for i, name in enumerate(names)]
+    (tmp_path / "factors.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def test_abilities_come_with_intervals_bounds_and_other_estimators(exam: Exam, tmp_path: Path) -> None:
+    options = ("--factors", "factors.csv", "--bootstrap", "3", "--model", "2pl")
+    said = exam("irt", "fit", "answers.csv", *options, "--json").json
+    assert (said["model"], said["estimator"]) == ("2pl", "map")
+    by_level = {row["level"]: row for row in said["components"]}
+    assert by_level["oracle"]["ability"]["value"] > by_level["closed-book"]["ability"]["value"]
+    assert by_level["closed-book"]["difference"] is None and by_level["oracle"]["difference"]["low"] > 0
+    assert said["students"][0]["answered"] == ITEMS - 1
+    shown = exam("irt", "fit", "answers.csv", *options)
+    assert all(mentions(shown.out, value) for value in ("63", "40", f"{said['statistics']['log_likelihood']:.3f}"))
+    assert [line.split()[:3] for line in shown.out.splitlines() if "closed-book" in line] == [
+        ["retrieval", "closed-book", "9"]
+    ]
+    flat = exam("irt", "fit", "answers.tsv", *options, "--flat", "--json").json
+    assert flat["components"] == [] and len(flat["students"]) == 63
+    ran = exam("irt", "fit", "answers.csv", "--estimator", "paper", "--bootstrap", "0")
+    told = [line for line in ran.err.splitlines() if mentions(line, "paper")]
+    # One line for each parameter with values at a bound, with their share.
+    assert ran.code == 0 and [name for name in "dg" if any(mentions(line, name) for line in told)] == ["d", "g"]
+    assert len(told) == 4 and all(re.match(r"\d+%", line) for line in told)
+    said = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl", "--json").json
+    assert said["estimator"] == "marginal" and len(said["items"]) == ITEMS and len(said["students"]) == 63
+    shown = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl").out
+    assert f"log-likelihood {said['log_likelihood']:.3f}" in shown
+    said = exam("irt", "items", "answers.csv", "--by", "item-rest", "--json").json
+    worths = [row["item_rest"] for row in said["items"]]
+    assert worths == sorted(worths) and len(worths) == ITEMS
+    assert exam("irt", "items", "answers.csv").out.splitlines()[0].split()[:4] == ["item", "answered", "accuracy", "d"]
+
+
+def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_path: Path) -> None:
+    before = (tmp_path / "answers.csv").read_bytes()
+    said = exam("irt", "improve", "answers.csv", "--drop", "10", "--steps", "2", "--model", "2pl", "--json").json
+    assert [step["items"] for step in said["steps"]] == [40, 36, 32]
+    assert len(said["retire"]) == 8 and len(said["steps"][0]["curve"]) == 61
+    assert (tmp_path / "answers.csv").read_bytes() == before
+    longer = ("irt", "improve", "answers.csv", "--steps", "9", "--model", "2pl")
+    shown, held = exam(*longer), exam(*longer, "--json").json["held_out"]
+    stopped, checked = shown.err.splitlines()
+    assert re.findall(r"\d+", stopped) == ["32", "30"], "the items that are left, and the fewest that an exam keeps"
+    told = (str(held["dropped"]), str(held["shared"]), f"{held['before']:.4f}", f"{held['after']:.4f}")
+    assert all(mentions(checked, value) for value in told)
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "says"),
+    [
+        ("student,a,b\ns1,1,2\n", "invalid-answer", "bad.csv:2: "),
+        ("student,a,b\ns1,1\n", "wrong-number-of-columns", "bad.csv:2: "),
+        ("student,a,b\ns1,1,0\ns1,0,1\n", "duplicate-student", "bad.csv:3: "),
+        ("student,a,a\ns1,1,0\n", "duplicate-item", "bad.csv:1: "),
+        ("student\ns1\n", "header-missing", "bad.csv:1: "),
+        ("student,a\n", "nothing-found", "bad.csv: "),
+        ("", "nothing-found", "bad.csv: "),
+        ('student,a\ns"1,1\n"s2,1\n', "invalid-csv", "bad.csv:3: "),
+        ("student,a\ns1,\n", "no-answers", "exam: "),
+    ],
+)
+def test_a_bad_table_of_answers_is_refused(exam: Exam, tmp_path: Path, table: str, error: str, says: str) -> None:
+    (tmp_path / "bad.csv").write_text(table, encoding="utf-8")
+    refused(exam("irt", "fit", "bad.csv"), 2, says, error=error)
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "says"),
+    [
+        ("student,llm\ns00,A\n", "students-without-factors", (" 62 ", "'s01'")),
+        ("student\ns00\n", "header-missing", ("factors.csv:1: ",)),
+        ("student,llm\ns00,A\ns00,A\n", "duplicate-student", ("factors.csv:3: ", "s00")),
+    ],
+)
+def test_incomplete_factors_are_refused(
+    exam: Exam, tmp_path: Path, table: str, error: str, says: tuple[str, ...]
+) -> None:
+    (tmp_path / "factors.csv").write_text(table, encoding="utf-8")
+    refused(exam("irt", "fit", "answers.csv", "--factors", "factors.csv"), 2, *says, error=error)
+
+
+def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) -> None:
+    from tests.study.test_item_response import fill_answered
+
+    made_project(tmp_path / "p.duckdb", fill_answered).close()
+    said = exam("irt", "bank", "--project", "p.duckdb", "--json").json
+    verdicts = {row["question_id"]: row["verdict"] for row in said["questions"]}
+    assert verdicts["q1/all"] == "universal" and verdicts["q1/none"] == "hard"
+    shown = exam("irt", "bank", "--project", "p.duckdb", "--query", "q1")
+    assert "q1/top" in shown.out and mentions(shown.err, "16") and "s13, s14, s15, s0" in shown.err
+    assert exam("irt", "bank", "--project", "p.duckdb", "--query", "q1", "--passages").code == 0
+    assert exam("irt", "bank", "--project", "p.duckdb", "--passages").code == 2

@@ -1,18 +1,27 @@
-"""What people do on screens, from the shell: overrides, judgments, disagreements, the pool, and what is on record."""
+"""Commands for people and their work: roles, overrides, judgments, drafts and audits."""
 
 from __future__ import annotations
 
+import json
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
+from exam_workbench import bank
+from exam_workbench.cli import cli
 from exam_workbench.errors import InputError, WorkbenchError
 from exam_workbench.operations.console import ProgressLines
-from exam_workbench.store import Project
+from exam_workbench.store import Project, as_name, open_project
 from exam_workbench.types import Question
-from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
+from tests.audit.test_elsewhere import filled
+from tests.cli.test_cli import Exam, refused
+from tests.made.audits import QUERIES, fill_audited, truth
 from tests.made.projects import file_of, fill, judge
-from tests.made.refusals import mentions
+from tests.made.refusals import check_error, mentions
+from tests.made.shell import Run, printed, shell_on
 
 A, B = Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 0, ("What is B?", "p1"): 1, ("What is B?", "p2"): None}
@@ -24,7 +33,7 @@ def grade_and_judge(project: Project) -> None:
 
 
 @pytest.fixture
-def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:  # noqa: F811
+def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:
     """`exam` on a project that is graded and judged."""
     file_of(grade_and_judge).write(tmp_path / "p.duckdb")
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
@@ -49,10 +58,20 @@ def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> Non
     refused(shell("overrides", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9", error="rating-out-of-range")
 
 
-def test_several_overrides_are_withdrawn_together_or_not_at_all(shell: Exam) -> None:
+def test_overrides_are_withdrawn_together_and_judgments_of_the_first_source_listed(shell: Exam) -> None:
     key = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
     refused(shell("overrides", "withdraw", str(key), "999999"), 2, "exam overrides list", error="unknown-override")
     assert [one["key"] for one in shell("overrides", "list", "--json").json["overrides"]] == [key]
+    shown = shell("passages", "--json").json["passages"]
+    assert shown == shell("passages", "--source", "nist", "--json").json["passages"]
+    assert any(one["judgment"] is not None for one in shown)
+
+
+def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:
+    made = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
+    refused(shell("overrides", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
+    (one,) = shell("overrides", "list", "--json").json["overrides"]
+    assert (one["key"], one["author"]) == (made.json["override"], "ann")
 
 
 def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
@@ -104,7 +123,7 @@ def test_the_pool_jobs_failures_and_publications_can_be_read(shell: Exam) -> Non
     assert "first" in shell("publications").out
 
 
-def test_progress_is_told_in_few_lines_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_few_lines_in_a_log_and_one_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     lines = ProgressLines("pairs", terminal=False, clock=lambda: now[0])
     day = 86_400
@@ -115,9 +134,6 @@ def test_progress_is_told_in_few_lines_where_nobody_watches(capsys: pytest.Captu
     told = capsys.readouterr().err.splitlines()
     assert 10 < len(told) < 40
     assert all(number in told[0] for number in ("10 of 86,400 pairs", " 1 per ", "23 h 59 min"))
-
-
-def test_progress_changes_one_line_where_a_person_watches(capsys: pytest.CaptureFixture[str]) -> None:
     lines = ProgressLines("pairs", terminal=True, clock=lambda: 0.0)
     lines.say(1, 4, rate=0.5)
     lines.say(4, 4, rate=0.5, over=True)
@@ -132,3 +148,221 @@ def test_a_message_and_its_hint_are_two_sentences(message: str) -> None:
         said = str(kind(message, "Do this."))
         assert said.removesuffix(" Do this.").endswith((".", "?"))
         assert "  " not in said and ".." not in said
+
+
+FOR_ANN = "What is A for ann?"
+
+
+@pytest.fixture
+def edited(shell: Exam, tmp_path: Path) -> Exam:
+    """`exam` on a project in which ann and bob have changed the same question, and ann another one."""
+    project = open_project(tmp_path / "p.duckdb")
+    bank.put_drafts(project, "ann", [replace(A, text=FOR_ANN), replace(B, weight=2.0)])
+    bank.put_draft(project, "bob", replace(A, active=False))
+    project.close()
+    return shell
+
+
+def listed(exam: Exam) -> dict[tuple[str, str], tuple[list[str], bool]]:
+    found = exam("bank", "drafts", "--json").json["drafts"]
+    return {(one["author"], one["question"]["question_id"]): (one["done"], one["conflict"]) for one in found}
+
+
+def test_drafts_are_listed_saved_under_another_name_and_conflicts_settled(edited: Exam) -> None:
+    assert listed(edited) == {
+        ("ann", "q1/a"): (["reworded"], False),
+        ("ann", "q1/b"): (["reweighted"], False),
+        ("bob", "q1/a"): (["retired"], False),
+    }
+    for who, shown in ("ann", True), ("bob", False):
+        assert (FOR_ANN in edited("bank", "drafts", "--who", who).out) == shown
+    assert edited("bank", "save", "--note", "mine", "--author", "ann").code == 0
+    assert listed(edited) == {("bob", "q1/a"): (["reworded", "retired"], True)}
+    refused(edited("bank", "save", "--note", "his", "--author", "bob"), 2, "exam bank resolve", error="open-conflicts")
+    refused(edited("bank", "resolve", "q1/b", "--keep", "mine", "--author", "bob"), 2, "q1/b", error="unknown-draft")
+    assert edited("bank", "resolve", "q1/a", "--keep", "theirs", "--author", "bob").code == 0
+    assert listed(edited) == {}
+    (newest, *_) = edited("bank", "list", "--versions", "--json").json["versions"]
+    assert (newest["author"], newest["note"]) == ("ann", "mine")
+
+
+def test_drafts_are_discarded_by_name_or_all_and_nobody_elses(edited: Exam) -> None:
+    refused(edited("bank", "discard", "--author", "ann"), 2, "--all", error="option-missing")
+    refused(edited("bank", "discard", "q1/a", "q1/zzz", "--author", "ann"), 2, "q1/zzz", error="unknown-draft")
+    assert len(listed(edited)) == 3
+    assert edited("bank", "discard", "q1/a", "--author", "ann").code == 0
+    assert set(listed(edited)) == {("ann", "q1/b"), ("bob", "q1/a")}
+    assert edited("bank", "discard", "--all", "--author", "ann").code == 0
+    assert set(listed(edited)) == {("bob", "q1/a")}
+
+
+def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:
+    new = shell("bank", "split", "q1/a", "--into", "What is A1?", "--into", "What is A2?", "--note", "n", "--json")
+    split = new.json["questions"]
+    known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
+    assert [known[one]["text"] for one in split] == ["What is A1?", "What is A2?"]
+    assert not known["q1/a"]["active"]
+    assert [known[one]["weight"] for one in split] == [known["q1/a"]["weight"] / 2] * 2
+    merged = shell("bank", "merge", *split, "--into", "What are the As?", "--note", "n", "--json").json["question"]
+    known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
+    assert {one["text"] for one in known.values() if one["active"]} == {"What are the As?", "What is B?"}
+    assert known[merged]["active"]
+    refused(shell("bank", "split", "q1/b", "--into", "Only one?", "--note", "n"), 2, error="too-few-questions")
+    refused(shell("bank", "merge", "q1/b", "--into", "All?", "--note", "n"), 2, error="too-few-questions")
+
+
+@pytest.mark.parametrize(
+    ("sought", "found"),
+    [
+        ((), ["p1", "p2"]), (("TEXT of p2",), ["p2"]), (("--label-is", "5"), ["p1"]), (("--label-is", "none"), []),
+        (("--rating", "0"), ["p2"]), (("--state", "failed"), ["p2"]), (("--judgment", "1"), ["p2"]),
+        (("--source", "nist", "--judgment", "none"), []), (("--flagged",), ["p1", "p2"]),
+        (("--run", "other", "--depth", "1"), ["p2"]), (("--unjudged-by", "nist"), []), (("--overridden",), []),
+        (("--limit", "1", "--page", "2"), ["p2"]),
+    ],
+)  # fmt: skip
+def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:
+    assert [one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]] == found
+
+
+@pytest.mark.parametrize(
+    ("sought", "error"),
+    [
+        (("--query", "q9"), "no-pooled-passages"),
+        (("--run", "nope"), "unknown-run"),
+        (("--source", "nope"), "unknown-source"),
+        (("--label-is", "much"), "invalid-value"),
+    ],
+)
+def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...], error: str) -> None:
+    refused(shell("passages", *sought), 2, sought[1], error=error)
+
+
+@pytest.mark.parametrize("command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")])
+def test_an_unknown_query_is_not_taken_for_a_finished_query(shell: Exam, command: tuple[str, ...]) -> None:
+    refused(shell(*command, "--query", "nope"), 2, "nope", error="unknown-query")
+
+
+def test_a_name_has_no_signs_that_nobody_sees() -> None:
+    assert as_name(" Ann\x07\u200b  Łucja\nMüller\t") == "Ann Łucja Müller"
+
+
+@pytest.fixture
+def as_ann(project: Project, monkeypatch: pytest.MonkeyPatch):
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {})
+    project.close()
+    monkeypatch.setenv("EXAM_PROJECT", str(project.path))
+    monkeypatch.setenv("EXAM_AUTHOR", "root")
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(cli, ["people", *words])
+
+    return run
+
+
+def test_roles_change_and_the_last_organizer_stays(as_ann) -> None:
+    as_ann("add", "ann@example.org", "--role", "organizer")
+    done = as_ann("remove", "ann@example.org")
+    check_error(done.exception, "last-organizer", "ann")
+    held = []
+    for words in (
+        "add Ann@Example.org --role organizer",
+        "add bob@example.org --role assessor --name Bobby --query q1",
+        "change bob@example.org --all-queries",
+        "undo bob@example.org",
+        "remove bob@example.org",
+        "undo bob@example.org",
+    ):
+        assert as_ann(*words.split()).exit_code == 0
+        people = {one["name"]: one for one in json.loads(as_ann("list", "--json").output)["people"]}
+        held.append(people["Bobby"]["queries"] if "Bobby" in people else "no role")
+    assert held == ["no role", ["q1"], None, ["q1"], "no role", ["q1"]]
+    assert json.loads(as_ann("list", "--json").output)["people"] == [
+        {"identity": "bob@example.org", "name": "Bobby", "role": "assessor", "queries": ["q1"], "further": []},
+        {"identity": "ann@example.org", "name": "ann", "role": "organizer", "queries": None, "further": []},
+    ]
+    assert as_ann("list").output.splitlines()[1:] == [
+        "bob@example.org  Bobby  assessor   q1",
+        "ann@example.org  ann    organizer  all",
+    ]
+
+
+@pytest.fixture
+def audits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on a project with four systems."""
+    return shell_on(fill_audited, tmp_path, monkeypatch, capsys)
+
+
+def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(audits: Run, tmp_path: Path) -> None:
+    code, _, err = audits("leaderboard", "--measure", "P@5")
+    assert code == 0 and "exam audit leaderboard" not in err
+    made = printed(
+        audits("audit", "design", "first", "--measure", "P@3", "--seed", "4", "--batch-size", "20", "--json")
+    )
+    assert made["audit"]["measure"] == "P@3" and made["without_text"] == 0
+    assert mentions(audits("audit", "curve")[2], "20")
+    batch = printed(audits("audit", "draw", "--json"))["batch"]
+    assert audits("audit", "export", "-o", "out.tsv")[0] == 0
+    Path("back.tsv").write_text(filled(Path("out.tsv").read_text(), "tsv"))
+    assert audits("audit", "import", "back.tsv")[0] == 0
+    status = printed(audits("audit", "status", "--json"))
+    assert status["batches"][0]["judged"] == batch["drawn"] - 1
+    assert [one["name"] for one in status["assessors"]] == ["ann"]
+    board = printed(audits("audit", "leaderboard", "--json"))
+    assert {row["run"] for row in board["systems"]} == {"good", "fair", "poor", "pleasing"}
+    code, out, err = audits("audit", "leaderboard")
+    assert code == 0 and "bias" in out and "precision" in err
+    assert audits("audit", "calibrate")[0] == 0
+    assert len(printed(audits("audit", "graders", "--json"))["graders"]) == 1
+    Path("theirs.qrels").write_text(
+        "".join(f"{q} 0 {q}p{i} {truth(q, f'{q}p{i}')}\n" for q in QUERIES for i in range(1, 10))
+    )
+    assert audits("import", "labels", "theirs.qrels", "--name", "theirs")[0] == 0
+    chosen = printed(audits("audit", "graders", "--json"))
+    assert chosen["chosen"] == "theirs" and len(chosen["graders"]) == 2
+    assert "Poisson" in audits("audit", "methods")[1]
+    assert "exam audit leaderboard --audit first" in audits("leaderboard", "--measure", "P@5")[2]
+    assert audits("export", "bundle", "-o", "b.zip")[0] == 0
+    with zipfile.ZipFile("b.zip") as packed:
+        packed.extract("audit-1.json", tmp_path)
+    assert printed(audits("audit", "leaderboard", "--from", "audit-1.json", "--json")) == board
+    assert audits("audit", "end")[0] == 0
+    audits.fails("audit-ended", "audit", "draw")
+
+
+def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(audits: Run) -> None:
+    assert audits("audit", "design", "first", "--measure", "P@3", "--seed", "4")[0] == 0
+    assert audits("audit", "draw")[0] == 0
+    audits("audit", "export", "-o", "out.tsv")
+    line = Path("out.tsv").read_text().splitlines()[1].split("\t")
+    Path("bad.qrels").write_text(f"{line[0]} 0 {line[3]} 9\n")
+    assert audits("audit", "import", "bad.qrels")[:2] == (2, "")
+    check_error(audits.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
+
+
+def test_families_of_models_are_stated_and_two_roles_are_warned_of(audits: Run, tmp_path: Path) -> None:
+    assert audits("runs", "families", "good", "poor", "--family", "GPT")[0] == 0
+    code, _, err = audits("runs", "families", "--questions", "--grader", "test grader", "--family", "gpt")
+    assert code == 0 and "gpt" in err
+    rows = {row["run"]: row["families"] for row in printed(audits("runs", "list", "--json"))["runs"]}
+    assert rows == {"good": ["gpt"], "poor": ["gpt"], "fair": None, "pleasing": None}
+    roles = printed(audits("audit", "roles", "--json"))
+    assert roles["kin"] == ["good", "poor"] and len(roles["warnings"]) == 3
+    assert audits("runs", "families", "good")[0] == 2
+    assert any(mentions(line, "good") and mentions(line, "gpt") for line in audits("activity")[1].splitlines())
+
+
+@pytest.mark.parametrize("words", [("board",), ("status",), ("draw",)])
+def test_without_an_audit_it_is_said_how_to_plan_one(audits: Run, words: tuple[str, ...]) -> None:
+    assert "exam audit design" in audits.fails("no-audit", "audit", *words)
+
+
+def test_give_back_and_end_batch_from_a_shell(audits: Run, tmp_path: Path) -> None:
+    audits("audit", "design", "first", "--measure", "P@3", "--seed", "4")
+    audits("audit", "draw")
+    assert audits("audit", "export", "-o", "mine.jsonl", "--form", "jsonl", "--assessor", "cara", "--most", "1")[0] == 0
+    assert mentions(audits("audit", "release", "--author", "cara")[2], "1 query")
+    assert audits("audit", "end-batch")[0] == 2
+    project = open_project(tmp_path / "some.duckdb")
+    assert project.value("SELECT count(*) FROM audit_claims WHERE ended_at IS NULL") == 0
+    project.close()

@@ -14,18 +14,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from exam_workbench import cli
+from exam_workbench import cli, records
 from exam_workbench.audit import Goal, design_audit, draw_batch, judge_drawn as give_verdict
 from exam_workbench.bank import question_text_key
 from exam_workbench.errors import ProjectError
-from exam_workbench.records import (
-    AnswerModel,
-    Generated,
-    add_generated,
-    add_queries,
-    put_answer_model,
-    put_answer_verdicts,
-)
 from exam_workbench.store import Project, _database as database, _engine as engine, migrations, open_project
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
@@ -49,13 +41,13 @@ def fill_all(project: Project) -> None:
     for passage in ("p1", "p2"):
         give_verdict(project, audit, "q1", passage, 1, "ann")
     with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "query q1", answer="clay")], replace=True)
-        key = put_answer_model(cursor, "generator", AnswerModel("elsewhere", "made"), "ann")
+        records.add_queries(cursor, [Query("q1", "query q1", answer="clay")], replace=True)
+        key = records.put_answer_model(cursor, "generator", records.AnswerModel("elsewhere", "made"), "ann")
         question = question_text_key(cursor, "query q1")
         places = [(question, ("one", 1), None, 1), (question, ("gold", 0), None, 1)]
-        add_generated(cursor, key, [Generated(place, "clay") for place in places], None)
+        records.add_generated(cursor, key, [records.Generated(place, "clay") for place in places], None)
         ((query,),) = cursor.execute("SELECT query_key FROM queries WHERE query_id = 'q1'").fetchall()
-        put_answer_verdicts(cursor, "people", {(query, "clay"): True}, {query: question}, "ann")
+        records.put_answer_verdicts(cursor, "people", {(query, "clay"): True}, {query: question}, "ann")
 
 
 @pytest.fixture
@@ -88,22 +80,15 @@ def run(path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 
 ARGUMENTS = {
-    "bank diff": ("--from", "1"),
-    "adjudicate history": ("q1", "--passage", "p1"),
-    "changes": ("--from", "1", "--to", "1"),
-    "correlate": ("--against", "assessors"),
-    "graders test": ("--question", "q1/a"),
-    "items statistics": ("--no-filters",),
-    "meta-evaluation": ("--against", "assessors"),
-    "reteval agreement": ("--judge", "em"),
-    "snapshots compare": ("one", "two"),
-    "prompts show": ("self-rating-0-5",),
-}
+    "bank diff": ("--from", "1"), "adjudicate history": ("q1", "--passage", "p1"),
+    "changes": ("--from", "1", "--to", "1"), "correlate": ("--against", "assessors"),
+    "graders test": ("--question", "q1/a"), "items statistics": ("--no-filters",),
+    "meta-evaluation": ("--against", "assessors"), "reteval agreement": ("--judge", "em"),
+    "snapshots compare": ("one", "two"), "prompts show": ("self-rating-0-5",),
+}  # fmt: skip
 
 
-def test_a_command_that_writes_does_not_work_while_another_process_reads(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_writes_while_another_process_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All other reading commands run beside such a process in the tests of the server."""
     with held(path, "read"):
         for command in ("graders test", "backup"):
@@ -111,7 +96,7 @@ def test_a_command_that_writes_does_not_work_while_another_process_reads(
         assert run(path, monkeypatch, "judgments", "set", "q1", "p1", "1") == 1
 
 
-def test_what_a_killed_process_had_committed_is_read(path: Path) -> None:
+def test_committed_work_of_a_killed_process_is_read_and_readers_write_nothing(path: Path) -> None:
     killed = "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute(sys.argv[2]); os._exit(1)"
     statement = "INSERT INTO settings VALUES ('a', '1')"
     subprocess.run([sys.executable, "-c", killed, str(path), statement], check=False)
@@ -120,14 +105,8 @@ def test_what_a_killed_process_had_committed_is_read(path: Path) -> None:
     assert [reader.value("SELECT value FROM settings WHERE name = 'a'") for reader in readers] == ["1", "1"]
     for reader in readers:
         reader.close()
-
-
-def test_nothing_can_be_written_where_one_only_reads(path: Path) -> None:
     project = open_project(path, read_only=True)
-    with (
-        refusal("cannot-write-file", kind=ProjectError),
-        project.transaction() as cursor,
-    ):
+    with refusal("cannot-write-file", kind=ProjectError), project.transaction() as cursor:
         cursor.execute("DELETE FROM grades")
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 2
     project.close()
@@ -137,14 +116,9 @@ def colour(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("ALTER TABLE queries ADD COLUMN colour VARCHAR DEFAULT 'blue'")
 
 
-def test_an_older_project_is_upgraded_before_it_is_read_or_says_who_is_in_the_way(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_project_is_upgraded_first_or_names_the_holder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, ("0999_colour", colour)))
-    with (
-        held(path, "read") as reader,
-        refusal("project-in-use", str(reader.pid), kind=ProjectError),
-    ):
+    with held(path, "read") as reader, refusal("project-in-use", str(reader.pid), kind=ProjectError):
         open_project(path, read_only=True)
     project = open_project(path, read_only=True)
     assert project.read_only and project.value("SELECT colour FROM queries") == "blue"

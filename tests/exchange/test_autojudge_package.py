@@ -17,9 +17,7 @@ from exam_workbench.formats import BOARD_FORMS
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import correlate_by
 from exam_workbench.types import Question
-from tests.exchange.test_board_forms_round import MEASURE, fill_all
-from tests.exchange.test_nuggets import MATE, OWN, TEA, a_grade, fill_own, take
-from tests.exchange.test_reports import report
+from tests.exchange.test_nuggets import MATE, MEASURE, OWN, TEA, a_grade, fill_all, fill_own, report, take
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, rate, refuse
 from tests.made.projects import made_project, new_project
 
@@ -181,9 +179,19 @@ def test_the_judge_gives_the_same_with_the_endpoint_off(tmp_path: Path) -> None:
     assert outcome()[1:] == (qrels, content)
 
 
-def test_the_command_of_the_package_gives_the_same_files_with_the_endpoint_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:
+    from autojudge_base import LlmConfigBase
+
+    from exam_workbench.autojudge import ExamJudge
+
+    reports, topics, banks = reports_of(tmp_path)
+    with EndpointServer(lambda seen: refuse() if "one says of q2" in seen.prompt else judged(seen)) as server:
+        config = LlmConfigBase(model="m", cache_dir=tmp_path / "cache", base_url=server.url)
+        with pytest.raises(ValueError, match=r"\(one, q2\)"):
+            ExamJudge().judge(reports, topics, config, banks)
+
+
+def test_the_package_gives_the_same_files_without_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from autojudge_base.cli import main
     from click.testing import CliRunner
 
@@ -213,18 +221,6 @@ def test_the_command_of_the_package_gives_the_same_files_with_the_endpoint_off(
     assert b"one\tall\tEXAM_COVER\t0.5\n" in first["default.eval.txt"]
     assert first.keys() > {"default.nuggets.jsonl", "default.qrels.txt"}
     assert files("second") == first
-
-
-def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:
-    from autojudge_base import LlmConfigBase
-
-    from exam_workbench.autojudge import ExamJudge
-
-    reports, topics, banks = reports_of(tmp_path)
-    with EndpointServer(lambda seen: refuse() if "one says of q2" in seen.prompt else judged(seen)) as server:
-        config = LlmConfigBase(model="m", cache_dir=tmp_path / "cache", base_url=server.url)
-        with pytest.raises(ValueError, match=r"\(one, q2\)"):
-            ExamJudge().judge(reports, topics, config, banks)
 
 
 def test_the_judge_drafts_questions_or_takes_a_curated_bank(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,14 @@ from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question, Subtopic
 from tests.labels.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
-from tests.made.projects import SPEC, fill, made_project, new_project
+from tests.made.projects import SPEC, fill, filled_project, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
 
 T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
 JUDGE = GraderSpec("judge", "direct", "none", max_rating=1)
 
 
-@pytest.fixture
-def collection(tmp_path: Path) -> Iterator[Project]:
-    project = made_project(tmp_path / "test.duckdb", car.fill)
-    yield project
-    project.close()
+collection = filled_project(car.fill)
 
 
 def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, int]]:
@@ -43,20 +38,6 @@ def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, i
 
 
 # Reading the public sources
-
-
-def test_outlines_are_queries_with_subtopics(project: Project) -> None:
-    found = car.source("outlines.json", car.OUTLINES)
-    assert detect_kind(found) == detect_kind(car.jsonl("outlines.jsonl", car.OUTLINES)) == "queries"
-    assert import_files(project, "queries", [found], "ann").counts == {"queries": 2, "new queries": 2}
-    rows = project.rows(
-        "SELECT query_id, q.text, subtopic_id, s.text FROM subtopics s JOIN queries q USING (query_key)"
-    )
-    assert rows == [
-        ("tqa2:L_1", "The water cycle", "T_1", "Evaporation"),
-        ("tqa2:L_1", "The water cycle", "T_2", "Rain"),
-        ("tqa2:L_2", "Volcanoes", "T_3", "Lava"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +51,7 @@ def test_outlines_of_other_tools(page: dict[str, object]) -> None:
     assert read_queries(car.jsonl("o.jsonl", [page]), Report()) == [Query("q", "Page", None, (Subtopic("a", "A"),))]
 
 
-def test_nested_sections_bear_both_ids() -> None:
+def test_outlines_are_queries_with_subtopics_and_nested_sections_have_both_ids(project: Project) -> None:
     inner = {"heading": "Hail", "headingId": "hail"}
     page = {
         "page_id": "q",
@@ -78,6 +59,17 @@ def test_nested_sections_bear_both_ids() -> None:
         "headings": [{"heading": "Rain", "headingId": "rain", "headings": [inner]}],
     }
     assert outline_of(page).subtopics == (Subtopic("rain", "Rain"), Subtopic("rain/hail", "Rain / Hail"))
+    found = car.source("outlines.json", car.OUTLINES)
+    assert detect_kind(found) == detect_kind(car.jsonl("outlines.jsonl", car.OUTLINES)) == "queries"
+    assert import_files(project, "queries", [found], "ann").counts == {"queries": 2, "new queries": 2}
+    rows = project.rows(
+        "SELECT query_id, q.text, subtopic_id, s.text FROM subtopics s JOIN queries q USING (query_key)"
+    )
+    assert rows == [
+        ("tqa2:L_1", "The water cycle", "T_1", "Evaporation"),
+        ("tqa2:L_1", "The water cycle", "T_2", "Rain"),
+        ("tqa2:L_2", "Volcanoes", "T_3", "Lava"),
+    ]
 
 
 INNER = [{"headingId": "i" * 300, "heading": "B"}]
@@ -109,7 +101,7 @@ def test_tqa_is_a_bank_of_choices_with_keys() -> None:
     assert [coded(note) for note in report.notes] == ["tqa.json no-usable-items"]
 
 
-def test_a_broken_lesson_is_named(project: Project) -> None:
+def test_a_broken_lesson_is_named_and_late_headings_name_the_topics(project: Project) -> None:
     lessons = [
         {"globalID": "L_1", "lessonName": "A", "questions": {"nonDiagramQuestions": {"NDQ_1": {"beingAsked": 3}}}}
     ]
@@ -120,15 +112,16 @@ def test_a_broken_lesson_is_named(project: Project) -> None:
         import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
     with refusal("not-a-list"):
         import_files(project, "bank", [car.source("tqa.json", [{"x": 1}])], "ann")
+    import_files(project, "graded", [car.graded()], "ann")
+    assert _texts(project)[T1] == "tqa2:L_1 / T_1"
+    import_files(project, "queries", [car.source("outlines.json", car.OUTLINES)], "ann")
+    assert _texts(project)[T1] == "The water cycle / Evaporation"
 
 
-def test_lessons_are_the_queries_that_car_made_of_them(collection: Project) -> None:
+def test_lessons_are_the_queries_of_car_and_texts_of_a_bank_may_be_under_questions(collection: Project) -> None:
     asked = {q.question_id: q.query_id for q in bank.list_questions(collection)}
     assert asked["NDQ_1"] == "tqa2:L_1"
     assert "NDQ_9" not in asked, "its lesson is no query of the project, and unknown ones were to be left out"
-
-
-def test_the_texts_of_a_bank_may_stand_under_questions(collection: Project) -> None:
     assert detect_kind(car.jsonl("car.jsonl", car.BANK)) == "bank"
     texts = {q.question_id: (q.text, q.subtopic_id) for q in bank.list_questions(collection)}
     assert texts[f"{T1}/how"] == ("How does water rise?", "T_1")
@@ -137,7 +130,9 @@ def test_the_texts_of_a_bank_may_stand_under_questions(collection: Project) -> N
 # Who asks what of whom
 
 
-def test_a_question_without_a_subtopic_is_asked_of_every_section(collection: Project) -> None:
+def test_questions_without_subtopic_go_to_every_section_and_judges_get_titles(
+    collection: Project,
+) -> None:
     per_section = {T1: 3, T2: 3}
     found = {
         query: count
@@ -152,11 +147,14 @@ def test_a_question_without_a_subtopic_is_asked_of_every_section(collection: Pro
         desk = read_passage(collection, Policy(), topic, "p1")
         assert {one.question.question_id for one in desk.asked} >= {"NDQ_1", "NDQ_2"}
         assert len(desk.asked) == 3
-
-
-def test_labels_of_sections_come_from_their_questions_and_those_of_people(collection: Project) -> None:
     rated = find_grader(collection, None).spec.name
     assert labels(collection, rated) == {T1: {"p1": 5, "p2": 1, "p3": 5}, T2: {"p1": 5, "p2": 5, "p3": 4}}
+    version = bank.latest_version(collection)
+    assert make_plan(collection, JUDGE, version).needed == 3, "one title, three passages, whatever the section"
+    (pairs,) = pairs_to_grade(collection, JUDGE, version)
+    assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == ["The water cycle"]
+    judged = next(name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'"))
+    assert labels(collection, judged) == {T1: {"p1": 1, "p2": 0, "p3": 1}, T2: {"p1": 1, "p2": 0, "p3": 1}}
 
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@2", "alpha_nDCG@10"])
@@ -168,22 +166,6 @@ def test_what_an_override_would_do_is_what_it_does(collection: Project, measure:
         assert foretold.after.scores == leaderboard(collection, measure).scores
 
 
-def test_a_direct_judge_is_asked_by_the_title_of_the_query(collection: Project) -> None:
-    version = bank.latest_version(collection)
-    assert make_plan(collection, JUDGE, version).needed == 3, "one title, three passages, whatever the section"
-    (pairs,) = pairs_to_grade(collection, JUDGE, version)
-    assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == ["The water cycle"]
-    judged = next(name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'"))
-    assert labels(collection, judged) == {T1: {"p1": 1, "p2": 0, "p3": 1}, T2: {"p1": 1, "p2": 0, "p3": 1}}
-
-
-def test_headings_that_come_late_name_the_topics(project: Project) -> None:
-    import_files(project, "graded", [car.graded()], "ann")
-    assert _texts(project)[T1] == "tqa2:L_1 / T_1"
-    import_files(project, "queries", [car.source("outlines.json", car.OUTLINES)], "ann")
-    assert _texts(project)[T1] == "The water cycle / Evaporation"
-
-
 def _texts(project: Project) -> dict[str, str]:
     return dict(project.rows("SELECT query_id, text FROM queries"))
 
@@ -191,7 +173,7 @@ def _texts(project: Project) -> dict[str, str]:
 # Graded files by facet
 
 
-def test_rankings_and_judgments_are_of_the_facets_that_they_name(collection: Project) -> None:
+def test_measures_go_by_the_facets_and_ranks_that_the_file_states(collection: Project) -> None:
     assert collection.rows(
         "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
@@ -205,10 +187,7 @@ def test_rankings_and_judgments_are_of_the_facets_that_they_name(collection: Pro
         T1: {"p1": 1, "p2": 0, "p3": 0},
         T2: {"p1": 1, "p2": 0, "p3": 0},
     }
-
-
-def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> None:
-    """p2 stands third in the one ranking with nobody known before it, and first in the other though scores tie."""
+    # p2 stands third in the one ranking with nobody known before it, and first in the other though scores tie.
     assert leaderboard(collection, "RR", "judgments", Policy()).per_query == {
         "one": {T1: 1.0, T2: 0.0},
         "two": {T1: 0.5, T2: 0.0},
@@ -265,7 +244,7 @@ def test_ranks_that_are_none(project: Project, stated: list[int], kept: list[int
 # Coverage of the union of a query's sections
 
 
-def test_coverage_of_a_page_is_that_of_the_union_of_its_sections(collection: Project) -> None:
+def test_coverage_of_a_page_is_that_of_the_union_of_its_sections_and_no_other_measure_is(collection: Project) -> None:
     """Equation 1: any of the top k of any section may answer any question of the page."""
     board = leaderboard_per(collection, "EXAM-Cover@1", per="union")
     assert board.query_ids == ["tqa2:L_1"]
@@ -274,6 +253,8 @@ def test_coverage_of_a_page_is_that_of_the_union_of_its_sections(collection: Pro
     assert (board.needed, board.usable) == (12, 12)
     deeper = leaderboard_per(collection, "EXAM-Cover@2", per="union", policy=Policy(min_rating=5))
     assert deeper.per_query == {"one": {"tqa2:L_1": 0.5}, "two": {"tqa2:L_1": 0.75}}
+    with refusal("measure-needs-order", "AP"):
+        leaderboard_per(collection, "AP", per="union")
 
 
 def test_a_query_without_topics_is_its_own_union(project: Project) -> None:
@@ -281,11 +262,6 @@ def test_a_query_without_topics_is_its_own_union(project: Project) -> None:
     whole = leaderboard(project, "EXAM-Cover@5")
     union = leaderboard_per(project, "EXAM-Cover@5", per="union")
     assert (union.per_query, union.query_ids) == (whole.per_query, whole.query_ids)
-
-
-def test_only_coverage_is_taken_over_a_union(collection: Project) -> None:
-    with refusal("measure-needs-order", "AP"):
-        leaderboard_per(collection, "AP", per="union")
 
 
 # What else an import says and names

@@ -11,18 +11,8 @@ from pathlib import Path
 import pytest
 
 import exam_workbench as ew
+from exam_workbench import exchange
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exchange import (
-    DataSet,
-    Options,
-    check_project,
-    export_project,
-    find_data_set,
-    import_beir,
-    import_data_set,
-    import_files,
-    import_project,
-)
 from exam_workbench.exchange._integrity import filled_tables
 from exam_workbench.formats import Source
 from exam_workbench.labels import leaderboard, usual_min_judgment
@@ -78,27 +68,34 @@ def snapshot(project: Project) -> dict[str, list]:
 def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> None:
     before = snapshot(project)
     counts = {"queries": 2, "new queries": 2, "new passages": 2, "sources": 1, "judgments": 3}
-    assert import_beir(project, beir, "ann", Options(), preview=True).counts == counts
+    assert exchange.import_beir(project, beir, "ann", exchange.Options(), preview=True).counts == counts
     assert snapshot(project) == before
-    assert import_beir(project, beir, "ann", Options()).counts == counts
+    assert exchange.import_beir(project, beir, "ann", exchange.Options()).counts == counts
     assert texts(project) == {"d1": "Cats A cat is an animal.", "d2": "Dogs"}
     assert source_judgments(project, "pets/test") == {"1": {"d1": 1}, "2": {"d1": 0, "d2": 2}}
     # A run comes later, and names a passage whose text the next import brings.
     run = b"1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n2 Q0 gone 2 6 sys\n"
-    import_files(project, "runs", [Source("sys.run", data=run)], "ann")
-    done = import_beir(project, beir, "ann", Options())
+    exchange.import_files(project, "runs", [Source("sys.run", data=run)], "ann")
+    done = exchange.import_beir(project, beir, "ann", exchange.Options())
     assert done.counts["new passages"] == 1 and [one.code for one in done.notes][-1] == "no-passage-text"
     assert texts(project)["d3"] == "The sea is salty." and texts(project)["gone"] is None
     assert leaderboard(project, "P@1", "judgments").scores == {"sys": 0.5}
     # Another split under a name of its own.
-    import_beir(project, beir, "ann", Options(source="mine"), split="train")
+    exchange.import_beir(project, beir, "ann", exchange.Options(source="mine"), split="train")
     assert judgment_sources(project) == ["pets/test", "mine"]
-    assert not any(check_project(project).values())
+    assert not any(exchange.check_project(project).values())
 
 
 def test_all_passages_are_imported_on_request(project: Project, beir: Path) -> None:
     (beir / "corpus.jsonl").write_text(lines(CORPUS[:3]))
-    assert import_beir(project, beir, "ann", Options(), all_passages=True).counts["new passages"] == 3
+    assert exchange.import_beir(project, beir, "ann", exchange.Options(), all_passages=True).counts["new passages"] == 3
+
+
+def test_a_corpus_over_the_limit_is_refused(project: Project, beir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_LINES", "2")
+    with refusal("limit-exceeded", "2"):
+        exchange.import_beir(project, beir, "ann", exchange.Options())
+    assert not texts(project)
 
 
 def _link_outside(beir: Path) -> None:
@@ -136,18 +133,9 @@ def test_a_faulty_folder_changes_nothing(
     spoil(beir)
     before = snapshot(project)
     with pytest.raises(InputError) as caught:
-        import_beir(project, beir, "ann", Options(), split)
+        exchange.import_beir(project, beir, "ann", exchange.Options(), split)
     assert caught.value.code == code, caught.value
     assert snapshot(project) == before
-
-
-def test_a_corpus_beyond_the_limits_changes_nothing(
-    project: Project, beir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXAM_LIMIT_LINES", "2")
-    with refusal("limit-exceeded", "2"):
-        import_beir(project, beir, "ann", Options())
-    assert not texts(project)
 
 
 def test_commands_lead_from_a_folder_to_a_leaderboard(
@@ -199,16 +187,19 @@ def made(beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def test_a_data_set_brings_what_is_needed(project: Project, made: types.ModuleType) -> None:
-    found = find_data_set("made/pets")
+    found = exchange.find_data_set("made/pets")
     assert (found.size, found.min_judgment, found.terms.terms) == (0, None, "")
-    large, before = find_data_set("msmarco-passage/trec-dl-made"), snapshot(project)
-    assert import_data_set(project, large, "ann", Options(), preview=True).counts["judgments"] == 4
+    large, before = exchange.find_data_set("msmarco-passage/trec-dl-made"), snapshot(project)
+    assert exchange.import_data_set(project, large, "ann", exchange.Options(), preview=True).counts["judgments"] == 4
     assert snapshot(project) == before
-    done = import_data_set(project, found, "ann", Options())
+    done = exchange.import_data_set(project, found, "ann", exchange.Options())
     assert done.kind == "dataset" and done.counts["new passages"] == 2 and done.counts["judgments"] == 4
     assert texts(project) == {"d1": "A cat is an animal.", "d2": "A dog is a mammal.", "nowhere": None}
     assert judgment_sources(project) == ["made/pets"] and [one.data_set for one in terms_of(project)] == ["made/pets"]
-    assert import_data_set(project, found, "ann", Options(), all_passages=True).counts["new passages"] == 1
+    assert (
+        exchange.import_data_set(project, found, "ann", exchange.Options(), all_passages=True).counts["new passages"]
+        == 1
+    )
     assert usual_min_judgment(project) == 1
     assert len(terms_of(project)) == 1
 
@@ -258,7 +249,7 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
         file = "whole" if words[1] == "project" else f"{words[0]}.jsonl"
         code, _, told = run(*words, "-o", file)
         assert code == 0 and "example.org/terms" in told, (words, told)
-    with closing(import_project(Path("whole"), Path("again.duckdb"))) as again:
+    with closing(exchange.import_project(Path("whole"), Path("again.duckdb"))) as again:
         assert terms_of(again)[0].data_set == name and usual_min_judgment(again) == 2
 
 
@@ -276,40 +267,37 @@ def test_unknown_and_broken_data_sets_change_nothing(
 ) -> None:
     before = snapshot(project)
     with refusal("unknown-data-set", "made/dogs", "made/pets"):
-        find_data_set("made/dogs")
+        exchange.find_data_set("made/dogs")
     with refusal("incomplete-data-set", "made/queries", "docs", "qrels"):
-        find_data_set("made/queries")
+        exchange.find_data_set("made/queries")
     (tmp_path / "docs").unlink()
-    assert find_data_set("made/pets").size is None
+    assert exchange.find_data_set("made/pets").size is None
     with refusal("data-set-unreadable", "made/pets"):
-        import_data_set(project, find_data_set("made/pets"), "ann", Options())
+        exchange.import_data_set(project, exchange.find_data_set("made/pets"), "ann", exchange.Options())
     assert snapshot(project) == before
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ir_datasets", None)
     with refusal("extra-missing", "exam-workbench[datasets]"):
-        find_data_set("beir/scifact/test")
+        exchange.find_data_set("beir/scifact/test")
 
 
 @pytest.mark.parametrize(
     ("name", "level"),
     [
-        ("msmarco-passage/trec-dl-2019/judged", 2),
-        ("msmarco-passage-v2/trec-dl-2022", 2),
-        ("msmarco-document/trec-dl-2020", 1),
-        ("msmarco-document-v2/trec-dl-2021", 1),
-        ("msmarco-passage/dev/small", None),
-        ("beir/scifact/test", None),
+        ("msmarco-passage/trec-dl-2019/judged", 2), ("msmarco-passage-v2/trec-dl-2022", 2),
+        ("msmarco-document/trec-dl-2020", 1), ("msmarco-document-v2/trec-dl-2021", 1),
+        ("msmarco-passage/dev/small", None), ("beir/scifact/test", None),
     ],
-)
+)  # fmt: skip
 def test_the_relevance_level_of_known_collections(name: str, level: int | None) -> None:
-    assert DataSet(None, 0, Terms(name, "", "")).min_judgment == level
+    assert exchange.DataSet(None, 0, Terms(name, "", "")).min_judgment == level
 
 
 def test_invalid_terms_and_levels_of_a_foreign_project_are_found(project: Project, tmp_path: Path) -> None:
     with project.transaction() as cursor:
         cursor.execute("INSERT INTO settings VALUES ('data sets', '[{\"data_set\": 1}]'), ('min_judgment', 'x')")
-    export_project(project, tmp_path / "whole", "ann")
+    exchange.export_project(project, tmp_path / "whole", "ann")
     with refusal("inconsistent-rows", "1 more", kind=FileError):
-        import_project(tmp_path / "whole", tmp_path / "again.duckdb")
+        exchange.import_project(tmp_path / "whole", tmp_path / "again.duckdb")

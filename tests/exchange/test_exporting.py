@@ -1,4 +1,4 @@
-"""What goes out of a project: qrels, graded files, banks and leaderboards, and that they come back the same."""
+"""Exports of qrels, graded files, banks and leaderboards, and their import into another project."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import csv
 import gzip
 import io
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from exam_workbench import bank
 from exam_workbench.bank import put_grader, question_text_key
-from exam_workbench.errors import Report
+from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import (
     Options,
     bank_csv,
@@ -28,12 +31,15 @@ from exam_workbench.exchange import (
     qrels_text,
 )
 from exam_workbench.formats import Source, read_boards
+from exam_workbench.formats._graded_form import OURS
+from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.records import add_queries
+from exam_workbench.labels import Policy, cover_curves, leaderboard
+from exam_workbench.records import add_queries, set_pool_depth, write_runs
+from exam_workbench.records._runs import by_rank, stage_rankings
 from exam_workbench.store import Project
-from exam_workbench.types import Grade, GraderSpec, Query, Question, Subtopic
-from tests.made.projects import fill, grade, judge, made_project, new_project
+from exam_workbench.types import Grade, GraderSpec, Query, Question, Ranked, Subtopic
+from tests.made.projects import SPEC, examples, fill, filled_project, grade, judge, new_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -44,14 +50,9 @@ QUESTIONS = [
 ]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p4"]}, "two": {"q1": ["p3", "p1"]}}
 RATINGS = {
-    ("What is A?", "p1"): 5,
-    ("What is A?", "p2"): 0,
-    ("What is A?", "p3"): None,
-    ("B is so", "p1"): 3,
-    ("B is so", "p2"): 4,
-    ("What was it?", "p1"): 1,
-    ("Which one?", "p4"): 2,
-}
+    ("What is A?", "p1"): 5, ("What is A?", "p2"): 0, ("What is A?", "p3"): None, ("B is so", "p1"): 3,
+    ("B is so", "p2"): 4, ("What was it?", "p1"): 1, ("Which one?", "p4"): 2,
+}  # fmt: skip
 JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 0, ("q2", "p4"): -1}
 
 OTHERS = [
@@ -74,38 +75,25 @@ def fill_a_graded_file(project: Project) -> None:
     grade(project, {("query one", "p1"): 2, ("query one", "p2"): None}, OTHERS[2])
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Iterator[Project]:
-    """A project with everything that a graded file has room for."""
-    project = made_project(tmp_path / "test.duckdb", fill_a_graded_file)
-    yield project
-    project.close()
+graded = filled_project(fill_a_graded_file)
+"""A project with everything that a graded file has room for."""
 
 
-def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(graded: Project):
-    assert qrels_text(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\n"
-    bank.save_version(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
-    assert qrels_text(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\nq2 0 p4 2\n"
-    assert qrels_text(graded, Policy(label="mean")) == "q1 0 p1 4\nq1 0 p2 1\nq2 0 p4 2\n"
-    assert qrels_text(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
-
-
-def test_binary_qrels_are_one_from_the_min_rating(graded: Project):
+def test_qrels_have_four_columns_in_pool_order_or_are_binary_and_are_counted(graded: Project) -> None:
     assert qrels_text(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
     assert qrels_text(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
-
-
-def test_the_lines_of_qrels_are_counted_as_they_go_out(graded: Project):
     for policy in (Policy(), Policy(min_rating=5)):
         for binary in (False, True):
             lines = Counter(int(line.split()[3]) for line in qrels_text(graded, policy, binary=binary).splitlines())
             counted = qrels_counts(graded, policy, binary)
             assert counted == dict(lines) and list(counted) == sorted(counted, reverse=True)
-
-
-def test_judgments_can_be_taken_out_as_they_came_in(graded: Project):
     assert qrels_text(graded, Policy(), "assessors") == "q1 0 p1 2\nq1 0 p2 0\nq2 0 p4 -1\n"
     assert qrels_text(graded, Policy(), "judgments") == qrels_text(graded, Policy(), "assessors")
+    assert qrels_text(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\n"
+    bank.save_version(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
+    assert qrels_text(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\nq2 0 p4 2\n"
+    assert qrels_text(graded, Policy(label="mean")) == "q1 0 p1 4\nq1 0 p2 1\nq2 0 p4 2\n"
+    assert qrels_text(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
 
 
 def test_exporting_what_is_not_there_is_refused(graded: Project, tmp_path: Path):
@@ -203,21 +191,6 @@ def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project
     fresh.close()
 
 
-def test_the_newest_wordings_go_out_with_their_own_grades(graded: Project, tmp_path: Path):
-    bank.save_version(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
-    fresh = new_project(tmp_path / "fresh.duckdb")
-    import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
-    assert bank.list_questions(fresh) == bank.list_questions(graded)
-    assert fresh.value("SELECT count(*) FROM question_texts WHERE text = 'What is A?'") == 0
-    fresh.close()
-
-
-def test_the_judgments_of_the_chosen_source_go_into_a_graded_file(graded: Project):
-    judge(graded, {("q1", "p3"): 3}, "second source")
-    assert b'"relevance":3' in gzip.decompress(graded_file(graded, "second source"))
-    assert b'"relevance":3' not in gzip.decompress(graded_file(graded))
-
-
 def test_the_same_project_gives_the_same_bytes(graded: Project, tmp_path: Path):
     copied = tmp_path / "copy.duckdb"
     copy = new_project(copied)
@@ -262,14 +235,27 @@ def test_no_cell_of_a_bank_is_a_formula_for_a_spreadsheet(project: Project):
         assert not [cell for name, cell in row.items() if name != "weight" and cell[:1] in ("=", "+", "-", "@")]
 
 
-def test_an_older_bank_version_can_be_taken_out(graded: Project):
+def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
+    text = board_latex(leaderboard(project, "EXAM-Cover@20"))
+    assert r"a\_run & $1.000$" in text
+    assert text.startswith(r"\begin{tabular}")
+
+
+def test_the_newest_wordings_go_out_and_an_older_version_on_request(graded: Project, tmp_path: Path) -> None:
     before = bank_jsonl(graded)
     bank.save_version(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
     assert "Reworded?" in bank_jsonl(graded)
     assert bank_jsonl(graded, 1) == before
+    bank.save_version(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
+    fresh = new_project(tmp_path / "fresh.duckdb")
+    import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
+    assert bank.list_questions(fresh) == bank.list_questions(graded)
+    assert fresh.value("SELECT count(*) FROM question_texts WHERE text = 'What is A?'") == 0
+    fresh.close()
 
 
-def test_a_leaderboard_reads_back(graded: Project):
+def test_a_leaderboard_reads_back_and_the_chosen_judgments_go_into_a_graded_file(graded: Project) -> None:
     for measure, source in itertools.product(("nDCG@10", "AP"), ("exam", "assessors")):
         board = leaderboard(graded, measure, source)
         written = board_tsv(board)
@@ -278,10 +264,174 @@ def test_a_leaderboard_reads_back(graded: Project):
         assert {row.run: (row.score, row.std_error, row.rank) for row in read.rows} == {
             system.run: (system.score, system.std_error, system.rank) for system in board.systems
         }
+    judge(graded, {("q1", "p3"): 3}, "second source")
+    assert b'"relevance":3' in gzip.decompress(graded_file(graded, "second source"))
+    assert b'"relevance":3' not in gzip.decompress(graded_file(graded))
 
 
-def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
-    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
-    text = board_latex(leaderboard(project, "EXAM-Cover@20"))
-    assert r"a\_run & $1.000$" in text
-    assert text.startswith(r"\begin{tabular}")
+BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
+DETAILED_RUNS = {"one": {"q1": ["p1", "p2", "p3"]}}
+JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=2)
+GRADES = {
+    ("What is A?", "p1"): Grade(4, answer="It is so.", confidence=0.75, raw="4: It is so.", note="shortened"),
+    ("What is A?", "p2"): Grade(1, "defaulted", answer="8 months", raw="8 months"),
+    ("What is A?", "p3"): Grade(None, "failed", raw="I cannot rate this 5.", reason="a refusal"),
+    ("What is B?", "p1"): Grade(0, confidence=0.0, raw="0"),
+    ("What is B?", "p2"): Grade(None, "failed", reason="HTTP 500 after 3 attempts"),
+}
+DETAILED_JUDGED = {
+    ("query q1", "p1"): Grade(2, confidence=0.5, raw="2"),
+    ("query q1", "p2"): Grade(None, "failed", raw="I would say 2", reason="no rating"),
+}
+STORED = (
+    "SELECT method, q.text, p.text, rating, defaulted, confidence, answer, raw, note, NULL AS reason FROM grades g"
+    " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
+    " JOIN passage_texts p ON p.text_key = passage_text_key"
+    " UNION ALL SELECT method, q.text, p.text, NULL, NULL, NULL, NULL, raw, NULL, reason FROM failures f"
+    " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
+    " JOIN passage_texts p ON p.text_key = passage_text_key ORDER BY ALL"
+)
+
+
+def fill_with_details(project: Project) -> None:
+    fill(project, BANK, {}, DETAILED_RUNS)
+    judge(project, {("q1", "p1"): 1})
+    with project.transaction() as cursor:
+        question_text_key(cursor, "query q1")
+    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    with project.transaction() as cursor:
+        for spec, grades in ((SPEC, GRADES), (JUDGE, DETAILED_JUDGED)):
+            outcomes = [(texts[question], passages[passage], grade) for (question, passage), grade in grades.items()]
+            add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+detailed = filled_project(fill_with_details)
+
+
+def _again(content: bytes, folder: Path) -> Project:
+    project = new_project(folder / "again.duckdb")
+    import_files(project, "graded", [Source("graded.jsonl.gz", data=content)], "ann", Options(source="assessors"))
+    return project
+
+
+def test_grades_come_back_with_all_details_next_to_the_interchange_form(detailed: Project, tmp_path: Path) -> None:
+    content = graded_file(detailed)
+    again = _again(content, tmp_path)
+    assert again.rows(STORED) == detailed.rows(STORED)
+    assert graded_file(again) == content
+    again.close()
+    line = json.loads(gzip.decompress(graded_file(detailed)))
+    first, second, third = line[1]
+    assert first["exam_grades"][0]["self_ratings"] == [
+        {"question_id": "q1/a", "self_rating": 4},
+        {"question_id": "q1/b", "self_rating": 0},
+    ]
+    assert first["exam_grades"][0][OURS] == {
+        "confidence": [0.75, 0.0],
+        "raw": ["4: It is so.", "0"],
+        "note": ["shortened", None],
+    }
+    assert second["exam_grades"][0]["self_ratings"] == [{"question_id": "q1/a", "self_rating": 1}]
+    assert third["exam_grades"][0]["self_ratings"] == []
+    assert third["exam_grades"][0][OURS]["reason"] == ["a refusal"]
+    assert second["grades"][0]["self_ratings"] is None
+    assert second["grades"][0][OURS] == {"failed": True, "reason": "no rating"}
+    known = {"correctAnswered", "wrongAnswered", "answers", "llm", "llm_options", "prompt_info", "exam_ratio"}
+    assert set(first["exam_grades"][0]) == known | {"prompt_type", "self_ratings", OURS}
+
+
+@pytest.mark.parametrize(
+    ("ours", "code", "value"),
+    [
+        ({"raw": ["4"]}, "details-do-not-match", ""),
+        ({"raw": "44"}, "details-do-not-match", ""),
+        ({"confidence": [2, 0]}, "invalid-detail", "2"),
+        ({"confidence": ["high", 0]}, "invalid-detail", "'high'"),
+        ({"defaulted": [1, 0]}, "invalid-detail", "defaulted"),
+        ({"reason": [5, None]}, "invalid-detail", "reason"),
+    ],
+)
+def test_bad_details_are_refused_with_the_line(detailed: Project, ours: dict[str, Any], code: str, value: str) -> None:
+    line = json.loads(gzip.decompress(graded_file(detailed)))
+    line[1][0]["exam_grades"][0][OURS] = ours
+    report = Report()
+    assert list(read_graded(Source("g.jsonl", data=json.dumps(line).encode()), report)) == []
+    (problem,) = report.problems
+    assert problem.code == code and value in problem.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kinds": []}, {"parameters": {"reads": 5}}, {"parameters": {"reads": [1]}}, {"name": ""}, {"max_rating": 9}],
+)
+def test_a_grader_that_nothing_could_be_computed_with_is_refused(project: Project, change: dict[str, Any]) -> None:
+    grader = {
+        "name": "g", "method": "self-rating", "model": "m", "prompt": "", "prompt_hash": "", "parameters": {},
+        "kinds": ["question"], "max_rating": 5, **change,
+    }  # fmt: skip
+    entry = {
+        "llm": "m",
+        "prompt_info": {"exam_workbench": grader, "is_self_rated": True},
+        "self_ratings": [{"question_id": "q1/a", "self_rating": 4}],
+        "answers": [],
+    }
+    line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [entry]}]])
+    with refusal("invalid-grader", "graded.jsonl:1", "exam_workbench", kind=FileError):
+        import_files(project, "graded", [Source("graded.jsonl", data=line.encode())], "ann")
+
+
+MEASURES = ("AP", "nDCG@10", "P@5", "R@10", "Rprec", "RR", "Bpref", "Judged@10")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Project]:
+    made = new_project(tmp_path / "other.duckdb")
+    yield made
+    made.close()
+
+
+def test_a_pool_that_is_shallower_than_the_rankings_keeps_their_ranks(project: Project, other: Project) -> None:
+    """Of seven passages the pool has the top two and those judged, at ranks 4 and 7; two scores are tied."""
+    passages = [f"p{number}" for number in range(1, 8)]
+    fill(project, [Question("q/a", "q", "A?")], {("A?", "p1"): 5, ("A?", "p4"): 0}, {"r": {"q": passages}})
+    tied = [Ranked("q", passage, 0, 1.0) for passage in passages]
+    with project.transaction() as cursor:
+        stage_rankings(cursor, {"tied": tied})
+        write_runs(cursor, [("tied", "tied", "tied.run")])
+        set_pool_depth(cursor, 2, "ann")
+    judge(project, {("q", "p4"): 1, ("q", "p7"): 2, ("q", "p2"): 0})
+    import_files(other, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann", Options("assessors"))
+    ranks = dict(
+        other.rows(
+            "SELECT passage_id, rank FROM rankings JOIN passages USING (passage_key) JOIN runs USING (run_key)"
+            " WHERE name = 'r'"
+        )
+    )
+    assert ranks == {"p1": 1, "p2": 2, "p4": 4, "p7": 7, "p6": 6}
+    for measure in MEASURES:
+        assert (
+            leaderboard(other, measure, "assessors").per_query == leaderboard(project, measure, "assessors").per_query
+        )
+    for measure in ("AP", "EXAM-Cover@1", "alpha_nDCG@10"):
+        assert leaderboard(other, measure).per_query == leaderboard(project, measure).per_query
+    curves = [{c.run: c.scores for c in cover_curves(here, max_k=7).curves} for here in (project, other)]
+    assert curves[0] == curves[1]
+
+
+def test_a_gap_that_nobody_could_fill_is_closed_up() -> None:
+    assert by_rank(["a", "b"], [1, 2_000_000_000]) == {"a": -1.0, "b": -2_000_000_000.0}
+    assert len(by_rank(["a", "b"], [1, 100])) == 100
+
+
+def test_real_runs_score_the_same_after_a_round_trip(project: Project, other: Project, shared_data: Path) -> None:
+    folder = shared_data / "dl20"
+    runs = [folder / "runs" / f"{name}.run" for name in ("BM25", "REP_LLAMA")]
+    texts = json.loads((folder / "dl20-queries.json").read_text())
+    some = json.dumps(dict(islice(texts.items(), examples(20)))).encode()
+    import_files(project, "queries", [Source("some.json", data=some)], "ann")
+    import_files(project, "runs", [Source.of(run) for run in runs], "ann", Options(skip_unknown=True))
+    import_files(project, "qrels", [Source.of(folder / "qrels-nist.txt")], "ann", Options("NIST", skip_unknown=True))
+    import_files(other, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann", Options("NIST"))
+    for measure in MEASURES:
+        assert leaderboard(other, measure, "NIST").per_query == leaderboard(project, measure, "NIST").per_query

@@ -1,41 +1,48 @@
-"""Importing every kind of file: whole or not at all, previewed, refused by line, and imported again."""
+"""Imports of every kind of file: complete or refused, previewed, and repeated."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
-from exam_workbench import bank
-from exam_workbench.bank import _question_buffer as question_buffer, _saving as saving, label_graders
-from exam_workbench.errors import FileError, InputError
+from exam_workbench import bank, exchange
+from exam_workbench.bank import _question_buffer as question_buffer, _saving as saving, find_grader, label_graders
+from exam_workbench.errors import FileError, InputError, Problem, Report
 from exam_workbench.exchange import (
-    Group,
-    Options,
     _file_import as file_import,
     _graded_import as graded_import,
-    graded_file,
-    import_files,
-    import_groups,
+    _run_import as run_import,
 )
 from exam_workbench.exchange._integrity import filled_tables
-from exam_workbench.formats import KINDS_OF_FILE, Source
-from exam_workbench.labels import leaderboard
+from exam_workbench.formats import KINDS_OF_FILE, Source, read_run_lines
+from exam_workbench.formats.trec_files import write_run
+from exam_workbench.labels import Policy, basis, label_qrels, leaderboard
 from exam_workbench.records import (
     _collection as collection,
     _judgments as judgments,
     _runs as runs,
     _writing_passages as writing_passages,
     imported_leaderboards,
+    judgment_sources,
+    ranking_scores,
+    source_judgments,
 )
 from exam_workbench.store import Project
-from exam_workbench.types import Question
-from tests.made.projects import fill, made_project, new_project
-from tests.made.refusals import mentions, refusal
+from exam_workbench.types import Question, Ranked
+from tests.formats.test_formats import ids, scores, source_of, words
+from tests.made.projects import examples, fill, filled_project, grade, new_project
+from tests.made.refusals import coded, mentions, refusal
+from tests.made.shell import printed, shell_on
 
 QUERIES = "q1\tfirst query\nq2\tsecond query\n"
 PASSAGES = "p1\ttext one\np2\ttext two\np3\ttext three\n"
@@ -55,7 +62,7 @@ def source(name: str, content: str | bytes) -> Source:
 
 
 def take(project: Project, kind: str, content: str | bytes, name: str = "given", **options) -> file_import.Imported:
-    return import_files(project, kind, [source(name, content)], "tester", Options(**options))
+    return exchange.import_files(project, kind, [source(name, content)], "tester", exchange.Options(**options))
 
 
 def passage(passage_id: str, text: str, ratings: dict[str, int], direct: int | None = None) -> dict:
@@ -97,24 +104,16 @@ def take_all(project: Project) -> None:
         take(project, kind, FILES[kind], f"{kind}.txt")
 
 
-@pytest.fixture
-def full(tmp_path: Path) -> Iterator[Project]:
-    """A project with queries, passages, a bank, a run and qrels."""
-    project = made_project(tmp_path / "test.duckdb", take_all)
-    yield project
-    project.close()
+full = filled_project(take_all)
+"""A project with queries, passages, a bank, a run and qrels."""
 
 
 def take_graded(project: Project) -> None:
     take(project, "graded", GRADED, "g.jsonl")
 
 
-@pytest.fixture
-def with_graded(tmp_path: Path) -> Iterator[Project]:
-    """A project that a graded file was imported into."""
-    project = made_project(tmp_path / "test.duckdb", take_graded)
-    yield project
-    project.close()
+with_graded = filled_project(take_graded)
+"""A project that a graded file was imported into."""
 
 
 def test_every_kind_arrives(project: Project):
@@ -172,9 +171,9 @@ def test_a_preview_changes_nothing_and_says_what_the_import_then_does(full: Proj
     }
     sources = [source(f"{kind}.txt", contents[kind])]
     before = snapshot(full)
-    previewed = import_files(full, kind, sources, "tester", preview=True)
+    previewed = exchange.import_files(full, kind, sources, "tester", preview=True)
     assert snapshot(full) == before
-    assert import_files(full, kind, sources, "tester", Options(replace=True)) == previewed
+    assert exchange.import_files(full, kind, sources, "tester", exchange.Options(replace=True)) == previewed
     assert snapshot(full) != before
 
 
@@ -204,9 +203,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("kind", "content", "line"), MALFORMED)
-def test_a_malformed_file_is_refused_by_file_and_line_and_leaves_no_trace(
-    full: Project, kind: str, content: str, line: int
-):
+def test_a_malformed_file_is_refused_by_line_and_leaves_no_trace(full: Project, kind: str, content: str, line: int):
     before = snapshot(full)
     with pytest.raises(FileError) as refused:
         take(full, kind, content, f"broken-{kind}.txt")
@@ -226,27 +223,21 @@ def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Proj
     assert snapshot(full) == before
 
 
-def test_whatever_is_recognised_can_be_imported():
+def test_all_recognised_kinds_are_imported_and_a_missing_file_is_refused(project: Project, tmp_path) -> None:
     assert set(file_import.IMPORTERS) == set(KINDS_OF_FILE)
-
-
-def test_a_file_that_is_not_there_is_refused(project: Project, tmp_path):
     with refusal("unreadable-file", "nowhere.run", kind=FileError):
-        import_files(project, "runs", [Source.of(tmp_path / "nowhere.run")], "tester")
+        exchange.import_files(project, "runs", [Source.of(tmp_path / "nowhere.run")], "tester")
 
 
-def test_every_refused_line_is_told_up_to_a_hundred(full: Project):
+def test_every_refused_line_is_told_and_one_bad_file_leaves_the_good_ones_out(full: Project) -> None:
     with pytest.raises(FileError) as refused:
         take(full, "qrels", "q1 0 p1 x\n" * 150, "q.txt")
     assert len(refused.value.problems) == 100
     assert refused.value.more == 50
-
-
-def test_one_bad_file_of_several_leaves_the_good_ones_out_too(full: Project):
     before = snapshot(full)
     good, bad = source("good.run", "q1 Q0 p1 1 1 good\n"), source("bad.run", "q1 Q0 p1 1 1\n")
     with refusal("wrong-number-of-columns", "bad.run:1", kind=FileError):
-        import_files(full, "runs", [good, bad], "tester")
+        exchange.import_files(full, "runs", [good, bad], "tester")
     assert snapshot(full) == before
 
 
@@ -260,8 +251,19 @@ def test_lines_about_unknown_queries_can_be_left_out_and_are_told(full: Project,
     assert full.value("SELECT count(*) FROM queries") == 2
 
 
-def test_a_passage_cannot_change_a_text_that_grades_rest_on(full: Project):
+def test_files_that_contradict_each_other_or_grades_are_refused(full: Project) -> None:
     before = snapshot(full)
+    for kind, one, two in (
+        ("queries", "q7\tone\n", "q7\tanother\n"),
+        ("bank", BANK, BANK.replace("A?", "A really?")),
+        ("passages", "p8\tone\n", "p8\tanother\n"),
+    ):
+        with pytest.raises(InputError):
+            exchange.import_files(full, kind, [source("one", one), source("two", two)], "tester")
+    with refusal("duplicate-file-name", "b/judged.qrels", kind=FileError):
+        sources = [source("a/judged.qrels", QRELS), source("b/judged.qrels", QRELS)]
+        exchange.import_files(full, "qrels", sources, "tester")
+    assert snapshot(full) == before
     with full.transaction() as cursor:
         cursor.execute(
             "INSERT INTO grades SELECT 1, 2, text_key, 3, false, NULL, NULL, NULL, 0, NULL, NULL FROM passages"
@@ -277,22 +279,7 @@ def test_a_passage_cannot_change_a_text_that_grades_rest_on(full: Project):
     assert take(full, "passages", PASSAGES + "p8\tnew\np8\tnew\n").counts == {"new passages": 1}
 
 
-def test_two_files_that_contradict_each_other_are_refused(full: Project):
-    before = snapshot(full)
-    for kind, one, two in (
-        ("queries", "q7\tone\n", "q7\tanother\n"),
-        ("bank", BANK, BANK.replace("A?", "A really?")),
-        ("passages", "p8\tone\n", "p8\tanother\n"),
-    ):
-        with pytest.raises(InputError):
-            import_files(full, kind, [source("one", one), source("two", two)], "tester")
-    with refusal("duplicate-file-name", "b/judged.qrels", kind=FileError):
-        sources = [source("a/judged.qrels", QRELS), source("b/judged.qrels", QRELS)]
-        import_files(full, "qrels", sources, "tester")
-    assert snapshot(full) == before
-
-
-def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project):
+def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project) -> None:
     take(full, "queries", '{"query_id": "q1", "text": "first query", "narrative": "more of it"}\n')
     take(full, "queries", "q2\tsecond query, reworded\n", replace=True)
     assert full.rows("SELECT query_id, text, narrative FROM queries ORDER BY query_id") == [
@@ -323,24 +310,18 @@ def test_a_run_imported_again_from_its_file_replaces_the_first(full: Project):
     assert full.value("SELECT count(*) FROM runs") == 1
 
 
-def test_a_run_of_another_file_with_a_name_that_is_taken_goes_by_its_file(full: Project):
+def test_a_run_replaces_the_one_of_its_file_and_goes_by_its_file_if_the_name_is_taken(full: Project) -> None:
     done = take(full, "runs", "q1 Q0 p2 1 9 sys\n", "better.run")
     assert full.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY ALL ORDER BY ALL") == [
         ("better", 1),
         ("sys", 3),
     ]
     assert [note.code for note in done.notes if mentions(note.reason, "better")] == ["runs-renamed"]
-
-
-def test_ranks_follow_the_scores_as_trec_eval_reads_them(full: Project):
     take(full, "runs", "q1 Q0 a 1 1e-46 x\nq1 Q0 b 2 0 x\nq1 Q0 c 3 1e39 x\nq1 Q0 d 4 -1e39 x\n", "x.run")
     assert full.rows(
         "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN passages USING (passage_key)"
         " WHERE name = 'x' ORDER BY rank"
     ) == [("c",), ("b",), ("a",), ("d",)]
-
-
-def test_judgments_of_several_sources_live_side_by_side(full: Project):
     take(full, "qrels", "q1 0 p1 0\nq1 0 p2 3\n", "late.qrels", source="second assessors")
     take(full, "qrels", "q1 0 p2 1\n", "qrels.txt", replace=True)
     assert full.rows(
@@ -360,7 +341,7 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
         source(f"{run}.run", "".join(f"{q} Q0 p{i} 1 {-i} {run}\n" for q in queries for i in range(900)))
         for run in ("a", "b")
     ]
-    done = import_files(project, "runs", runs, "tester")
+    done = exchange.import_files(project, "runs", runs, "tester")
     assert ROW_GROUP < 2 * 70 * 900
     assert done.counts == {"runs": 2, "ranked passages": 126_000}
     assert project.rows(
@@ -372,9 +353,7 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
     assert project.value("SELECT count(*) FROM pool") == 126_000
 
 
-def test_a_graded_file_that_is_written_part_by_part_is_the_same(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_graded_file_written_in_parts_is_the_same(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lines = graded(passage("p5", "text five", {"g1/a": 1})) + graded(
         passage("p6", "text six", {"g2/a": 5}), query_id="g2"
     )
@@ -398,7 +377,7 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     settings = project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL")
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
     assert project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL") == settings
-    assert graded_file(project) == graded_file(at_once)
+    assert exchange.graded_file(project) == exchange.graded_file(at_once)
     # Keys and places are the same, too.
     for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts", "listed"):
         assert project.rows(f"FROM {table}") == at_once.rows(f"FROM {table}")
@@ -420,10 +399,17 @@ def test_a_passage_that_two_lines_rank_for_a_query_is_ranked_once(project: Proje
     assert found == [("p4", 1), ("p1", 2)]
 
 
+def test_a_passage_of_two_queries_is_counted_once(project: Project):
+    again = graded(passage("p1", "text one", {"g2/a": 4}), query_id="g2")
+    for new in ({"passages": 2, "new passages": 2}, {"passages": 2}):
+        counts = take(project, "graded", GRADED + again, "g.jsonl").counts
+        assert {name: count for name, count in counts.items() if "passages" in name} == new
+
+
 def test_a_graded_file_imported_twice_adds_nothing(project: Project):
     ratings = {("A?", "r1"): None, ("A?", "r2"): 3}
     fill(project, [Question("q1/a", "q1", "A?")], ratings, {"one": {"q1": ["r1", "r2"]}})
-    for name, content in (("g.jsonl", GRADED.encode()), ("own.jsonl.gz", graded_file(project))):
+    for name, content in (("g.jsonl", GRADED.encode()), ("own.jsonl.gz", exchange.graded_file(project))):
         take(project, "graded", content, name)
         quiet = ("activity", "jobs")
         before = {table: rows for table, rows in snapshot(project).items() if table not in quiet}
@@ -435,16 +421,22 @@ def test_a_graded_file_imported_twice_adds_nothing(project: Project):
         assert not {"new grades", "new passages", "queries", "failed", "bank version"} & set(again.counts)
 
 
-def test_a_grade_that_contradicts_a_known_one_is_told_and_the_known_one_stays(with_graded: Project):
+def test_contradicting_grades_and_edited_questions_keep_their_values(with_graded: Project) -> None:
     changed = GRADED.replace('"self_rating": 4', '"self_rating": 1')
     done = take(with_graded, "graded", changed, "g2.jsonl")
     assert [mentions(note.reason, "1") for note in done.notes if note.code == "differing-grade"] == [True]
     assert sorted(with_graded.rows("SELECT rating FROM grades")) == [(0,), (2,), (3,), (4,)]
+    bank.save_version(
+        with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann"
+    )
+    edited = bank.list_questions(with_graded)
+    assert "bank version" not in take(with_graded, "graded", GRADED, "g.jsonl").counts
+    assert bank.list_questions(with_graded) == edited
 
 
 def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Project):
     take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
-    own = graded_file(with_graded)
+    own = exchange.graded_file(with_graded)
     bank.save_version(with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
     take(with_graded, "graded", GRADED, "g.jsonl")
     take(with_graded, "graded", own, "own.jsonl.gz")
@@ -459,7 +451,7 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
     other = new_project(tmp_path / "other.duckdb")
     take(other, "queries", "g1\ta graded query\n")
     take(other, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "Who is A?"}\n')
-    take(other, "graded", graded_file(with_graded), "own.jsonl.gz")
+    take(other, "graded", exchange.graded_file(with_graded), "own.jsonl.gz")
     assert dict(
         other.rows(
             "SELECT text, count(rating) FROM question_texts LEFT JOIN grades ON text_key = question_text_key"
@@ -467,15 +459,6 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
         )
     ) == {"Who is A?": 0, "What is A?": 2}
     other.close()
-
-
-def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(with_graded: Project):
-    bank.save_version(
-        with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann"
-    )
-    edited = bank.list_questions(with_graded)
-    assert "bank version" not in take(with_graded, "graded", GRADED, "g.jsonl").counts
-    assert bank.list_questions(with_graded) == edited
 
 
 def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(project: Project):
@@ -494,7 +477,7 @@ def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: 
         take(project, "bank", json.dumps(words))
     ratings = {("What is g1/a?", "p1"): 4, ("What is g2/a?", "p2"): 1}
     fill(project, [], ratings, {"one": {"g1": ["p1"], "g2": ["p2"]}})
-    with_words = gzip.decompress(graded_file(project)).decode()
+    with_words = gzip.decompress(exchange.graded_file(project)).decode()
     by_id = graded(passage("p5", "text five", {"g1/a": 3})) + graded(
         passage("p6", "text six", {"g2/a": 2}), query_id="g2"
     )
@@ -508,47 +491,35 @@ def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: 
     other.close()
 
 
-def test_a_passage_of_two_queries_is_counted_once(project: Project):
-    again = graded(passage("p1", "text one", {"g2/a": 4}), query_id="g2")
-    for new in ({"passages": 2, "new passages": 2}, {"passages": 2}):
-        counts = take(project, "graded", GRADED + again, "g.jsonl").counts
-        assert {name: count for name, count in counts.items() if "passages" in name} == new
-
-
 def test_a_question_that_cannot_be_scored_is_refused_by_its_file(project: Project):
     take(project, "queries", "g1\tone\n")
     take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     fill(project, [], {("What is A?", "p1"): 4}, {"one": {"g1": ["p1"]}})
     before = snapshot(project)
-    blank = gzip.decompress(graded_file(project)).replace(b"What is A?", b"\\u007f")
+    blank = gzip.decompress(exchange.graded_file(project)).replace(b"What is A?", b"\\u007f")
     with refusal("empty-question", "g.jsonl", "g1/a"):
         take(project, "graded", blank, "g.jsonl")
     assert snapshot(project) == before
 
 
-def test_groups_of_files_in_any_order_are_imported_in_the_order_in_which_they_build_on_each_other(
-    project: Project,
-):
-    groups = [Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in reversed(FILES)]
-    done = import_groups(project, groups, "tester")
+def test_groups_are_imported_in_order_or_not_at_all_and_texts_may_come_last(project: Project) -> None:
+    before = snapshot(project)
+    groups = [exchange.Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")]
+    with refusal("wrong-number-of-columns", "bad.txt:1", kind=FileError):
+        exchange.import_groups(project, [*groups, exchange.Group("qrels", [source("bad.txt", "q1 p1 1\n")])], "tester")
+    assert snapshot(project) == before
+    with refusal("unknown-kind"):
+        exchange.import_groups(project, [*groups, exchange.Group("recipes", [source("r", "x")])], "tester")
+    with refusal("no-file-named"):
+        exchange.import_groups(project, [*groups, replace(groups[0], sources=[])], "tester")
+    assert snapshot(project) == before
+    groups = [exchange.Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in reversed(FILES)]
+    done = exchange.import_groups(project, groups, "tester")
     assert [one.kind for one in done] == ["queries", "passages", "bank", "runs", "qrels", "leaderboard"]
     assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 3
     assert [act for (act,) in project.rows("SELECT act FROM activity ORDER BY activity_key")] == [
         f"import {one.kind}" for one in done
     ]
-
-
-def test_one_refused_group_takes_the_others_with_it(project: Project):
-    before = snapshot(project)
-    groups = [Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")]
-    with refusal("wrong-number-of-columns", "bad.txt:1", kind=FileError):
-        import_groups(project, [*groups, Group("qrels", [source("bad.txt", "q1 p1 1\n")])], "tester")
-    assert snapshot(project) == before
-    with refusal("unknown-kind"):
-        import_groups(project, [*groups, Group("recipes", [source("r", "x")])], "tester")
-    with refusal("no-file-named"):
-        import_groups(project, [*groups, replace(groups[0], sources=[])], "tester")
-    assert snapshot(project) == before
 
 
 def test_passages_may_get_their_texts_after_the_runs_that_name_them(project: Project):
@@ -563,10 +534,289 @@ def test_passages_may_get_their_texts_after_the_runs_that_name_them(project: Pro
 @pytest.mark.parametrize(
     ("kind", "lines"), [("qrels", b"zz 0 p1 1\n"), ("runs", b"q1 Q0 p1 1 1 a\nzz Q0 p1 1 1.0 b\n")]
 )
-def test_a_file_of_which_nothing_would_be_left_is_refused_and_takes_nothing_away(
-    full: Project, kind: str, lines: bytes
-) -> None:
+def test_a_file_without_any_known_query_is_refused_and_removes_nothing(full: Project, kind: str, lines: bytes) -> None:
     before = snapshot(full)
     with refusal("nothing-left", kind=FileError):
-        import_files(full, kind, [Source("zz.txt", data=lines)], "ann", Options(skip_unknown=True))
+        exchange.import_files(full, kind, [Source("zz.txt", data=lines)], "ann", exchange.Options(skip_unknown=True))
     assert snapshot(full) == before
+
+
+LABELED = "p1\ttext one\np2\ttext two\np3\ttext three\np4\ttext one\n"
+RUNS = {
+    "good": "q1 Q0 p1 1 2.5 good\nq1 Q0 p2 2 1.5 good\nq2 Q0 p3 1 7 good\n",
+    "poor": "q1 Q0 p2 1 2.5 poor\nq2 Q0 p2 1 7 poor\nq2 Q0 p3 2 6 poor\n",
+    "bad": "q1 Q0 p2 1 2.5 bad\nq2 Q0 p2 1 7 bad\n",
+}
+LABEL_QRELS = "q1 0 p1 2\nq1 0 p2 0\nq2 0 p3 1\nq2 0 p2 0\n"
+LABELS = "q1 0 p1 3\nq1 0 p2 0\nq2 0 p2 1\nq2 0 p3 2\n"
+
+
+def fill_for_labels(project: Project) -> None:
+    take(project, "queries", QUERIES, "queries.tsv")
+    take(project, "passages", LABELED, "passages.tsv")
+    take(project, "qrels", LABEL_QRELS, "NIST.qrels")
+    for name, run in RUNS.items():
+        take(project, "runs", run, f"{name}.run")
+
+
+def rows(project: Project) -> list[object]:
+    """What an import of labels could change."""
+    tables = ("graders", "grades", "jobs", "listed", "pool", "judgments", "activity", "question_texts")
+    return [project.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables]
+
+
+def test_labels_become_grades_on_their_own_scale_and_no_judgments(project: Project) -> None:
+    fill_for_labels(project)
+    done = take(project, "labels", LABELS + "q1 0 unknown 3\n", "u.qrels", source="umbrela")
+    assert done.counts == {"labels": 4, "new grades": 4}
+    assert [note.code for note in done.notes] == ["no-passage-text"]
+    spec = find_grader(project, "umbrela").spec
+    assert (spec.method, spec.max_rating, spec.parameters) == ("direct", 3, {"imported": "labels"})
+    base = basis(project, Policy(grader="umbrela"))
+    assert label_qrels(project, base) == {"q1": {"p1": 3, "p2": 0}, "q2": {"p2": 1, "p3": 2}}
+    # The usual min rating is the top of the scale.
+    assert base.min_rating == 3
+    assert judgment_sources(project) == ["NIST"] and source_judgments(project, "NIST")["q1"] == {"p1": 2, "p2": 0}
+    board = leaderboard(project, "P@1", policy=Policy(grader="umbrela", min_rating=2))
+    assert board.scores == {"good": 1, "poor": 0, "bad": 0}
+    # The same file again adds nothing; labels of further passages join the grader and keep its scale.
+    assert take(project, "labels", LABELS, "u.qrels", source="umbrela").counts["new grades"] == 0
+    more = take(project, "labels", "q1 0 p3 1\n", "v.qrels", source="umbrela")
+    assert more.counts["new grades"] == 1 and len(label_graders(project)) == 1
+    assert label_qrels(project, basis(project, Policy()))["q1"]["p3"] == 1
+
+
+def test_imported_labels_are_not_the_usual_grader_and_contradict_no_known_label(project: Project) -> None:
+    fill_for_labels(project)
+    take(project, "labels", LABELS, "u.qrels", source="umbrela")
+    assert label_graders(project)[0].spec.name == "umbrela"
+    own = replace(find_grader(project, "umbrela").spec, name="own", model="own", parameters={})
+    grade(project, {("first query", "p1"): 1}, own)
+    assert [one.spec.name for one in label_graders(project)] == ["own", "umbrela"]
+    before = rows(project)
+    with refusal("labels-differ", "umbrela", "1"):
+        take(project, "labels", LABELS.replace("p1 3", "p1 2"), "u.qrels", source="umbrela")
+    with refusal("label-out-of-range", "4", "umbrela"):
+        take(project, "labels", "q1 0 p3 4\n", "u.qrels", source="umbrela")
+    with refusal("grader-name-taken", "umbrela"):
+        take(project, "labels", LABELS, "u.qrels", source="umbrela", scale=5)
+    with refusal("no-passage-text"):
+        take(project, "labels", "q1 0 unknown 1\n", "u.qrels", source="other")
+    with refusal("invalid-name"):
+        take(project, "labels", LABELS, "u.qrels", source="a\nb")
+    assert rows(project) == before
+
+
+def test_a_scale_can_be_given_and_two_texts_that_are_one_have_one_label(project: Project) -> None:
+    fill_for_labels(project)
+    done = take(project, "labels", "q1 0 p1 1\nq1 0 p4 0\n", "binary.qrels", scale=4)
+    assert [note.code for note in done.notes] == ["differing-grade"] and done.counts["new grades"] == 1
+    assert find_grader(project, "binary").spec.max_rating == 4
+    assert label_qrels(project, basis(project, Policy()))["q1"] == {"p1": 1, "p4": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("q1 0 p1 6\n", "label-out-of-range"), ("q1 0 p1 -1\n", "label-out-of-range"),
+        ("q1 0 p1 1.5\n", "invalid-judgment"), ("q1 0 p1 1\nq1 0 p1 2\n", "contradicting-lines"),
+        ("q9 0 p1 1\n", "unknown-query"), ("q1 0 p1\n", "wrong-number-of-columns"),
+    ],
+)  # fmt: skip
+def test_invalid_labels_change_nothing(project: Project, content: str, code: str) -> None:
+    fill_for_labels(project)
+    before = rows(project)
+    with refusal(code, kind=FileError):
+        take(project, "labels", content, "u.qrels")
+    assert rows(project) == before
+
+
+def test_imported_labels_are_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shell_on(fill_for_labels, tmp_path, monkeypatch, capsys)
+    Path("ours.qrels").write_text(LABELS.replace("p2 1", "p2 0"))
+    Path("umbrela.qrels").write_text(LABELS)
+    words = ("import", "labels", "umbrela.qrels", "--name", "UMBRELA")
+    assert printed(run(*words, "--preview", "--json"))["counts"] == {"labels": 4, "new grades": 4}
+    assert printed(run(*words, "--json"))["counts"] == {"labels": 4, "new grades": 4}
+    assert run("import", "labels", "ours.qrels")[0] == 0
+    found = printed(run("agreement", "--grader", "ours", "--against-grader", "UMBRELA", "--json"))
+    assert found["n"] == 4 and 0 < found["kappa"] < 1
+    meta = printed(
+        run("meta", "--against", "NIST", "--row", "UMBRELA", "--measure", "AP", "--min-rating", "2", "--json")
+    )
+    assert meta["rows"][0]["name"].startswith("UMBRELA")
+    assert run("audit", "design", "check", "--grader", "UMBRELA", "--measure", "P@1", "--source", "people")[0] == 0
+    batch = printed(run("audit", "draw", "--json"))["batch"]
+    assert batch
+    run.fails("options-exclude-each-other", "import", "qrels", "ours.qrels", "--scale", "3")
+
+
+def take_runs(project: Project, *sources: Source) -> tuple[Problem, ...]:
+    """Import runs into a project that knows their queries; gives the notes."""
+    queries = {line.query_id for source in sources for line in read_run_lines(source, Report())}
+    names = "".join(f"{query}\tquery {query}\n" for query in sorted(queries))
+    if names:
+        exchange.import_files(project, "queries", [source_of(names, "queries.tsv")], "tester")
+    return exchange.import_files(project, "runs", list(sources), "tester", exchange.Options(replace=True)).notes
+
+
+def ranking(project: Project, run: str) -> list[Ranked]:
+    return [
+        Ranked(*row)
+        for row in project.rows(
+            "SELECT query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE name = ?"
+            " ORDER BY query_key, rank",
+            [run],
+        )
+    ]
+
+
+@settings(max_examples=examples(6))
+@given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
+def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
+    out = io.StringIO()
+    write_run(name, [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()], out)
+    with TemporaryDirectory() as folder:
+        project = new_project(Path(folder) / "p.duckdb")
+        take_runs(project, source_of(out.getvalue(), "first.run"))
+        first = ranking(project, name)
+        again = io.StringIO()
+        write_run(name, first, again)
+        take_runs(project, source_of(again.getvalue(), "first.run"))
+        second = ranking(project, name)
+        project.close()
+    assert {(r.query_id, r.passage_id): r.score for r in first} == ranked
+    assert second == first
+
+
+def test_the_order_is_trec_evals_and_oddities_are_told_by_line(project: Project) -> None:
+    text = "q1 Q0 a 1 0.5 t\nq1 Q0 b 2 0.50000000001 t\nq1 Q0 c 3 2 t\nq1\tQ0  d\t4 0.5 t\n"
+    notes = take_runs(project, source_of(text, "bm25.run"))
+    assert [(r.passage_id, r.rank) for r in ranking(project, "t")] == [("c", 1), ("d", 2), ("b", 3), ("a", 4)]
+    assert [coded(note) for note in notes] == ["bm25.run:1 tied", "bm25.run:1 contradicts"]
+    assert all(mentions(note.reason, value) for note in notes for value in ("t", "2"))
+
+
+def test_a_repeated_passage_keeps_the_better_score_and_is_noted(project: Project) -> None:
+    (note,) = take_runs(project, source_of("q Q0 p 1 1.0 t\nq Q0 p 2 3.0 t\nq Q0 p 3 2.0 t\n"))
+    assert ranking(project, "t") == [Ranked("q", "p", 1, 3.0)]
+    assert (note.line, note.code) == (2, "repeated") and mentions(note.reason, "2")
+
+
+def test_runs_are_named_by_tag_unless_files_share_it(project: Project) -> None:
+    line = "q1 Q0 p 1 1.0 "
+    own = source_of(line + "mine\n", "x.run")
+    shared = [source_of(line + "rank\n", f"folder/{name}.run.gz"[:-3]) for name in ("bm25.k1", "splade")]
+    mixed = source_of(line + "rank\n" + line + "other\n", "mixed.txt")
+    take_runs(project, own, *shared, mixed)
+    assert list(ranking_scores(project)) == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
+
+
+def test_files_of_one_name_are_told_apart_and_unknown_queries_listed_in_a_sentence(project: Project) -> None:
+    given = [source_of("q Q0 p 1 2.0 tagged\n", f"{folder}/bm25.run") for folder in ("a", "b")]
+    with pytest.raises(FileError) as error:
+        take_runs(project, *given)
+    (problem,) = error.value.problems
+    assert coded(problem) == "b/bm25.run duplicate-run"
+    assert project.value("SELECT count(*) FROM runs") == 0
+    given = source_of("q1 Q0 p 1 2 t\nq2 Q0 p 1 2 t\nq3 Q0 p 1 2 t\n", "r.run")
+    with refusal("unknown-query", "r.run:1", "q1", "2", kind=FileError):
+        exchange.import_files(project, "runs", [given], "tester")
+    take_runs(project, source_of("q Q0 p 1 2.0 t\n"))
+    with pytest.raises(FileError):
+        take_runs(project, source_of("q Q0 p 1 2.0 t\nq Q0 p 1\n"))
+    assert [path.name for path in project.path.parent.iterdir() if path.name.startswith(".import-")] == []
+
+
+Line = tuple[str, str, int | None, float]
+
+
+def at_once(lines: Sequence[Line]) -> tuple[list[tuple[str, str]], dict[str, tuple[int, int]]]:
+    """The ranking of a run and its oddities, by a plain reading of what trec_eval does."""
+    best: dict[tuple[str, str], tuple[float, int]] = {}
+    odd: dict[str, list[int]] = {"repeated": [], "tied": [], "contradicts": [], "unreadable": []}
+    for number, (query, passage, _, score) in enumerate(lines, 1):
+        if (query, passage) in best:
+            odd["repeated"].append(number)
+        if (query, passage) not in best or score > best[query, passage][0]:
+            best[query, passage] = (score, number)
+    order: list[tuple[str, str]] = []
+    for query in sorted({query for query, *_ in lines}):
+        levels: dict[float, list[tuple[str, int]]] = {}
+        for (asked, passage), (score, number) in best.items():
+            if asked == query:
+                with np.errstate(over="ignore"):
+                    level = float(np.float32(score))
+                levels.setdefault(level, []).append((passage, number))
+        above: list[int] = []
+        for level in sorted(levels, reverse=True):
+            group = sorted(levels[level], reverse=True)
+            order += [(query, passage) for passage, _ in group]
+            odd["tied"] += [number for _, number in group[1:]]
+            ranks = {number: lines[number - 1][2] for _, number in group}
+            odd["unreadable"] += [number for number, rank in ranks.items() if rank is None]
+            if above:
+                odd["contradicts"] += [n for n, rank in ranks.items() if rank is not None and rank <= max(above)]
+            above = [rank for rank in ranks.values() if rank is not None]
+    return order, {what: (min(numbers), len(numbers)) for what, numbers in odd.items() if numbers}
+
+
+lines_of_runs = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("uvwxyz"), st.none() | st.integers(1, 6), st.sampled_from(
+        [0.5, 0.50000000001, 1.0, 2.0, -1.0, 1e300, 2e300]
+    )),
+    min_size=1, max_size=25,
+)  # fmt: skip
+
+
+@settings(max_examples=examples(8))
+@given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
+def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
+    text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
+        small.setattr(run_import, "LINES_A_BATCH", batch)
+        small.setattr(run_import, "LINES_A_PART", part)
+        project = new_project(Path(folder) / "p.duckdb")
+        notes = take_runs(project, source_of(text, "t.run"))
+        found = [(r.query_id, r.passage_id) for r in ranking(project, "t")]
+        project.close()
+    order, odd = at_once(lines)
+    assert found == order
+    told = {}
+    for note in notes:
+        times = re.search(r"\((\d+)", note.reason)
+        told[note.code] = (note.line, int(times[1]) if times else 1)
+    assert told == odd
+
+
+def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Project) -> None:
+    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, all.run's two both all."""
+    take_runs(project, source_of("q Q0 a 1 3 bm25\nq Q0 b 2 2 rm3\n", "first.run"))
+    take_runs(project, source_of("q Q0 c 1 3 b\n", "c.run"))
+    for _ in range(2):  # the second time each file's runs give way to themselves
+        take_runs(project, source_of("q Q0 d 1 3 bm25\n", "b.run"))
+        take_runs(project, source_of("q Q0 e 1 3 bm25\nq Q0 f 1 3 rm3\n", "all.run"))
+        found = project.rows(
+            "SELECT name, file, list(passage_id) FROM runs JOIN rankings USING (run_key) JOIN passages USING"
+            " (passage_key) GROUP BY ALL ORDER BY ALL"
+        )
+        assert found == [
+            ("all-bm25", "all.run", ["e"]),
+            ("all-rm3", "all.run", ["f"]),
+            ("b", "c.run", ["c"]),
+            ("b-2", "b.run", ["d"]),
+            ("bm25", "first.run", ["a"]),
+            ("rm3", "first.run", ["b"]),
+        ]
+
+
+def test_a_run_that_came_with_others_of_its_tag_keeps_its_name_when_it_comes_alone(project: Project) -> None:
+    take_runs(project, *(source_of("q Q0 a 1 3 rank\nq Q0 b 2 2 rank\n", f"{name}.run") for name in ("bm25", "splade")))
+    again = source_of("q Q0 a 1 3 rank\n", "bm25.run")
+    with refusal("would-replace", "1", "2", "ranked", "bm25"):
+        exchange.import_files(project, "runs", [again], "ann", exchange.Options())
+    take_runs(project, again)
+    assert {run: len(ranking(project, run)) for run in ranking_scores(project)} == {"bm25": 1, "splade": 2}

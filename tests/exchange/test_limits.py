@@ -70,7 +70,7 @@ def longest_cell() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("name", "kind"), SENTENCES)
-def test_every_limit_is_heeded_can_be_set_and_says_how(
+def test_every_limit_holds_and_can_be_set(
     project: Project, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
 ) -> None:
     import_files(project, "queries", [Source("q", data=b"q1\tquery\n")], "ann")
@@ -80,9 +80,7 @@ def test_every_limit_is_heeded_can_be_set_and_says_how(
     assert said.startswith("given")
 
 
-def test_a_graded_file_names_no_more_questions_than_are_believed(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graded_file_names_no_more_questions_than_allowed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     grades = {"llm": "m", "correctAnswered": [f"q1/{n}" for n in range(11)], "wrongAnswered": []}
     line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [grades]}]]).encode()
     monkeypatch.setenv("EXAM_LIMIT_IDS", "10")
@@ -94,10 +92,11 @@ def test_a_graded_file_names_no_more_questions_than_are_believed(
     assert project.value("SELECT count(*) FROM questions") == 11
 
 
-def test_every_limit_of_files_has_its_test() -> None:
+def test_every_limit_has_its_test_and_brackets_in_a_text_are_no_deep_json() -> None:
     assert {name for name, _ in SENTENCES} | {"RATIO"} >= {
         name for name in LIMITS if not name.startswith(("ENDPOINT", "REQUEST", "UPLOAD", "CALLS"))
     }
+    assert parse_json(json.dumps({"text": "[{," * 1000})) == {"text": "[{," * 1000}
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "many", "1.5", "9" * 30])
@@ -116,17 +115,11 @@ def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value:
         ("7", 1, 0),
     ],
 )
-def test_values_and_depth_are_counted_outside_of_strings(
-    monkeypatch: pytest.MonkeyPatch, text: str, values: int, depth: int
-) -> None:
+def test_values_and_depth_ignore_strings(monkeypatch: pytest.MonkeyPatch, text: str, values: int, depth: int) -> None:
     json.loads(text)
     for block in (1, 3, 1 << 22):
         monkeypatch.setattr(source, "_BLOCK", block)
         assert source._json_shape(text.encode()) == (values, depth)
-
-
-def test_a_text_full_of_brackets_and_commas_is_no_deep_json() -> None:
-    assert parse_json(json.dumps({"text": "[{," * 1000})) == {"text": "[{," * 1000}
 
 
 IMPORTS = """
@@ -191,31 +184,26 @@ def imported_apart(importer: subprocess.Popen[str], tmp_path: Path) -> Apart:
     return run
 
 
-def test_compressed_newlines_are_refused_within_seconds(imported_apart: Apart, tmp_path: Path) -> None:
+def test_compressed_newlines_are_refused_and_many_empty_members_read(imported_apart: Apart, tmp_path: Path) -> None:
     file = tmp_path / "newlines.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n" + b"\n" * (60 << 20), 1))
     said, peak = imported_apart("passages", file)
     assert "1,000,000" in said
     assert peak < 200
+    file = tmp_path / "members.gz"
+    file.write_bytes(gzip.compress(b"p1\ttext\n") + gzip.compress(b"") * 100_000)
+    said, _ = imported_apart("passages", file)
+    assert said == "imported"
 
 
 @pytest.mark.parametrize(("kind", "unit"), [("graded", b"{},"), ("passages", b"[1],")])
-def test_one_long_line_takes_no_more_than_a_few_times_its_size(
-    imported_apart: Apart, tmp_path: Path, kind: str, unit: bytes
-) -> None:
+def test_one_long_line_takes_few_times_its_size(imported_apart: Apart, tmp_path: Path, kind: str, unit: bytes) -> None:
     file = tmp_path / "long.jsonl.gz"
     megabytes = 20
     file.write_bytes(gzip.compress(b'["q1", [' + unit * ((megabytes << 20) // len(unit)) + b"{}]]\n", 1))
     said, peak = imported_apart(kind, file)
     assert said.startswith(f"{file}:1: ")
     assert peak < 5 * megabytes + 100
-
-
-def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(imported_apart: Apart, tmp_path: Path) -> None:
-    file = tmp_path / "members.gz"
-    file.write_bytes(gzip.compress(b"p1\ttext\n") + gzip.compress(b"") * 100_000)
-    said, _ = imported_apart("passages", file)
-    assert said == "imported"
 
 
 @pytest.mark.parametrize("what", ["device", "pipe", "socket", "folder"])
@@ -243,9 +231,7 @@ def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: 
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_drafts_are_saved_while_a_file_is_read(
-    project: Project, monkeypatch: pytest.MonkeyPatch, preview: bool
-) -> None:
+def test_drafts_are_saved_during_an_import(project: Project, monkeypatch: pytest.MonkeyPatch, preview: bool) -> None:
     """The source gives its second half only once somebody else has saved, which would never be if that had to wait."""
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
     reading, saved = threading.Event(), threading.Event()

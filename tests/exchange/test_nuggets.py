@@ -1,38 +1,32 @@
-"""Nugget banks, topics and grades of AutoJudge and Nuggetizer, in and out."""
+"""Files of AutoJudge and Nuggetizer: nugget banks, topics, grades, reports and leaderboards, in and out."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from collections.abc import Iterator
+import zipfile
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from exam_workbench import bank
+from exam_workbench import bank, exchange
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import (
-    Imported,
-    Options,
-    bank_in_form,
-    import_files,
-    nugget_grades_jsonl,
-    queries_jsonl,
-)
 from exam_workbench.exchange._integrity import check_project
-from exam_workbench.formats import Source, detect_kind
+from exam_workbench.formats import BOARD_FORMS, Source, detect_kind
 from exam_workbench.labels import Policy, leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
-from exam_workbench.records import add_queries, queries_of
+from exam_workbench.records import add_queries, imported_leaderboards, queries_of
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import snapshot
-from tests.made.projects import fill, new_project
+from tests.made.projects import fill, made_project, new_project
 from tests.made.refusals import coded, refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import Run, printed, shell_on
 
 TEA = {
     "query_id": "tea",
@@ -85,21 +79,14 @@ OWN = [
 ]
 
 
-def take(project: Project, kind: str, content: object, name: str = "file.jsonl", **options: Any) -> Imported:
+def take(project: Project, kind: str, content: object, name: str = "file.jsonl", **options: Any) -> exchange.Imported:
     lines = content if isinstance(content, list) else [content]
     text = "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
-    return import_files(project, kind, [Source(name, data=text.encode())], "ann", Options(**options))
+    return exchange.import_files(project, kind, [Source(name, data=text.encode())], "ann", exchange.Options(**options))
 
 
 def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    project = new_project(tmp_path / "test.duckdb")
-    yield project
-    project.close()
 
 
 @pytest.fixture
@@ -147,7 +134,16 @@ def test_a_bank_of_ragtime_is_read_by_its_keys(project: Project):
     assert "aggregator-ignored" in {note.code for note in done.notes}
 
 
-def test_files_of_the_forms_are_recognised():
+def test_exact_values_stand_before_those_of_the_form(project: Project):
+    ours = {"id": "tea/x", "weight": 0.3, "kind": "choice", "choices": ["a", "b"], "active": False, "subtopic": "s"}
+    entry = {"question": "Which?", "importance": 7, "answers": ["a"], "metadata": {"exam_workbench": ours}}
+    take(project, "bank", {"query_id": "tea", "nugget_bank": {"Which?": entry}})
+    assert bank.list_questions(project) == [
+        Question("tea/x", "tea", "Which?", "choice", 0.3, False, "s", "a", ("a", "b"))
+    ]
+
+
+def test_banks_of_v3_and_ragtime_are_recognised_and_read_by_their_keys() -> None:
     assigned = {"query": "q", "qid": "1", "nuggets": [{"text": "t", "importance": "okay", "assignment": "support"}]}
     grade_line = {"run_id": "r", "query_id": "q", "nugget_id": "n", "question": "x", "grade": 1}
     cases = [
@@ -162,6 +158,15 @@ def test_files_of_the_forms_are_recognised():
     ]
     for text, kind in cases:
         assert detect_kind(Source("some.jsonl", data=text.encode())) == kind, text[:80]
+    # By hand: of 2 vital nuggets 1 is supported and 1 in part, of 5 nuggets 2 are supported and 2 in part.
+    support = {"not_support": 0, "partial_support": 1, "support": 2}
+    nuggets = [(one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]]
+    scores = nugget_scores(nuggets)
+    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (1 / 2, 2 / 5, 1.5 / 2, 3 / 5)
+    # Without a vital nugget the share is 0, and an okay one counts in full.
+    scores = nugget_scores([(False, 1), (False, 0)])
+    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (0.0, 0.0, 0.0, 0.25)
+    assert nugget_scores([]) == nugget_scores([(True, 0)])
 
 
 @pytest.mark.parametrize("form", ["v3", "nuggetizer", "ragtime26"])
@@ -169,11 +174,11 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
     unfit = {"ragtime26": ("q1/b", "q1/c"), "nuggetizer": ("q2/c",)}.get(form, ())
     if unfit:
         with refusal("form-without-place", *unfit):
-            bank_in_form(own, form)
+            exchange.bank_in_form(own, form)
         rest = [one for one in OWN if one.question_id in unfit]
         fitting = [Question(q.question_id, q.query_id, q.text, weight=abs(q.weight)) for q in rest]
         bank.save_version(own, fitting, "made to fit", "ann")
-    text = bank_in_form(own, form)
+    text = exchange.bank_in_form(own, form)
     version = bank.latest_version(own)
     assert "bank version" not in take(own, "bank", text).counts
     assert bank.latest_version(own) == version
@@ -188,7 +193,7 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
 
 
 def test_what_other_tools_read_of_our_bank(own: Project):
-    first, second = lines(bank_in_form(own, "v3"))
+    first, second = lines(exchange.bank_in_form(own, "v3"))
     assert (first["query_id"], first["title_query"], first["full_query"]) == ("q1", "first", "Why?\n\nBecause.")
     entry = first["nugget_bank"]["What is A?"]
     # A weight of 1.5 could be written and not be read back there.
@@ -200,17 +205,8 @@ def test_what_other_tools_read_of_our_bank(own: Project):
     assert first["claim_bank"]["What is A?"]["importance"] == "failed"
     assert second["nugget_bank"]["Null?"]["importance"] == 0
     bank.save_version(own, [Question("q2/c", "q2", "Which one?", active=False)], "no avoid", "ann")
-    nuggets = [one for line in lines(bank_in_form(own, "nuggetizer")) for one in line["nuggets"]]
+    nuggets = [one for line in lines(exchange.bank_in_form(own, "nuggetizer")) for one in line["nuggets"]]
     assert [one["importance"] for one in nuggets] == ["vital", "okay", "failed", "failed", "failed", "failed"]
-
-
-def test_exact_values_stand_before_those_of_the_form(project: Project):
-    ours = {"id": "tea/x", "weight": 0.3, "kind": "choice", "choices": ["a", "b"], "active": False, "subtopic": "s"}
-    entry = {"question": "Which?", "importance": 7, "answers": ["a"], "metadata": {"exam_workbench": ours}}
-    take(project, "bank", {"query_id": "tea", "nugget_bank": {"Which?": entry}})
-    assert bank.list_questions(project) == [
-        Question("tea/x", "tea", "Which?", "choice", 0.3, False, "s", "a", ("a", "b")),
-    ]
 
 
 BAD_BANKS = [
@@ -250,13 +246,25 @@ def refuse(project: Project, kind: str, content: object, said: str, **options: A
     assert coded(caught.value.problems[0]) == said, str(caught.value)
 
 
-def test_a_bank_that_is_not_in_form_changes_nothing(project: Project):
+def test_banks_and_grades_out_of_form_change_nothing(project: Project) -> None:
     before = snapshot(project)
     for row, code in BAD_BANKS:
         # The line before is sound, except for a file in which nothing is found.
         given = [row] if code == "nothing-found" else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
         refuse(project, "bank", given, f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}")
     refuse(project, "bank", json.dumps(TEA, indent=2)[:-3], "file.jsonl:1 invalid-json")
+    assert snapshot(project) == before
+    take(project, "responses", RESPONSE)
+    bank.save_version(project, [Question("n1", "q1", "Why?")], "made", "ann")
+    before = snapshot(project)
+    for row, code in BAD_GRADES:
+        refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
+    docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
+    refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
+    news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
+    refuse(project, "graded", news, "file.jsonl:2 unknown-question")
+    refuse(project, "graded", "{broken\n", "file.jsonl:1 invalid-json")
+    refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
     assert snapshot(project) == before
 
 
@@ -268,12 +276,12 @@ def test_topics_come_back_the_same(project: Project):
     given = {**TOPIC, "topic_id": "7", "narrative_id": 7, "limit": 900, "collection_ids": ["c"], "own": {"a": None}}
     take(project, "queries", [given, plain])
     assert queries_of(project) == [Query("7", "tea", "Why bitter?\n\nA beginner.\n\nAsks."), Query("8", "coffee")]
-    assert lines(queries_jsonl(project, as_topics=True)) == [given, plain]
-    take(project, "queries", queries_jsonl(project, as_topics=True))
-    take(project, "queries", queries_jsonl(project))
+    assert lines(exchange.queries_jsonl(project, as_topics=True)) == [given, plain]
+    take(project, "queries", exchange.queries_jsonl(project, as_topics=True))
+    take(project, "queries", exchange.queries_jsonl(project))
     assert len(queries_of(project)) == 2
     take(project, "queries", {"query_id": "7", "text": "green tea", "narrative": "Why bitter?"}, replace=True)
-    assert lines(queries_jsonl(project, as_topics=True))[0] == {
+    assert lines(exchange.queries_jsonl(project, as_topics=True))[0] == {
         key: value for key, value in given.items() if key != "background"
     } | {"title": "green tea"}
     refuse(project, "queries", [plain, {**TOPIC, "topic_id": "9"}], "file.jsonl:2 differing-ids")
@@ -307,18 +315,6 @@ ASSIGNED = [
         ("E is", "failed", "not_support"),
     ),
 ]
-
-
-def test_the_scores_of_nuggetizer():
-    # By hand: of 2 vital nuggets 1 is supported and 1 in part, of 5 nuggets 2 are supported and 2 in part.
-    support = {"not_support": 0, "partial_support": 1, "support": 2}
-    nuggets = [(one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]]
-    scores = nugget_scores(nuggets)
-    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (1 / 2, 2 / 5, 1.5 / 2, 3 / 5)
-    # Without a vital nugget the share is 0, and an okay one counts in full.
-    scores = nugget_scores([(False, 1), (False, 0)])
-    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (0.0, 0.0, 0.0, 0.25)
-    assert nugget_scores([]) == nugget_scores([(True, 0)])
 
 
 def test_assignments_become_grades_of_an_imported_grader(project: Project):
@@ -416,8 +412,8 @@ def test_our_grades_go_out_and_come_back(project: Project, tmp_path: Path):
     ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None}
     fill(project, [Question("q1/a", "q1", "Why?")], ratings, {"sys": {"q1": ["p1", "p2"]}})
     with refusal("no-grades"):
-        nugget_grades_jsonl(project, Policy(), of_passages=False)
-    (row,) = lines(nugget_grades_jsonl(project, Policy(), of_passages=True))
+        exchange.nugget_grades_jsonl(project, Policy(), of_passages=False)
+    (row,) = lines(exchange.nugget_grades_jsonl(project, Policy(), of_passages=True))
     assert row | {"passage": ""} == {
         "run_id": "sys",
         "query_id": "q1",
@@ -437,7 +433,7 @@ def test_our_grades_go_out_and_come_back(project: Project, tmp_path: Path):
     take(other, "responses", RESPONSE)
     take(other, "graded", a_grade(), "panel.jsonl")
     policy = Policy(grader="imported: panel")
-    (again,) = lines(nugget_grades_jsonl(other, policy, of_passages=False))
+    (again,) = lines(exchange.nugget_grades_jsonl(other, policy, of_passages=False))
     assert (again["run_id"], again["grade"], again["reasoning"], again["confidence"]) == ("sys", 4, "r", 0.5)
     other.close()
 
@@ -468,21 +464,6 @@ BAD_GRADES = [
     ({"qid": "q1", "run_id": "sys", "nuggets": [{"assignment": "support"}]}, "value-missing"),
     (a_grade(grade=3), "contradicting-lines"),
 ]
-
-
-def test_grades_that_are_not_in_form_change_nothing(project: Project):
-    take(project, "responses", RESPONSE)
-    bank.save_version(project, [Question("n1", "q1", "Why?")], "made", "ann")
-    before = snapshot(project)
-    for row, code in BAD_GRADES:
-        refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
-    docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
-    refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
-    news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
-    refuse(project, "graded", news, "file.jsonl:2 unknown-question")
-    refuse(project, "graded", "{broken\n", "file.jsonl:1 invalid-json")
-    refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
-    assert snapshot(project) == before
 
 
 def fill_own(project: Project) -> None:
@@ -525,12 +506,15 @@ def test_a_grader_without_assignments_has_no_such_scores(project: Project):
 MATE = {**RAGTIME, "metadata": {**RAGTIME["metadata"], "topic_id": "mate"}}
 
 
-def test_banks_of_other_tools_come_back_as_they_came(project: Project):
+def test_banks_of_other_tools_come_back_and_pass_the_checks(project: Project) -> None:
     take(project, "bank", [TEA, MATE])
-    assert lines(bank_in_form(project, "v3"))[0] == TEA
+    assert lines(exchange.bank_in_form(project, "v3"))[0] == TEA
     claims = [one for one in bank.list_questions(project) if one.kind == "nugget"]
     bank.save_version(project, [replace(one, kind="question") for one in claims], "no claims", "ann")
-    assert lines(bank_in_form(project, "ragtime26"))[1] == MATE
+    assert lines(exchange.bank_in_form(project, "ragtime26"))[1] == MATE
+    take(project, "queries", {**TOPIC, "limit": 900})
+    take(project, "bank", TEA)
+    assert not any(check_project(project).values())
 
 
 def test_changed_questions_of_an_imported_bank_are_written_with_our_values(project: Project, tmp_path: Path):
@@ -538,7 +522,7 @@ def test_changed_questions_of_an_imported_bank_are_written_with_our_values(proje
     parent, _, second, claim, _ = bank.list_questions(project)
     added = Question("new", "tea", second.text, weight=3.0)
     bank.save_version(project, [replace(parent, text="How hot?"), replace(claim, weight=0.25), added], "edits", "ann")
-    text = bank_in_form(project, "v3")
+    text = exchange.bank_in_form(project, "v3")
     (row,) = lines(text)
     assert row["claim_bank"].pop(claim.text)["metadata"]["exam_workbench"]["weight"] == 0.25
     assert row["claim_bank"] == {"Sugar helps": TEA["claim_bank"]["Sugar helps"]}
@@ -553,10 +537,181 @@ def test_changed_questions_of_an_imported_bank_are_written_with_our_values(proje
     assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(project), key=by_id)
     other.close()
     take(project, "queries", [{"query_id": "tea", "text": "tea or mate"}], replace=True)
-    assert lines(bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"
+    assert lines(exchange.bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"
 
 
-def test_kept_topics_and_banks_pass_the_checks(project: Project):
-    take(project, "queries", {**TOPIC, "limit": 900})
-    take(project, "bank", TEA)
-    assert not any(check_project(project).values())
+def report(run: str, *texts: str, **more: Any) -> dict[str, Any]:
+    sentences = [{"text": text, "citations": {"d2": 80.0, "d1": 20.0}, "metadata": {"n": 1}} for text in texts]
+    metadata = {"team_id": "t", "run_id": run, "topic_id": "q1", "narrative": "why is it so", "type": "automatic"}
+    documents = {
+        "d1": {"id": "d1", "title": "One", "text": "The first document.", "url": "https://example.org"},
+        "d2": {"id": "d2", "title": "", "text": "The second."},
+        "d3": {"id": "d3", "text": ""},
+    }
+    return {"metadata": metadata, "responses": sentences, "documents": documents, "ranking": []} | more
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def without_ours(row: dict[str, Any]) -> dict[str, Any]:
+    sentences = []
+    for sentence in row["responses"]:
+        evaldata = {key: value for key, value in sentence.get("evaldata", {}).items() if key != "exam_workbench"}
+        rest = {key: value for key, value in sentence.items() if key != "evaldata"}
+        sentences.append(rest | ({"evaldata": evaldata} if evaldata else {}))
+    return row | {"responses": sentences}
+
+
+def test_limits_of_the_track_are_noted(project: Project) -> None:
+    topic = {"request_id": "q1", "title": "first", "word_limit": 5, "collection_ids": ["ragtime/2/eng"]}
+    take(project, "queries", topic, replace=True)
+    sentences = [{"text": "One two three.", "citations": ["d1", "d2", "d3", "d4"]}, {"text": "Four five six."}]
+    done = take(project, "responses", report("a", responses=sentences))
+    assert [note.code for note in done.notes].count("beyond-track-limit") == 3
+    take(project, "queries", {"request_id": "q1", "title": "first", "limit": 4}, replace=True)
+    done = take(project, "responses", report("b", "one two three"))
+    assert [note.code for note in done.notes].count("beyond-track-limit") == 1
+
+
+def test_reports_come_back_with_what_their_sentences_answer(project: Project) -> None:
+    given = [report("a", "It is so.", " ", "Because."), report("b", "Nobody knows.")]
+    given[1]["responses"][0]["evaldata"] = {"theirs": 1}
+    done = take(project, "responses", given)
+    assert done.counts["responses"] == 2
+    # Documents are passages under their ids, their titles before the text; d3 has no text.
+    texts = dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
+    assert (texts["d1"], texts["d2"]) == ("One The first document.", "The second.") and "d3" not in texts
+    bank.save_version(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
+    take(project, "graded", [a_grade(run_id="a", nugget_id="q1/a", question=None, grade=5)], "panel.jsonl")
+    policy = Policy(grader="imported: panel")
+    first, second = lines(exchange.reports_jsonl(project, policy))
+    assert [without_ours(row) for row in (first, second)] == given
+    evaldata = [one.get("evaldata", {}).get("exam_workbench") for one in first["responses"]]
+    assert evaldata == [{"questions": ["Why?"], "rating": 5}, None, {"questions": ["Why?"], "rating": 5}]
+    assert second["responses"][0]["evaldata"] == {"theirs": 1, "exam_workbench": {"questions": [], "rating": None}}
+    # Exported reports can be imported again.
+    take(project, "responses", exchange.reports_jsonl(project, policy), replace=True)
+    assert lines(exchange.reports_jsonl(project, policy)) == [first, second]
+    # Plain responses become reports.
+    take(project, "responses", {"query_id": "q1", "run": "c", "answer": [{"text": "So.", "citations": ["d1"]}]})
+    plain = lines(exchange.reports_jsonl(project, policy))[2]
+    assert plain["metadata"]["run_id"] == "c" and plain["responses"][0]["citations"] == ["d1"]
+    refuse(project, "responses", report("d", "x", documents=[1]), "file.jsonl:1 not-an-object")
+    refuse(project, "responses", report("d", "x", documents={"d1": {"text": 5}}), "file.jsonl:1 not-a-text")
+
+
+def test_judgments_name_responses_by_the_md5_of_their_text(project: Project) -> None:
+    long = [f"Sentence number {n} has some words in it." for n in range(40)]
+    take(project, "responses", [report("a", "It is so.", "Because."), report("long", *long)])
+    names = [md5("It is so. Because."), md5(" ".join(long)), md5("unknown")]
+    done = take(project, "qrels", "".join(f"q1 0 {name} {at}\n" for at, name in enumerate(names)), "j.qrels")
+    assert "unknown-response" in {note.code for note in done.notes}
+    found = project.rows("SELECT passage_id, value FROM judgments JOIN passages USING (passage_key) ORDER BY value")
+    assert found == [("a/q1/1", 0), ("long/q1", 1), (names[2], 2)]
+
+
+def test_nuggets_with_their_documents_in_and_out(project: Project) -> None:
+    given = {"Why?": ["OR", {"OPEN_ENDED_ANSWER": ["p1"]}], "When?": ["AND", {"now": ["p2"], "then": []}]}
+    for indent in (None, 4):
+        take(project, "bank", json.dumps(given, indent=indent), "nuggets_q1.json")
+        assert [(q.query_id, q.text, q.answer_key, q.note) for q in bank.list_questions(project)] == [
+            ("q1", "Why?", None, "References: p1"),
+            ("q1", "When?", "now; then", "References: p2"),
+        ]
+    refuse(project, "bank", '{"Why?": ["OR", {}], "When?": ["OR"]}', "file.jsonl:1 not-a-list")
+    ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None, ("When?", "p1"): 3, ("When?", "p2"): 4}
+    fill(project, bank.list_questions(project), ratings, {"sys": {"q1": ["p1", "p2"]}})
+    with zipfile.ZipFile(io.BytesIO(exchange.nugget_docs_zip(project, Policy()))) as archive:
+        (name,) = archive.namelist()
+        content = json.loads(archive.read(name))
+    assert name == "nuggets_q1.json"
+    assert content == {"Why?": ["OR", {"OPEN_ENDED_ANSWER": ["p1"]}], "When?": ["OR", {"OPEN_ENDED_ANSWER": ["p2"]}]}
+
+
+QUESTIONS = [Question(f"q{n}/{m}", f"q{n}", f"What is {n}{m}?") for n in (1, 2, 3) for m in "abc"]
+RATINGS = {(question.text, f"p{n}"): (3 * at + 2 * n) % 6 for at, question in enumerate(QUESTIONS) for n in range(1, 5)}
+RUNS = {
+    "one": {"q1": ["p1"], "q2": ["p2", "p1"], "q3": ["p3"]},
+    "two": {"q1": ["p3", "p4"], "q2": ["p4"], "q3": ["p2"]},
+    "three": {"q1": ["p2", "p1"], "q3": ["p4", "p1"]},
+    "four": {"q1": ["p4"], "q2": ["p1"], "q3": ["p1"]},
+}
+MEASURE = "EXAM-Cover@2"
+
+
+def fill_all(project: Project) -> None:
+    fill(project, QUESTIONS, RATINGS, RUNS)
+
+
+@pytest.fixture
+def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return shell_on(fill_all, tmp_path, monkeypatch, capsys)
+
+
+def test_a_board_comes_back_from_each_form_with_its_scores_by_query(tmp_path: Path) -> None:
+    project = made_project(tmp_path / "p.duckdb", fill_all)
+    for skipped in ("zero", "ignore"):
+        board = leaderboard(project, MEASURE, policy=Policy(min_rating=3, skipped=skipped))
+        by_query = {run: dict(scores) for run, scores in board.per_query.items()}
+        if skipped == "zero":
+            by_query["three"]["q2"] = 0.0
+        for form in BOARD_FORMS:
+            content, measures = exchange.board_in_form(board, form)
+            assert yaml.safe_load(measures) == {"measures": [{"name": MEASURE, "dtype": "float"}]}
+            sources = [Source("b.eval.txt", data=content)]
+            if form == "trec_eval":
+                with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                    assert sorted(archive.namelist()) == sorted(RUNS)
+                    sources = [Source(f"eval/{name}", data=archive.read(name)) for name in archive.namelist()]
+            done = exchange.import_files(
+                project, "leaderboard", sources, "ann", exchange.Options("back", form=form, replace=True)
+            )
+            assert done.counts == {"leaderboards": 1, "systems": 4, "values by query": sum(map(len, by_query.values()))}
+            again = leaderboard(project, MEASURE, "back")
+            assert (again.measure, again.scores, again.per_query) == (MEASURE, board.scores, by_query), form
+            # What was read is written as it was.
+            assert exchange.board_in_form(again, form)[0] == content or skipped == "ignore"
+        lines = exchange.board_in_form(board, "ir_measures")[0].decode().splitlines()
+        last = [at for at, line in enumerate(lines) if line.split("\t")[1] == "all"]
+        runs = [line.split("\t")[0] for line in lines]
+        assert last == [max(at for at, run in enumerate(runs) if run == each) for each in dict.fromkeys(runs)]
+    project.close()
+
+
+def test_files_of_one_run_each_are_joined_under_a_name_and_a_run_in_two_of_them_is_refused(tmp_path: Path) -> None:
+    project = made_project(tmp_path / "p.duckdb", fill_all)
+    files = [Source(name, data=f"map\tq1\t{x}\nmap\tq2\t.5\nP_5\tq1\t{x}\nP_5\tq2\t0\n".encode())
+             for name, x in (("a", 0.25), ("b", 0.75))]  # fmt: skip
+    exchange.import_files(project, "leaderboard", files, "ann", exchange.Options("track"))
+    assert [*imported_leaderboards(project)] == [("track map", "map"), ("track P_5", "P_5")]
+    assert leaderboard(project, "AP", "track map").scores == {"b": 0.625, "a": 0.375}
+    assert leaderboard(project, "AP", "track map").per_query["a"] == {"q1": 0.25, "q2": 0.5}
+    twice = [files[0], Source("other/a.txt", data=files[1].data)]
+    with refusal("duplicate-run", "a", kind=FileError):
+        exchange.import_files(project, "leaderboard", twice, "ann", exchange.Options("again"))
+    assert len(imported_leaderboards(project)) == 2
+    project.close()
+
+
+def test_the_shell_writes_a_form_with_its_measures_and_correlates_as_asked(exam: Run) -> None:
+    words = ("export", "leaderboard", "--measure", MEASURE, "--min-rating", "3")
+    assert exam(*words, "--form", "ir_measures", "-o", "X.eval.txt")[0] == 0
+    assert yaml.safe_load(Path("X.eval.measures.yml").read_text())["measures"][0]["name"] == MEASURE
+    assert exam(*words, "--form", "jsonl", "-o", "-")[1].count("\n") == 16
+    exam.fails("options-exclude-each-other", "export", "bank", "--form", "tot", "-o", "x")
+    exam.fails("options-exclude-each-other", "import", "queries", "--form", "tot", "X.eval.txt")
+    assert exam("import", "leaderboard", "X.eval.txt", "--form", "ir_measures", "--name", "theirs")[0] == 0
+    exam.fails("form-differs", "import", "leaderboard", "X.eval.txt", "--form", "tot", "--name", "wrong")
+    asked = ("correlate", "--measure", MEASURE, "--min-rating", "2", "--against", "theirs")
+    plain = exam(*asked, "--json")[1]
+    more = exam(*asked, "--correlation", "tau_gap", "--correlation", "kendall@3", "--correlation", "kendall", "--json")[
+        1
+    ]
+    known = json.loads(plain)
+    assert json.loads(more) == known | {key: json.loads(more)[key] for key in ("tau_gap", "kendall@3")}
+    assert "tau_gap" not in known and -1 <= json.loads(more)["tau_gap"] <= 1
+    assert "tauap_b" in exam(*asked, "--correlation", "tauap_b")[1]
+    exam.fails("unknown-correlation", *asked, "--correlation", "tau")
+    assert printed(exam(*asked, "--json")) == known

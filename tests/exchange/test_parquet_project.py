@@ -1,8 +1,9 @@
-"""A project goes out as a folder of Parquet files and comes back equal, table by table, ready to go on with."""
+"""Projects as folders of Parquet files: exported, imported equal, or refused by file and row."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import zipfile
@@ -13,25 +14,20 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from exam_workbench import bank, cli
+from exam_workbench import bank, cli, exchange
 from exam_workbench.bank import put_draft, put_grader
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import (
-    _parquet,
-    export_project,
-    graded_file,
-    import_project,
-    publish_qrels,
-    qrels_text,
-    reproduce_qrels,
-)
+from exam_workbench.exchange import _integrity as rules, _parquet
+from exam_workbench.exchange._integrity import LARGEST_KEY
 from exam_workbench.exchange._parquet import CACHES, MANIFEST, SECRETS
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override, find_overrides, leaderboard, withdraw_by_key
-from exam_workbench.records import add_passages, add_queries, set_pool_depth
+from exam_workbench.records import add_passages, add_queries, set_pool_depth, write_board
 from exam_workbench.store import MARK, Project, create_project, migrations, open_project
-from exam_workbench.types import Grade, Passage, Query, Question, Subtopic
-from tests.made.projects import SPEC, fill, grade, judge, made_project
+from exam_workbench.types import Board, BoardRow, Grade, Passage, Query, Question, Subtopic
+from tests.made.fuzz_parquet import copied, exported, fit
+from tests.made.once import made_once
+from tests.made.projects import SPEC, fill, filled_project, grade, judge, made_project
 from tests.made.refusals import mentions, refusal
 
 A = Question("q1/a", "q1", "What is 'A'?\nReally – 真?", weight=2.5, note="n", answer_key="a", choices=("a", "b"))
@@ -55,15 +51,11 @@ def fill_nearly_all(project: Project) -> None:
     put_draft(project, "bob", replace(A, weight=0.1))
     add_override(project, "q1/a", "p1", 4, "so", "ann")
     withdraw_by_key(project, add_override(project, "q1/a", "p2", 4, "so", "ann"), "bob")
-    publish_qrels(project, Policy(bank_version=1), "ann")
+    exchange.publish_qrels(project, Policy(bank_version=1), "ann")
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Project]:
-    """A project with something in nearly every table."""
-    project = made_project(tmp_path / "test.duckdb", fill_nearly_all)
-    yield project
-    project.close()
+filled = filled_project(fill_nearly_all)
+"""A project with something in nearly every table."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +63,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That project as an exported folder; to be copied where something is done to it."""
     folder = tmp_path_factory.mktemp("exported")
     project = made_project(folder / "test.duckdb", fill_nearly_all)
-    export_project(project, folder / "out", "ann")
+    exchange.export_project(project, folder / "out", "ann")
     project.close()
     return folder / "out"
 
@@ -82,7 +74,7 @@ def imported(tmp_path: Path) -> Iterator[Callable[[Path], Project]]:
     opened: list[Project] = []
 
     def run(source: Path) -> Project:
-        opened.append(import_project(source, tmp_path / f"again{len(opened)}.duckdb"))
+        opened.append(exchange.import_project(source, tmp_path / f"again{len(opened)}.duckdb"))
         return opened[-1]
 
     yield run
@@ -109,10 +101,8 @@ def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
 
 
 @pytest.mark.parametrize("name", ["out.zip", "new folder/it's out"])
-def test_a_project_comes_back_equal_table_by_table_and_in_all_that_is_derived(
-    filled: Project, imported: Callable[[Path], Project], tmp_path: Path, name: str
-) -> None:
-    rows = export_project(filled, tmp_path / name, "ann")
+def test_import_equals_export(filled: Project, imported: Callable[[Path], Project], tmp_path: Path, name: str) -> None:
+    rows = exchange.export_project(filled, tmp_path / name, "ann")
     again = imported(tmp_path / name)
     before, after = content(filled), content(again)
     assert before.keys() == after.keys()
@@ -121,14 +111,14 @@ def test_a_project_comes_back_equal_table_by_table_and_in_all_that_is_derived(
     assert {table: len(found) for table, (_, found) in after.items()} == rows
     assert bank.list_questions(again) == bank.list_questions(filled)
     assert find_overrides(again) == find_overrides(filled)
-    assert graded_file(again) == graded_file(filled)
+    assert exchange.graded_file(again) == exchange.graded_file(filled)
     for measure in ("nDCG@10", "EXAM-Cover@20"):
         assert leaderboard(again, measure).systems == leaderboard(filled, measure).systems
 
 
 def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Path], Project], tmp_path: Path) -> None:
-    published = publish_qrels(filled, Policy(bank_version=1, label="mean"), "ann")
-    export_project(filled, tmp_path / "out", "ann")
+    published = exchange.publish_qrels(filled, Policy(bank_version=1, label="mean"), "ann")
+    exchange.export_project(filled, tmp_path / "out", "ann")
     again = imported(tmp_path / "out")
     assert bank.save_version(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
     grade(again, {("New?", "p1"): 1, ("Reworded?", "p2"): 5})
@@ -136,15 +126,13 @@ def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Pat
         add_passages(cursor, [Passage("p99", "another text")])
     key = add_override(again, "q1/new", "p2", 3, "so", "ann")
     assert key > filled.value("SELECT last_value FROM duckdb_sequences()")
-    assert reproduce_qrels(again, published.manifest, "ann") == published.qrels_bytes
-    assert qrels_text(again, Policy(label="mean")).encode() != published.qrels_bytes
-    second = publish_qrels(again, Policy(), "ann")
-    assert reproduce_qrels(again, second.manifest, "ann") == second.qrels_bytes
+    assert exchange.reproduce_qrels(again, published.manifest, "ann") == published.qrels_bytes
+    assert exchange.qrels_text(again, Policy(label="mean")).encode() != published.qrels_bytes
+    second = exchange.publish_qrels(again, Policy(), "ann")
+    assert exchange.reproduce_qrels(again, second.manifest, "ann") == second.qrels_bytes
 
 
-def test_keys_go_on_above_every_key_in_use_even_if_the_manifest_knows_of_fewer(
-    whole: Path, imported: Callable[[Path], Project], tmp_path: Path
-) -> None:
+def test_new_keys_are_above_every_key_in_use(whole: Path, imported: Callable[[Path], Project], tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "out")
     changed(tmp_path / "out", sequences={"keys": 1})
     again = imported(tmp_path / "out")
@@ -152,32 +140,29 @@ def test_keys_go_on_above_every_key_in_use_even_if_the_manifest_knows_of_fewer(
     assert highest > 1 and again.value("SELECT nextval('keys')") > highest
 
 
-def test_the_export_itself_is_in_the_activity_log(filled: Project, tmp_path: Path) -> None:
-    export_project(filled, tmp_path / "out", "ann")
-    assert filled.rows("SELECT author, act FROM activity ORDER BY activity_key DESC LIMIT 1") == [
-        ("ann", "export project")
-    ]
-
-
 def test_nothing_but_the_folder_is_left_behind(filled: Project, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    export_project(filled, tmp_path / "out", "ann")
-    export_project(filled, tmp_path / "out.zip", "ann")
-    import_project(tmp_path / "out", tmp_path / "again.duckdb").close()
+    exchange.export_project(filled, tmp_path / "out", "ann")
+    exchange.export_project(filled, tmp_path / "out.zip", "ann")
+    exchange.import_project(tmp_path / "out", tmp_path / "again.duckdb").close()
     filled.close()
     assert {file.name for file in tmp_path.iterdir()} == {"out", "out.zip", "test.duckdb", "again.duckdb"}
     with zipfile.ZipFile(tmp_path / "out.zip") as archive:
         assert sorted(archive.namelist()) == sorted(file.name for file in (tmp_path / "out").iterdir())
 
 
-def test_an_export_replaces_nothing(filled: Project, tmp_path: Path) -> None:
+def test_an_export_is_logged_and_replaces_nothing(filled: Project, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     (tmp_path / "out.zip").write_text("mine")
     for name in ("out", "out.zip", "test.duckdb"):
         with refusal("file-exists"):
-            export_project(filled, tmp_path / name, "ann")
+            exchange.export_project(filled, tmp_path / name, "ann")
     assert (tmp_path / "out.zip").read_text() == "mine"
+    exchange.export_project(filled, tmp_path / "logged", "ann")
+    assert filled.rows("SELECT author, act FROM activity ORDER BY activity_key DESC LIMIT 1") == [
+        ("ann", "export project")
+    ]
 
 
 def changed(folder: Path, **fields: object) -> None:
@@ -261,7 +246,7 @@ def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
         source = tmp_path / "out.zip"
     before = {file.name for file in tmp_path.iterdir()}
     with refusal(*said):
-        import_project(source, tmp_path / "again.duckdb")
+        exchange.import_project(source, tmp_path / "again.duckdb")
     assert {file.name for file in tmp_path.iterdir()} == before
 
 
@@ -271,25 +256,25 @@ def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(whole: Path, tm
         for file in whole.glob("*.parquet"):
             archive.writestr(file.name, bytes(1_000_000))
     with refusal("limit-exceeded", kind=FileError):
-        import_project(tmp_path / "bomb.zip", tmp_path / "again.duckdb")
+        exchange.import_project(tmp_path / "bomb.zip", tmp_path / "again.duckdb")
 
 
 @pytest.mark.parametrize(("name", "code"), [("absent", "cannot-read-file"), ("text.txt", "unreadable-zip")])
 def test_what_is_no_folder_and_no_zip_is_refused(tmp_path: Path, name: str, code: str) -> None:
     (tmp_path / "text.txt").write_text("hello")
     with refusal(code, name):
-        import_project(tmp_path / name, tmp_path / "again.duckdb")
+        exchange.import_project(tmp_path / name, tmp_path / "again.duckdb")
 
 
 def test_a_project_that_is_there_is_not_replaced(whole: Path) -> None:
     there = whole.parent / "test.duckdb"
     before = there.read_bytes()
     with refusal("file-exists", "test.duckdb"):
-        import_project(whole, there)
+        exchange.import_project(whole, there)
     assert there.read_bytes() == before
 
 
-def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
+def test_an_older_export_is_upgraded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[Path], Project]
 ) -> None:
     current = migrations.MIGRATIONS
@@ -300,7 +285,7 @@ def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
         cursor.execute("INSERT INTO queries VALUES (nextval('keys'), 'q1', 'a query', NULL)")
     # Such a project has no table of seals. The program upgrades it before it exports it.
     monkeypatch.setattr(_parquet, "refuse_sealed", lambda project: None)
-    export_project(old, tmp_path / "out", "ann")
+    exchange.export_project(old, tmp_path / "out", "ann")
     old.close()
     monkeypatch.setattr(migrations, "MIGRATIONS", current)
     again = imported(tmp_path / "out")
@@ -309,7 +294,7 @@ def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
         assert migrations.applied_migrations(cursor) == [name for name, _ in current]
 
 
-def test_the_command_line_takes_a_project_out_and_in(
+def test_commands_export_and_import_all(
     filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = bank.list_questions(filled)
@@ -337,3 +322,334 @@ def test_the_command_line_takes_a_project_out_and_in(
     again = open_project(tmp_path / "new.duckdb")
     assert bank.list_questions(again) == before
     again.close()
+
+
+@pytest.fixture(scope="module")
+def shared_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_once(tmp_path_factory, "exported project", exported)
+
+
+@pytest.fixture
+def folder(shared_export: Path, tmp_path: Path) -> Path:
+    return copied(shared_export, tmp_path / "out")
+
+
+def rewrite(folder: Path, table: str, sql: str) -> None:
+    """Write a table's file anew, by SQL over its rows `t`; the manifest fits."""
+    file = folder / f"{table}.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t AS FROM read_parquet('{file}')")
+        connection.execute(f"COPY ({sql}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)")
+        rows = connection.execute(f"SELECT count(*) FROM read_parquet('{file}')").fetchall()[0][0]
+    fit(folder, table, rows)
+
+
+def say(folder: Path, **fields: object) -> None:
+    """Let the manifest say something else."""
+    file = folder / MANIFEST
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+def refuse(folder: Path, code: str, *values: str) -> FileError:
+    """The error of an import that is refused and leaves nothing."""
+    before = sorted(folder.parent.iterdir())
+    with refusal(code, *values, kind=FileError) as error:
+        exchange.import_project(folder, folder.parent / "again.duckdb")
+    assert sorted(folder.parent.iterdir()) == before
+    assert error.value.hint
+    assert isinstance(error.value, FileError)
+    return error.value
+
+
+AUDIT = (
+    "INSERT INTO audits VALUES (999, 'x', '{measure}', '{{}}', [], '{goal}', 's', 3, 10, 1, 0.05, {seed}, 'ann',"
+    " now()::TIMESTAMP)"
+)
+BROKEN = [
+    ("UPDATE grades SET rating = 99", "grades rating-off-scale"),
+    ("UPDATE grades SET rating = -1", "grades rating-off-scale"),
+    ("UPDATE grades SET confidence = 'nan'", "grades not-finite"),
+    ("UPDATE grades SET confidence = 1.5", "grades confidence-out-of-range"),
+    ("UPDATE grades SET distribution = ['nan'::FLOAT]", "grades invalid-distribution"),
+    ("UPDATE grades SET distribution = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]", "grades invalid-distribution"),
+    ("INSERT INTO grades FROM grades", "grades repeated-grader-key-question-text-key-passage-text-key"),
+    ("UPDATE grades SET grader_key = 7777", "grades unknown-grader-key"),
+    ("UPDATE grades SET passage_text_key = 7777", "grades unknown-passage-text-key"),
+    ("UPDATE grades SET job_key = 7777", "grades unknown-job-key"),
+    ("UPDATE failures SET question_text_key = 7777", "failures unknown-question-text-key"),
+    ("UPDATE graders SET max_rating = 9", "graders scale-out-of-range"),
+    ("UPDATE graders SET model = 'other'", "graders fingerprint-differs"),
+    ("UPDATE graders SET kinds = '[1'", "graders invalid-grader"),
+    ("UPDATE question_revisions SET weight = 'inf'", "question_revisions not-finite"),
+    ("UPDATE question_revisions SET weight = 'nan'", "question_revisions not-finite"),
+    ("UPDATE question_revisions SET weight = 1e308", "question_revisions weight-out-of-range"),
+    ("UPDATE question_revisions SET kind = 'essay'", "question_revisions unknown-kind"),
+    ("UPDATE question_revisions SET choices = '[1]'", "question_revisions invalid-choices"),
+    ("UPDATE question_revisions SET choices = '{}'", "question_revisions invalid-choices"),
+    ("UPDATE question_revisions SET choices = 'nothing'", "question_revisions invalid-choices"),
+    ("UPDATE question_texts SET text = text || chr(31)", "question_revisions control-character"),
+    ("UPDATE question_revisions SET version = 1", "question_revisions repeated-question-key-version"),
+    ("UPDATE bank_versions SET version = 7 WHERE version = 1", "bank_versions missing-bank-version"),
+    ("DELETE FROM bank_versions WHERE version = 1", "question_revisions unknown-version"),
+    ("UPDATE rankings SET rank = 0", "rankings rank-below-1"),
+    ("UPDATE rankings SET score = '-inf'", "rankings not-finite"),
+    ("INSERT INTO rankings FROM rankings", "rankings repeated-run-key-query-key-passage-key"),
+    ("UPDATE judgments SET value = -32768", "judgments judgment-out-of-range"),
+    ("UPDATE overrides SET rating = 6", "overrides rating-out-of-range"),
+    ("UPDATE overrides SET withdrawn_by = NULL", "overrides half-withdrawn"),
+    ("UPDATE drafts SET content = replace(content, '0.1', '1e300')", "drafts invalid-draft"),
+    ("UPDATE drafts SET content = '[]'", "drafts invalid-draft"),
+    ("UPDATE draft_steps SET after = '{}'", "draft_steps invalid-draft"),
+    ("UPDATE publications SET grades = 1000", "publications unknown-grades"),
+    ("UPDATE publications SET override_keys = [4242]", "publications unknown-override-keys"),
+    ("UPDATE publications SET manifest = 'x'", "publications not-a-json-object"),
+    ("UPDATE passages SET passage_id = 'p ' || passage_id", "passages invalid-id"),
+    ("UPDATE queries SET query_id = query_id || chr(9)", "queries invalid-id"),
+    (f"UPDATE boards SET board_key = {LARGEST_KEY + 1}", "boards key-out-of-range"),
+    ("UPDATE board_scores SET std_error = 'nan'", "board_scores not-finite"),
+    ("UPDATE activity SET happened_at = 'infinity'", "activity time-out-of-range"),
+    ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "settings invalid-pool-depth"),
+    ("INSERT INTO settings VALUES ('hold_out', '{\"share\": 2}')", "settings invalid-hold-out"),
+    ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "settings invalid-prices"),
+    (
+        'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"}, "fell": [1]}}\')',
+        "settings invalid-item-filters",
+    ),
+    ("UPDATE pool SET text_key = NULL", "pool pool-text-differs"),
+    ("UPDATE passage_texts SET text = 'same'", "passage_texts repeated-text"),
+    ("INSERT INTO passages FROM passages", "passages repeated-passage-key"),
+    ("UPDATE passages SET passage_id = 'same'", "passages repeated-passage-id"),
+    ("INSERT INTO passage_texts FROM passage_texts", "passage_texts repeated-text-key"),
+    ("INSERT INTO questions FROM questions", "questions repeated-question-key"),
+    ("UPDATE questions SET question_id = 'same'", "questions repeated-question-id"),
+    ("INSERT INTO question_texts SELECT text_key, text || 'x', NULL FROM question_texts",
+     "question_texts repeated-text-key"),
+    ("UPDATE question_revisions SET revision_key = 1", "question_revisions repeated-revision-key"),
+    (AUDIT.format(measure="nDCG@10", goal='{"aim": "best"}', seed=1), "audits invalid-measure"),
+    (AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1), "audits invalid-goal"),
+    (AUDIT.format(measure="P@5", goal='{"aim": "best"}', seed=-1), "audits settings-out-of-range"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 0.0, 1.0, false, false, NULL)", "audit_chances chance-out-of-range"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 1.0, 1.0, true, false, 2)", "audit_chances known-and-drawn"),
+    ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 3, 'ann', 'judged', 1, '', false, now()::TIMESTAMP)",
+     "audit_verdicts invalid-turn"),
+    ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 1, 'ann', 'judged', NULL, '', false, now()::TIMESTAMP)",
+     "audit_verdicts invalid-verdict"),
+    ("INSERT INTO members VALUES (999, 'ann@x.org', 'ann', 'king', NULL, 'ann', now()::TIMESTAMP)",
+     "members unknown-role"),
+    ("INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)", "guidelines unknown-query-key"),
+    ("INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)", "guidelines too-long"),
+    ("INSERT INTO doubles VALUES (999, 1, [4242], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL)",
+     "doubles unknown-passage-keys"),
+    ("INSERT INTO doubles SELECT unnest([998, 999]), (SELECT min(query_key) FROM queries),"
+     " [(SELECT min(passage_key) FROM passages)], 2, NULL, 'o', now()::TIMESTAMP, NULL, NULL",
+     "doubles overlapping-doubles"),
+    ("INSERT INTO double_turns VALUES (999, 1, 'ann', 'maybe', '', 'o', now()::TIMESTAMP)", "double_turns unknown-act"),
+    ("INSERT INTO adjudications VALUES (999, 1, 1, NULL, 5, NULL, 'so', 'o', now()::TIMESTAMP)",
+     "adjudications value-out-of-range"),
+    ("INSERT INTO dues VALUES (999, 1, NULL, DATE '9999-01-01', 'o', now()::TIMESTAMP)", "dues time-out-of-range"),
+    ("INSERT INTO query_marks VALUES (999, 1, '', true, now()::TIMESTAMP)", "query_marks no-name"),
+    ("INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)", "members no-name"),
+    ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)",
+     "model_families unknown-part"),
+]  # fmt: skip
+
+
+CHECKED = {"values", "uniqueness", "references", "contents", "orphans", "hashes", "revisions", "keys"}
+"""The checks that consist of rules."""
+
+
+@pytest.fixture(scope="module")
+def shared_import(shared_export: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = exchange.import_project(shared_export, tmp_path_factory.mktemp("imported") / "again.duckdb")
+    board = Board("official", "nDCG", [BoardRow("one", 0.5, 0.1, 1.0)])
+    with project.transaction() as cursor:
+        write_board(cursor, board)
+    yield project
+    project.close()
+
+
+@pytest.mark.parametrize(("statement", "fault"), BROKEN)
+def test_broken_rules_are_found(
+    shared_import: Project, monkeypatch: pytest.MonkeyPatch, statement: str, fault: str
+) -> None:
+    # The rules of the other tables cannot report a fault of this one.
+    table, with_rows = fault.split()[0], rules.filled_tables
+    monkeypatch.setattr(rules, "filled_tables", lambda cursor: with_rows(cursor) & {table})
+    with shared_import.cursor() as cursor:
+        cursor.execute("BEGIN")
+        try:
+            cursor.execute(statement)
+            assert fault in {f"{found.table} {found.code}" for found in rules.find_faults(cursor)}
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def test_exports_of_the_program_break_no_rule_and_every_rule_fits_every_table(shared_import: Project) -> None:
+    with shared_import.cursor() as cursor:
+        assert not list(rules.find_faults(cursor, CHECKED))
+    # What has no rows is not asked in an ordinary import; a rule that cannot be asked would be found much later.
+    with shared_import.cursor() as cursor:
+        every = {table for (table,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        found = list(rules.find_rules(cursor, every))
+        assert len({rule.table for rule in found}) > 90 and {rule.check for rule in found} == CHECKED
+        for rule in found:
+            assert not list(rules.find_broken_rows(cursor, rule))
+            assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule.code)
+
+
+TAMPERED = [
+    ("grades", "SELECT * REPLACE (99::TINYINT AS rating) FROM t", ("inconsistent-rows",)),
+    (
+        "grades",
+        "SELECT * REPLACE (rating::INTEGER AS rating) FROM t",
+        ("schema-differs", "rating", "INTEGER", "TINYINT"),
+    ),
+    ("runs", "SELECT * REPLACE (name::BLOB AS tag) FROM t", ("schema-differs", "tag", "BLOB", "VARCHAR")),
+    ("runs", "FROM t UNION ALL FROM t", ("rows-do-not-fit",)),
+    ("migrations", "FROM t WHERE position < 3", ("schema-differs",)),
+]
+
+
+@pytest.mark.parametrize(("table", "sql", "said"), TAMPERED)
+def test_impossible_rows_are_refused_by_file(folder: Path, table: str, sql: str, said: tuple[str, ...]) -> None:
+    rewrite(folder, table, sql)
+    code, *values = said
+    refuse(folder, code, f"{table}.parquet", *values)
+
+
+def test_the_row_is_named_and_every_fault_is_said(folder: Path) -> None:
+    rewrite(folder, "grades", "SELECT * REPLACE (if(row_number() OVER () = 2, 9, rating)::TINYINT AS rating) FROM t")
+    rewrite(folder, "rankings", "SELECT * REPLACE ('nan'::DOUBLE AS score) FROM t")
+    said = {Path(problem.file).stem: problem.reason for problem in refuse(folder, "inconsistent-rows").problems}
+    assert all(mentions(said["grades"], value) for value in ("1", "rating", "2"))
+    assert all(mentions(said["rankings"], value) for value in ("6", "score", "1"))
+
+
+SAID: list[tuple[dict[str, object], str]] = [
+    ({"sequences": {"keys": 10**18}}, "invalid-manifest"),
+    ({"sequences": {"keys": -1}}, "invalid-manifest"),
+    ({"sequences": {"keys": "9"}}, "invalid-manifest"),
+    ({"sequences": 7}, "invalid-manifest"),
+    ({"migrations": ["0002_draft_steps", "0001_initial"]}, "schema-differs"),
+    ({"migrations": [["0001_initial"]]}, "invalid-manifest"),
+]
+
+
+@pytest.mark.parametrize(("fields", "code"), SAID)
+def test_a_manifest_that_says_what_cannot_be_is_refused(folder: Path, fields: dict[str, object], code: str) -> None:
+    say(folder, **fields)
+    refuse(folder, code, MANIFEST)
+
+
+def table_of(folder: Path, **fields: object) -> None:
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    say(folder, tables=[table | fields if table["name"] == "grades" else table for table in tables])
+
+
+def twice(folder: Path) -> None:
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    say(folder, tables=[*tables, *(table for table in tables if table["name"] == "grades")])
+
+
+def linked(folder: Path) -> None:
+    (folder / "grades.parquet").rename(folder.parent / "elsewhere")
+    (folder / "grades.parquet").symlink_to(folder.parent / "elsewhere")
+
+
+def linked_manifest(folder: Path) -> None:
+    (folder / MANIFEST).rename(folder.parent / "elsewhere")
+    (folder / MANIFEST).symlink_to(folder.parent / "elsewhere")
+
+
+BENT: list[tuple[Callable[[Path], object], str]] = [
+    (lambda folder: table_of(folder, rows=10**12), "invalid-manifest"),
+    (lambda folder: table_of(folder, rows=True), "invalid-manifest"),
+    (lambda folder: table_of(folder, bytes=1.5), "invalid-manifest"),
+    (lambda folder: table_of(folder, sha256="no"), "invalid-manifest"),
+    (lambda folder: table_of(folder, file="/etc/passwd"), "invalid-manifest"),
+    (twice, "invalid-manifest"),
+    (linked, "not-a-plain-file"),
+    (linked_manifest, "not-a-plain-file"),
+    (lambda folder: (folder / MANIFEST).write_text("[" * 200_000), "invalid-json"),
+    (lambda folder: (folder / MANIFEST).write_bytes(b" " * 10_000_001), "limit-exceeded"),
+]
+
+
+@pytest.mark.parametrize(("bend", "code"), BENT)
+def test_a_folder_with_links_or_no_bounds_is_refused(folder: Path, bend: Callable[[Path], object], code: str) -> None:
+    bend(folder)
+    refuse(folder, code)
+
+
+def test_a_small_file_that_claims_a_huge_text_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exam_workbench.exchange._parquet.LARGEST_VALUE", 1_000_000)
+    rewrite(folder, "passage_texts", "SELECT * REPLACE (repeat('x', 1_000_001) AS text) FROM t")
+    assert (folder / "passage_texts.parquet").stat().st_size < 10_000
+    refuse(folder, "limit-exceeded", "passage_texts.parquet")
+
+
+def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exam_workbench.exchange._parquet.EXPANDED_ANYWAY", 1_000)
+    table_of(folder, bytes=10**12)
+    packed = folder.parent / "out.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(folder / MANIFEST, MANIFEST)
+    with refusal("limit-exceeded", "100", kind=FileError):
+        exchange.import_project(packed, folder.parent / "again.duckdb")
+    assert not (folder.parent / "again.duckdb").exists()
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 40, b"x" * 40])
+def test_a_damaged_zip_is_a_sentence(folder: Path, damage: bytes) -> None:
+    packed = folder.parent / "out.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / MANIFEST, MANIFEST)
+    content = bytearray(packed.read_bytes())
+    content[60 : 60 + len(damage)] = damage
+    packed.write_bytes(content)
+    with refusal("unreadable-zip"):
+        exchange.import_project(packed, folder.parent / "again.duckdb")
+
+
+def test_a_folder_with_any_name_is_imported(folder: Path) -> None:
+    odd = folder.parent / "a=1" / "it's [a] *?"
+    odd.parent.mkdir()
+    folder.rename(odd)
+    exchange.import_project(odd, folder.parent / "again.duckdb").close()
+    assert (folder.parent / "again.duckdb").exists()
+
+
+def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
+    columns = set(
+        project.rows(
+            "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
+            " WHERE NOT duckdb_tables.internal AND column_name <> 'answer_key'"
+        )
+    )
+    for table, column, other, key in rules.REFERENCES:
+        assert {(table, column), (other, key)} <= columns
+    for table, names in rules.KEYS:
+        assert {(table, name) for name in names} <= columns
+    keys = {(table, column) for table, column in columns if column.endswith("_key")}
+    own = {f"{table[:-1]}_key" for table, _ in columns} | {
+        "query_key",
+        "activity_key",
+        "text_key",
+        "revision_key",
+        "pool_key",
+        "batch_key",
+        "claim_key",
+        "verdict_key",
+        "look_key",
+        "end_key",
+        "family_key",
+        # What was replaced may be gone since, under whatever key it had.
+        "object_key",
+        # Of answer_judges, and of cases that people confirmed.
+        "judge_key",
+        # Of graders, examinees and models, by the kind of the job: a rule of its own checks it.
+        "subject_key",
+        "case_key",
+    }
+    referring = {(table, column) for table, column, *_ in rules.REFERENCES}
+    assert not {(table, column) for table, column in keys - referring if column not in own}

@@ -1,4 +1,4 @@
-"""Qrels that were published come out again to the byte, whatever people do to the project afterwards."""
+"""Published qrels and bundles: exported again to the byte after any later work."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import hashlib
 import io
 import itertools
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -19,24 +20,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from exam_workbench import bank, cli
+from exam_workbench import bank, cli, exchange, records
 from exam_workbench.bank import put_draft, put_grader, question_text_key
-from exam_workbench.errors import ProjectError, Report
-from exam_workbench.exchange import (
-    Manifest,
-    Options,
-    bundle_publication,
-    check_project,
-    graded_file,
-    import_files,
-    list_publications,
-    manifest_json,
-    publish_qrels,
-    qrels_text,
-    read_manifest,
-    reproduce_qrels,
-)
-from exam_workbench.exchange._publication import Publication
+from exam_workbench.errors import InputError, ProjectError, Report
+from exam_workbench.exchange._publication import _WHAT, Publication
 from exam_workbench.exchange.exporting import write_zip
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.grading._grade_storage import add_outcomes
@@ -47,24 +34,17 @@ from exam_workbench.labels import (
     basis,
     confirm_override,
     label_readiness,
+    leaderboard,
     withdraw_by_key,
 )
-from exam_workbench.records import add_passages, add_queries, refresh_pool, set_pool_depth, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
-from tests.made.projects import (
-    SPEC,
-    File,
-    fill,
-    grade,
-    import_bank,
-    judge,
-    list_passages,
-    made_project,
-    new_project,
-)
+from tests.made import projects
+from tests.made.cascades import QUERIES, fill_planned
+from tests.made.projects import fill
 from tests.made.refusals import kept_failures, mentions, refusal
+from tests.made.shell import printed, shell_on
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -96,7 +76,7 @@ def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [(keys[question], passages[passage], Grade(rating)) for (question, passage), rating in ratings.items()]
     with project.transaction() as cursor:
-        add_outcomes(cursor, put_grader(cursor, SPEC), outcomes, job_key=0)
+        add_outcomes(cursor, put_grader(cursor, projects.SPEC), outcomes, job_key=0)
 
 
 def fill_with_everything(project: Project) -> None:
@@ -105,35 +85,27 @@ def fill_with_everything(project: Project) -> None:
     bank.save_version(project, IDS, "ids only", "tester")
     by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
     with project.transaction() as cursor:
-        list_passages(cursor, [("q1", "p0")])
-        refresh_pool(cursor)
+        projects.list_passages(cursor, [("q1", "p0")])
+        records.refresh_pool(cursor)
         question_text_key(cursor, "query q1")
-    judge(project, {("q1", "p1"): 2, ("q1", "p9"): 1})
-    grade(project, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, JUDGE)
+    projects.judge(project, {("q1", "p1"): 2, ("q1", "p9"): 1})
+    projects.grade(project, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, JUDGE)
     add_override(project, "q1/a", "p1", 3, "says little", "ann")
     add_override(project, "q2/d", "p4", 1, "about something else", "ann")
     withdraw_by_key(project, add_override(project, "q1/c", "p3", 5, "by mistake", "ann"), "ann")
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Iterator[Project]:
-    """A project with everything that labels can rest on."""
-    project = made_project(tmp_path / "test.duckdb", fill_with_everything)
-    yield project
-    project.close()
+graded = projects.filled_project(fill_with_everything)
+"""A project with everything that labels can rest on."""
 
 
 def fill_and_publish(project: Project) -> None:
     fill_with_everything(project)
-    publish_qrels(project, Policy(), "ann")
+    exchange.publish_qrels(project, Policy(), "ann")
 
 
-@pytest.fixture
-def published(tmp_path: Path) -> Iterator[Project]:
-    """The same project, of which something was published."""
-    project = made_project(tmp_path / "test.duckdb", fill_and_publish)
-    yield project
-    project.close()
+published = projects.filled_project(fill_and_publish)
+"""The same project, of which something was published."""
 
 
 POLICIES = {
@@ -152,11 +124,11 @@ def latest_override(project: Project) -> int:
 
 def set_depth(project: Project, depth: int) -> None:
     with project.transaction() as cursor:
-        set_pool_depth(cursor, depth, "ann")
+        records.set_pool_depth(cursor, depth, "ann")
 
 
 def put(project: Project, kind: str, name: str, text: str) -> None:
-    import_files(project, kind, [Source(name, data=text.encode())], "ann", Options(replace=True))
+    exchange.import_files(project, kind, [Source(name, data=text.encode())], "ann", exchange.Options(replace=True))
 
 
 def retired(*questions: Question) -> list[Question]:
@@ -165,7 +137,7 @@ def retired(*questions: Question) -> list[Question]:
 
 EDITS: dict[str, Callable[[Project], object]] = {
     "a question is reworded": lambda p: bank.save_version(p, [replace(A, text="What is A really?")], "reword", "ann"),
-    "the new wording is graded": lambda p: grade(p, {("What is A really?", f"p{i}"): 5 for i in (1, 2, 3)}),
+    "the new wording is graded": lambda p: projects.grade(p, {("What is A really?", f"p{i}"): 5 for i in (1, 2, 3)}),
     "weights change": lambda p: bank.save_version(
         p, [replace(B, weight=9.0), replace(C, weight=0.0)], "weights", "ann"
     ),
@@ -173,7 +145,7 @@ EDITS: dict[str, Callable[[Project], object]] = {
     "a question to be avoided counts": lambda p: bank.save_version(p, [replace(AVOID, weight=3.0)], "", "ann"),
     "an older bank is restored": lambda p: bank.restore_questions(p, 2, "back", "ann"),
     "a question is added": lambda p: bank.save_version(p, [Question("q1/n", "q1", "What is new?")], "add", "ann"),
-    "the new question is graded": lambda p: grade(p, {("What is new?", f"p{i}"): 5 for i in (1, 2, 3)}),
+    "the new question is graded": lambda p: projects.grade(p, {("What is new?", f"p{i}"): 5 for i in (1, 2, 3)}),
     "work is not saved yet": lambda p: put_draft(p, "bob", replace(B, text="What is B, to Bob?")),
     "a person overrides": lambda p: add_override(p, "q1/b", "p2", 0, "no", "bob"),
     "a person overrides once more": lambda p: add_override(p, "q1/a", "p1", 5, "yes", "bob"),
@@ -184,73 +156,97 @@ EDITS: dict[str, Callable[[Project], object]] = {
     ],
     "a question is reworded after its override": lambda p: bank.save_version(p, [replace(B, text="B?")], "", "ann"),
     "a stale override is confirmed": lambda p: confirm_override(p, latest_override(p), "ann"),
-    "missing pairs are graded": lambda p: grade(p, {("What is B?", "p3"): 5, ("What is C?", "p2"): 5}),
-    "a failed pair is asked again": lambda p: grade(p, {("What is A?", "p3"): 5}),
-    "a pair fails": lambda p: grade(p, {("What is D?", "p5"): None}),
-    "a second grader comes, with more grades": lambda p: grade(
-        p, {(q, f"p{i}"): 0 for q, _ in GRADES for i in range(1, 6)}, replace(SPEC, name="other", model="other")
+    "missing pairs are graded": lambda p: projects.grade(p, {("What is B?", "p3"): 5, ("What is C?", "p2"): 5}),
+    "a failed pair is asked again": lambda p: projects.grade(p, {("What is A?", "p3"): 5}),
+    "a pair fails": lambda p: projects.grade(p, {("What is D?", "p5"): None}),
+    "a second grader comes, with more grades": lambda p: projects.grade(
+        p,
+        {(q, f"p{i}"): 0 for q, _ in GRADES for i in range(1, 6)},
+        replace(projects.SPEC, name="other", model="other"),
     ),
     "a run comes": lambda p: put(p, "runs", "new.run", "q1 Q0 p7 1 9 new\nq1 Q0 p4 2 8 new\nq2 Q0 p1 1 9 new\n"),
     "a run is replaced": lambda p: put(p, "runs", "test.run", "q1 Q0 p2 1 9 one\n"),
-    "judgments come": lambda p: judge(p, {("q1", "p5"): 3, ("q2", "p2"): 1}, "second source"),
-    "judgments are replaced": lambda p: judge(p, {("q2", "p3"): 3}),
+    "judgments come": lambda p: projects.judge(p, {("q1", "p5"): 3, ("q2", "p2"): 1}, "second source"),
+    "judgments are replaced": lambda p: projects.judge(p, {("q2", "p3"): 3}),
     "the pool gets shallow": lambda p: set_depth(p, 1),
     "the pool gets deep": lambda p: set_depth(p, 50),
     "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like-p0\n"),
     "a question known by id only is reworded": lambda p: bank.save_version(p, [replace(IDS[0], text="Z?")], "", "ann"),
-    "questions get their words": lambda p: import_bank(p, [replace(IDS[0], text="What is X?")]),
-    "questions turn out to be others": lambda p: import_bank(
+    "questions get their words": lambda p: projects.import_bank(p, [replace(IDS[0], text="What is X?")]),
+    "questions turn out to be others": lambda p: projects.import_bank(
         p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")]
     ),
     "queries are reworded": lambda p: put(p, "queries", "q.tsv", "q1\tanother query\nq2\tquery q1\nq3\tmore\n"),
-    "a graded file is previewed, not imported": lambda p: import_files(
-        p, "graded", [Source("g.jsonl.gz", data=graded_file(p))], "ann", Options(), preview=True
+    "a graded file is previewed, not imported": lambda p: exchange.import_files(
+        p, "graded", [Source("g.jsonl.gz", data=exchange.graded_file(p))], "ann", exchange.Options(), preview=True
     ),
     "a board comes": lambda p: put(p, "leaderboard", "board.tsv", "run\tAP\none\t0.5\ntwo\t0.4\nthree\t0.1\n"),
-    "something is published": lambda p: publish_qrels(p, Policy(grader="other"), "ann"),
+    "something is published": lambda p: exchange.publish_qrels(p, Policy(grader="other"), "ann"),
 }
 
 
-def test_published_qrels_are_those_that_are_exported(graded: Project) -> None:
+def test_published_qrels_are_those_of_an_export_and_the_manifest_says_their_basis(graded: Project) -> None:
     for policy in POLICIES.values():
         for binary in (False, True):
-            published = publish_qrels(graded, policy, "ann", binary)
-            assert published.qrels_bytes == qrels_text(graded, policy, binary=binary).encode()
-            assert reproduce_qrels(graded, published.manifest, "ann") == published.qrels_bytes
+            published = exchange.publish_qrels(graded, policy, "ann", binary)
+            assert published.qrels_bytes == exchange.qrels_text(graded, policy, binary=binary).encode()
+            assert exchange.reproduce_qrels(graded, published.manifest, "ann") == published.qrels_bytes
+    for _ in range(3):
+        exchange.publish_qrels(graded, Policy(), "ann")
+    pooled = graded.value("SELECT count(*) FROM pool")
+    assert graded.value("SELECT count(*) FROM published_passages") == pooled
+    set_depth(graded, 1)
+    exchange.publish_qrels(graded, Policy(), "ann")
+    assert graded.value("SELECT count(*) FROM published_passages") > pooled
+    published = exchange.publish_qrels(graded, Policy(min_rating=3), "ann", binary=True, note=" first release ")
+    manifest = published.manifest
+    assert manifest["note"] == "first release"
+    assert manifest["published_by"] == "ann"
+    assert (manifest["bank"]["version"], manifest["bank"]["note"]) == (2, "ids only")
+    assert manifest["grader"]["fingerprint"] == projects.SPEC.fingerprint
+    assert (manifest["policy"]["grader"], manifest["policy"]["bank_version"]) == (projects.SPEC.fingerprint, 2)
+    assert manifest["policy"]["min_rating"] == 3
+    assert manifest["qrels"] == {
+        "values": "binary",
+        "lines": published.qrels_bytes.count(b"\n"),
+        "bytes": len(published.qrels_bytes),
+        "sha256": hashlib.sha256(published.qrels_bytes).hexdigest(),
+    }
+    assert manifest["counts"] == vars(label_readiness(graded, basis(graded, Policy())))
+    acts = [act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")]
+    assert acts == ["publish qrels"]
 
 
 def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(graded: Project) -> None:
     """What was published before all edits, and what is published between them, of which each keeps its own state."""
-    published = {name: publish_qrels(graded, policy, "ann") for name, policy in POLICIES.items()}
-    published["binary"] = publish_qrels(graded, Policy(min_rating=3), "ann", binary=True)
+    published = {name: exchange.publish_qrels(graded, policy, "ann") for name, policy in POLICIES.items()}
+    published["binary"] = exchange.publish_qrels(graded, Policy(min_rating=3), "ann", binary=True)
     between: dict[str, Publication] = {}
     for name, (what, edit) in zip(itertools.cycle(("default", "direct judge")), EDITS.items()):
         edit(graded)
-        again = reproduce_qrels(graded, published[name].manifest, "bob")
+        again = exchange.reproduce_qrels(graded, published[name].manifest, "bob")
         assert again == published[name].qrels_bytes, f"{name}, after: {what}"
-        between[what] = publish_qrels(graded, Policy(grader="test grader"), "ann")
+        between[what] = exchange.publish_qrels(graded, Policy(grader="test grader"), "ann")
     for name, publication in published.items():
-        assert reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, name
+        assert exchange.reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, name
         policy = POLICIES.get(name, Policy())
-        assert qrels_text(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
+        assert exchange.qrels_text(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
     assert len({one.qrels_bytes for one in between.values()}) > 5
     for what, publication in between.items():
-        assert reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, (
+        assert exchange.reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, (
             f"published after: {what}"
         )
-    assert list_publications(graded)[-1]["publication"] == published["default"].manifest["publication"]
+    assert exchange.list_publications(graded)[-1]["publication"] == published["default"].manifest["publication"]
 
 
 @pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)])
-def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_was_published(
-    graded: Project, policy: Policy
-) -> None:
-    published = publish_qrels(graded, policy, "ann")
+def test_grades_by_id_stay_apart_in_publications_after_the_ids_become_known(graded: Project, policy: Policy) -> None:
+    published = exchange.publish_qrels(graded, policy, "ann")
     # p2 is graded under both, p1 under the id alone: this grade passes to the text.
-    import_bank(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")])
-    grade(graded, {("What is C?", "p2"): 5})
-    assert qrels_text(graded, policy).encode() != published.qrels_bytes
-    assert reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
+    projects.import_bank(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")])
+    projects.grade(graded, {("What is C?", "p2"): 5})
+    assert exchange.qrels_text(graded, policy).encode() != published.qrels_bytes
+    assert exchange.reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
 
 
 def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_again(graded: Project) -> None:
@@ -261,7 +257,7 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
     def grade_one(turn: int) -> None:
         with graded.transaction() as cursor:
             outcome = (b, passages[turn % len(passages)], Grade(turn % 6))
-            add_outcomes(cursor, put_grader(cursor, SPEC), [outcome], job_key=0)
+            add_outcomes(cursor, put_grader(cursor, projects.SPEC), [outcome], job_key=0)
 
     acts: tuple[Callable[[int], object], ...] = (
         lambda n: bank.save_version(graded, [replace(A, text=f"What is A, in turn {n}?")], "", "ann"),
@@ -280,18 +276,18 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
     for worker in workers:
         worker.start()
     try:
-        published = [publish_qrels(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
+        published = [exchange.publish_qrels(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
     finally:
         over.set()
         for worker in workers:
             worker.join()
     assert min(counts) > 0
     for one in published:
-        assert reproduce_qrels(graded, one.manifest, "eve") == one.qrels_bytes
-    assert [one["publication"] for one in list_publications(graded)] == [
+        assert exchange.reproduce_qrels(graded, one.manifest, "eve") == one.qrels_bytes
+    assert [one["publication"] for one in exchange.list_publications(graded)] == [
         one.manifest["publication"] for one in reversed(published)
     ]
-    assert not any(check_project(graded).values())
+    assert not any(exchange.check_project(graded).values())
 
 
 @dataclass(frozen=True)
@@ -312,29 +308,29 @@ class Earlier:
     packed: bytes
     noted: bytes
     labels: bytes
-    since: File
+    since: projects.File
 
 
 @functools.cache
 def earlier() -> Earlier:
     """Made once, since the edits take longer than all that is asked of them."""
     with tempfile.TemporaryDirectory() as made:
-        project = made_project(Path(made) / "test.duckdb", fill_with_everything)
-        first = publish_qrels(project, Policy(), "ann")
-        packed = bundle_publication(project, Policy(), "ann", note="first")
+        project = projects.made_project(Path(made) / "test.duckdb", fill_with_everything)
+        first = exchange.publish_qrels(project, Policy(), "ann")
+        packed = exchange.bundle_publication(project, Policy(), "ann", note="first")
         project.close()
         words = ["export", "qrels", "-o", f"{made}/first.qrels", "--save-manifest", f"{made}/m.json", "--binary"]
         assert CliRunner().invoke(cli.cli, [*words, "--project", str(project.path)]).exit_code == 0
         written = {name: (Path(made) / name).read_bytes() for name in ("first.qrels", "m.json")}
         project = open_project(project.path)
         add_override(project, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
-        labels = qrels_text(project, Policy(min_rating=3)).encode()
-        noted = bundle_publication(project, Policy(min_rating=3), "ann", note="for the track")
+        labels = exchange.qrels_text(project, Policy(min_rating=3)).encode()
+        noted = exchange.bundle_publication(project, Policy(min_rating=3), "ann", note="for the track")
         for what, edit in EDITS.items():
             if what != "a run is replaced":
                 edit(project)
         project.close()
-        return Earlier(first, written, packed, noted, labels, File(project.path))
+        return Earlier(first, written, packed, noted, labels, projects.File(project.path))
 
 
 @pytest.fixture
@@ -349,41 +345,13 @@ def later(tmp_path: Path) -> Iterator[Project]:
 def test_what_was_published_comes_out_again_after_closing_the_project(later: Project) -> None:
     first = earlier().first
     EDITS["a run is replaced"](later)
-    assert qrels_text(later, Policy()).encode() != first.qrels_bytes
+    assert exchange.qrels_text(later, Policy()).encode() != first.qrels_bytes
     assert (
-        reproduce_qrels(later, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob")
+        exchange.reproduce_qrels(
+            later, exchange.read_manifest(exchange.manifest_json(first.manifest).encode(), "m.json"), "bob"
+        )
         == first.qrels_bytes
     )
-
-
-def test_publications_of_one_pool_keep_it_once(graded: Project) -> None:
-    for _ in range(3):
-        publish_qrels(graded, Policy(), "ann")
-    pooled = graded.value("SELECT count(*) FROM pool")
-    assert graded.value("SELECT count(*) FROM published_passages") == pooled
-    set_depth(graded, 1)
-    publish_qrels(graded, Policy(), "ann")
-    assert graded.value("SELECT count(*) FROM published_passages") > pooled
-
-
-def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
-    published = publish_qrels(graded, Policy(min_rating=3), "ann", binary=True, note=" first release ")
-    manifest = published.manifest
-    assert manifest["note"] == "first release"
-    assert manifest["published_by"] == "ann"
-    assert (manifest["bank"]["version"], manifest["bank"]["note"]) == (2, "ids only")
-    assert manifest["grader"]["fingerprint"] == SPEC.fingerprint
-    assert (manifest["policy"]["grader"], manifest["policy"]["bank_version"]) == (SPEC.fingerprint, 2)
-    assert manifest["policy"]["min_rating"] == 3
-    assert manifest["qrels"] == {
-        "values": "binary",
-        "lines": published.qrels_bytes.count(b"\n"),
-        "bytes": len(published.qrels_bytes),
-        "sha256": hashlib.sha256(published.qrels_bytes).hexdigest(),
-    }
-    assert manifest["counts"] == vars(label_readiness(graded, basis(graded, Policy())))
-    acts = [act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")]
-    assert acts == ["publish qrels"]
 
 
 def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Project, tmp_path: Path) -> None:
@@ -396,9 +364,9 @@ def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Proj
         "reads": [],
     }
     spec = GraderSpec("local", "self-rating", str(tmp_path / "flan"), parameters=parameters)
-    grade(graded, {("What is A?", "p1"): 2}, spec)
-    published = publish_qrels(graded, Policy(grader="local"), "ann")
-    text = manifest_json(published.manifest)
+    projects.grade(graded, {("What is A?", "p1"): 2}, spec)
+    published = exchange.publish_qrels(graded, Policy(grader="local"), "ann")
+    text = exchange.manifest_json(published.manifest)
     assert [word for word in ("sk-secret", "hunter2", str(tmp_path), "models") if word in text] == []
     assert published.manifest["grader"]["model"] == "flan"
     assert published.manifest["grader"]["parameters"] == {
@@ -408,11 +376,11 @@ def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Proj
         "adapters": ["adapter", "mine", "mine"],
         "reads": [],
     }
-    assert reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
+    assert exchange.reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
 
 
-def edited(manifest: Manifest, path: str, value: object) -> Manifest:
-    changed: Manifest = json.loads(json.dumps(manifest))
+def edited(manifest: exchange.Manifest, path: str, value: object) -> exchange.Manifest:
+    changed: exchange.Manifest = json.loads(json.dumps(manifest))
     *folders, last = path.split(".")
     inner = changed
     for name in folders:
@@ -435,28 +403,24 @@ def edited(manifest: Manifest, path: str, value: object) -> Manifest:
     ],
 )
 def test_a_manifest_that_was_changed_is_refused_and_says_where(published: Project, path: str, value: object) -> None:
-    manifest = list_publications(published)[0]
+    manifest = exchange.list_publications(published)[0]
     with refusal("manifest-changed", str(path)):
-        reproduce_qrels(published, edited(manifest, path, value), "bob")
+        exchange.reproduce_qrels(published, edited(manifest, path, value), "bob")
 
 
-def test_a_manifest_of_another_project_is_refused(published: Project, tmp_path: Path) -> None:
-    manifest = list_publications(published)[0]
-    other = new_project(tmp_path / "other.duckdb")
+def test_a_manifest_of_another_project_or_an_unknown_publication_is_refused(published: Project, tmp_path: Path) -> None:
+    manifest = exchange.list_publications(published)[0]
+    other = projects.new_project(tmp_path / "other.duckdb")
     with refusal("manifest-of-another-project", "test", "other"):
-        reproduce_qrels(other, manifest, "bob")
+        exchange.reproduce_qrels(other, manifest, "bob")
     fill(other, [A], {("What is A?", "p1"): 5}, RUNS)
-    publish_qrels(other, Policy(), "ann")
+    exchange.publish_qrels(other, Policy(), "ann")
     with refusal("manifest-of-another-project", "test"):
-        reproduce_qrels(other, manifest, "bob")
+        exchange.reproduce_qrels(other, manifest, "bob")
     other.close()
-
-
-def test_a_publication_that_this_copy_does_not_have_is_refused(published: Project) -> None:
-    manifest = list_publications(published)[0]
     for unknown in (99_999, "no number", None, 2**70):
         with refusal("unknown-publication"):
-            reproduce_qrels(published, edited(manifest, "publication", unknown), "bob")
+            exchange.reproduce_qrels(published, edited(manifest, "publication", unknown), "bob")
 
 
 @pytest.mark.parametrize(
@@ -471,23 +435,23 @@ def test_a_publication_that_this_copy_does_not_have_is_refused(published: Projec
 )
 def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, code: str) -> None:
     with refusal(code, "m.json"):
-        read_manifest(data, "m.json")
+        exchange.read_manifest(data, "m.json")
 
 
 def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(published: Project) -> None:
-    manifest = list_publications(published)[0]
+    manifest = exchange.list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
     with refusal("publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError):
-        reproduce_qrels(published, manifest, "bob")
+        exchange.reproduce_qrels(published, manifest, "bob")
 
 
 def test_a_grade_that_was_edited_is_found_out(published: Project) -> None:
-    manifest = list_publications(published)[0]
+    manifest = exchange.list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("UPDATE grades SET rating = 0")
     with refusal("publication-differs", "ratings", kind=ProjectError):
-        reproduce_qrels(published, manifest, "bob")
+        exchange.reproduce_qrels(published, manifest, "bob")
 
 
 def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
@@ -517,9 +481,20 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
 def test_nothing_to_publish_is_an_error_and_leaves_no_trace(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): None}, RUNS)
     with refusal("no-labels"):
-        publish_qrels(project, Policy(), "ann")
-    assert list_publications(project) == []
+        exchange.publish_qrels(project, Policy(), "ann")
+    assert exchange.list_publications(project) == []
     assert project.value("SELECT count(*) FROM published_passages") == 0
+
+
+def test_a_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
+    fill(project, [A], {("What is A?", "p1"): 5}, {})
+    with project.transaction() as cursor:
+        records.add_passages(cursor, [Passage("p1", "text of p1")])
+        projects.list_passages(cursor, [("q1", "p1")])
+        records.refresh_pool(cursor)
+    files = unpacked(exchange.bundle_publication(project, Policy(), "ann"))
+    assert "leaderboard.tsv" not in files
+    assert "leaderboard" not in files["README.txt"].decode()
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
@@ -527,16 +502,20 @@ def unpacked(data: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) -> None:
+def test_work_done_later_changes_neither_qrels_nor_a_bundle(later: Project) -> None:
+    made = earlier().packed
+    remade = exchange.reproduce_bundle(later, manifest_of(made), "bob")
+    assert unpacked(remade) == unpacked(made)
+    assert remade == made
     files = unpacked(earlier().noted)
     assert sorted(files) == [
         "README.txt", "bank.csv", "bank.jsonl", "leaderboard.tex", "leaderboard.tsv", "manifest.json",
         "overrides.csv", "test.qrels",
     ]  # fmt: skip
     assert files["test.qrels"] == earlier().labels
-    manifest = read_manifest(files["manifest.json"], "manifest.json")
+    manifest = exchange.read_manifest(files["manifest.json"], "manifest.json")
     EDITS["a run is replaced"](later)
-    assert reproduce_qrels(later, manifest, "bob") == files["test.qrels"]
+    assert exchange.reproduce_qrels(later, manifest, "bob") == files["test.qrels"]
     assert hashlib.sha256(files["bank.jsonl"]).hexdigest() == manifest["bank"]["sha256"]
     readme = files["README.txt"].decode()
     assert "for the track" in readme
@@ -545,7 +524,7 @@ def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) ->
 
 def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Project) -> None:
     add_override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
-    files = unpacked(bundle_publication(graded, Policy(), "ann"))
+    files = unpacked(exchange.bundle_publication(graded, Policy(), "ann"))
     boards = {board.measure: board for board in read_boards(Source("b.tsv", data=files["leaderboard.tsv"]), Report())}
     assert {"EXAM-Cover@20", "nDCG@10", "AP"} <= set(boards)
     assert [row.run for row in boards["AP"].rows] == ["one", "two"]
@@ -561,17 +540,6 @@ def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Pr
     for name in ("bank.csv", "overrides.csv"):
         cells = [cell for row in csv.reader(io.StringIO(files[name].decode(), newline="")) for cell in row]
         assert [cell for cell in cells if cell[:1] in "=+@\t\r" and cell] == []
-
-
-def test_a_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
-    fill(project, [A], {("What is A?", "p1"): 5}, {})
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("p1", "text of p1")])
-        list_passages(cursor, [("q1", "p1")])
-        refresh_pool(cursor)
-    files = unpacked(bundle_publication(project, Policy(), "ann"))
-    assert "leaderboard.tsv" not in files
-    assert "leaderboard" not in files["README.txt"].decode()
 
 
 def test_the_same_files_give_the_same_zip(tmp_path: Path) -> None:
@@ -629,7 +597,7 @@ def again(graded: Project) -> Iterator[Callable[[], Project]]:
         project.close()
 
 
-def test_the_command_line_publishes_and_makes_the_same_file_again(
+def test_a_shell_republishes_qrels(
     later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     EDITS["a run is replaced"](later)
@@ -638,21 +606,6 @@ def test_the_command_line_publishes_and_makes_the_same_file_again(
     ran = exam_on(later.path, monkeypatch, capsys)("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
     assert ran.code == 0 and mentions(ran.err, "again.qrels")
     assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
-
-
-def test_the_command_line_writes_nothing_for_a_bad_manifest(exam: Callable[..., Ran], tmp_path: Path) -> None:
-    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json").code == 0
-    file = tmp_path / "m.json"
-    whole = file.read_text()
-    for text, failure in (
-        (whole.replace('"label": "max"', '"label": "mean"'), "manifest-changed"),
-        ("{", "not-a-manifest"),
-    ):
-        file.write_text(text)
-        ran = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
-        assert (ran.code, ran.failure) == (2, failure), ran.err
-    assert exam("export", "qrels", "--manifest", "absent.json", "-o", "again.qrels").code == 2
-    assert not (tmp_path / "again.qrels").exists()
 
 
 @pytest.mark.parametrize(
@@ -664,9 +617,7 @@ def test_the_command_line_writes_nothing_for_a_bad_manifest(exam: Callable[..., 
         (("qrels", "--source", "assessors", "--save-manifest", "m.json"), "no-manifest-of-kind"),
     ],
 )
-def test_options_that_cannot_go_together_are_refused(
-    exam: Callable[..., Ran], arguments: tuple[str, ...], failure: str
-) -> None:
+def test_conflicting_options_are_refused(exam: Callable[..., Ran], arguments: tuple[str, ...], failure: str) -> None:
     ran = exam("export", *arguments, "-o", "out")
     assert (ran.code, ran.failure) == (2, failure), ran.err
 
@@ -684,14 +635,14 @@ def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Calla
 def complete(project: Project) -> None:
     """Leave nothing to grade: of one question all is known, and the others are retired."""
     bank.save_version(project, retired(A, C, D, *IDS), "less", "ann")
-    grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
+    projects.grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
     put(project, "queries", "q.tsv", "q1\tquery q1\n")
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM listed")
-    judge(project, {("q1", "p1"): 1})
+    projects.judge(project, {("q1", "p1"): 1})
 
 
-def test_complete_labels_need_no_warning(
+def test_complete_labels_give_no_note_and_a_command_bundles_their_qrels(
     exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
 ) -> None:
     project = again()
@@ -699,24 +650,6 @@ def test_complete_labels_need_no_warning(
     project.close()
     ran = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
     assert ran.code == 0 and mentions(ran.err, "all.qrels")
-
-
-def test_where_an_override_is_all_that_waits_nothing_else_is_counted(
-    exam: Callable[..., Ran], again: Callable[[], Project]
-) -> None:
-    project = again()
-    complete(project)
-    add_override(project, "q1/b", "p1", 2, "Less.", "ann")
-    bank.save_version(project, [replace(B, text="B?")], "reword", "ann")
-    grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
-    project.close()
-    ran = exam("export", "qrels", "-o", "all.qrels")
-    assert all(mentions(ran.err.splitlines()[0], number) for number in ("1", "2"))
-
-
-def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
-    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
-) -> None:
     assert exam("export", "qrels", "-o", "plain.qrels", "--label", "mean").code == 0
     assert exam("export", "bundle", "-o", "out.zip", "--label", "mean", "--note", "release").code == 0
     files = unpacked((tmp_path / "out.zip").read_bytes())
@@ -728,29 +661,150 @@ def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
     assert acts == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
 
 
+def test_a_waiting_override_is_the_only_thing_counted(exam: Callable[..., Ran], again: Callable[[], Project]) -> None:
+    project = again()
+    complete(project)
+    add_override(project, "q1/b", "p1", 2, "Less.", "ann")
+    bank.save_version(project, [replace(B, text="B?")], "reword", "ann")
+    projects.grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
+    project.close()
+    ran = exam("export", "qrels", "-o", "all.qrels")
+    assert all(mentions(ran.err.splitlines()[0], number) for number in ("1", "2"))
+
+
 def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(project: Project) -> None:
     with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "q1")], replace=True)
-        add_passages(cursor, [Passage("p1", "text")])
+        records.add_queries(cursor, [Query("q1", "q1")], replace=True)
+        records.add_passages(cursor, [Passage("p1", "text")])
         stage_rankings(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]})
-        write_runs(cursor, [("s", "s", "s.run")])
-        refresh_pool(cursor)
+        records.write_runs(cursor, [("s", "s", "s.run")])
+        records.refresh_pool(cursor)
         grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
         passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]
         add_outcomes(cursor, grader, [(question_text_key(cursor, "q1"), passage, Grade(3))], 0)
-    published = publish_qrels(project, Policy(grader="judge"), "ann")
+    published = exchange.publish_qrels(project, Policy(grader="judge"), "ann")
     with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "the title")], replace=False)
+        records.add_queries(cursor, [Query("q1", "the title")], replace=False)
         log_action(cursor, "ann", "import queries")
-    assert reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes
+    assert exchange.reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes
 
 
 def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
     add_override(project, "q1/a", "p1", 0, "no", "ann")
     bank.save_version(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
-    with zipfile.ZipFile(io.BytesIO(bundle_publication(project, Policy(bank_version=1), "ann"))) as packed:
+    with zipfile.ZipFile(io.BytesIO(exchange.bundle_publication(project, Policy(bank_version=1), "ann"))) as packed:
         counts = json.loads(packed.read("manifest.json"))["counts"]
         listed = packed.read("overrides.csv").decode().splitlines()[1]
     assert (counts["overridden"], counts["stale_overrides"]) == (1, 0)
     assert listed.endswith(",false")
+
+
+def manifest_of(packed: bytes) -> dict:
+    return json.loads(unpacked(packed)["manifest.json"])
+
+
+def test_a_bundle_with_another_readme_text_is_made_again(graded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier_version:
+        earlier_version.setitem(_WHAT, "bank.csv", "Other words of an earlier version.")
+        made = unpacked(exchange.bundle_publication(graded, Policy(), "ann"))
+    again = unpacked(exchange.reproduce_bundle(graded, json.loads(made["manifest.json"]), "bob"))
+    assert {name for name in made if made[name] != again[name]} == {"README.txt"}
+
+
+@pytest.mark.parametrize("asked", [1, 2, 4])
+def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Project, asked: int) -> None:
+    effective = min(asked, JUDGE.max_rating)
+    files = unpacked(exchange.bundle_publication(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
+    about_qrels = files["README.txt"].decode().split(".qrels\n")[1].splitlines()[0]
+    assert re.findall(r"\d+", about_qrels) == ["0", "1", str(effective), "0"]
+    assert json.loads(files["manifest.json"])["policy"]["min_rating"] == effective
+    board = leaderboard(graded, "P@10", policy=Policy(grader="judge", min_rating=asked))
+    assert board.as_dict()["policy"]["min_rating"] == effective
+
+
+def test_a_bundle_of_a_replaced_run_differs_and_a_plain_publication_is_no_bundle(graded: Project) -> None:
+    manifest = exchange.publish_qrels(graded, Policy(), "ann").manifest
+    with refusal("not-a-bundle"):
+        exchange.reproduce_bundle(graded, manifest, "bob")
+    made = exchange.bundle_publication(graded, Policy(), "ann")
+    EDITS["a run is replaced"](graded)
+    with refusal("bundle-differs", "leaderboard.tex", "leaderboard.tsv", kind=ProjectError):
+        exchange.reproduce_bundle(graded, manifest_of(made), "bob")
+
+
+def test_a_command_makes_bundles_again_and_writes_nothing_for_a_bad_manifest(
+    exam: Callable[..., Ran], tmp_path: Path
+) -> None:
+    assert exam("export", "bundle", "-o", "first.zip").code == 0
+    (tmp_path / "m.json").write_bytes(unpacked((tmp_path / "first.zip").read_bytes())["manifest.json"])
+    assert exam("export", "bundle", "--manifest", "m.json", "-o", "second.zip").code == 0
+    assert (tmp_path / "second.zip").read_bytes() == (tmp_path / "first.zip").read_bytes()
+    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json").code == 0
+    file = tmp_path / "m.json"
+    whole = file.read_text()
+    for text, failure in (
+        (whole.replace('"label": "max"', '"label": "mean"'), "manifest-changed"),
+        ("{", "not-a-manifest"),
+    ):
+        file.write_text(text)
+        ran = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
+        assert (ran.code, ran.failure) == (2, failure), ran.err
+    assert exam("export", "qrels", "--manifest", "absent.json", "-o", "again.qrels").code == 2
+    assert not (tmp_path / "again.qrels").exists()
+
+
+TABLES = ("cascades", "cascade_passages")
+
+
+planned = projects.filled_project(fill_planned)
+
+
+def rows(project: Project) -> list[list[tuple[object, ...]]]:
+    return [project.rows(f"FROM {table} ORDER BY ALL") for table in TABLES]
+
+
+def test_an_old_cascade_stays_in_project_and_log_and_its_bundle_is_refused(planned: Project, tmp_path: Path) -> None:
+    (act,) = [act for act in records.list_actions(planned, records.Sought()).acts if act.act == "plan cascade"]
+    assert all(name in act.said for name in ("first", "cheap", "expensive")) and "passages" not in act.said
+    policy = Policy(grader="expensive")
+    packed = exchange.bundle_publication(
+        planned, policy, "org", beside=lambda project: {"cascade-1.json": ("A cascade.", b"{}\n")}
+    )
+    plain = exchange.bundle_publication(planned, policy, "org")
+    held, later = (zipfile.ZipFile(io.BytesIO(made)) for made in (packed, plain))
+    manifest = json.loads(held.read("manifest.json"))
+    assert [one["publication"] for one in exchange.list_publications(planned)][1] == manifest["publication"]
+    state = planned.version()
+    with pytest.raises(InputError):
+        exchange.reproduce_bundle(planned, manifest, "bob")
+    assert planned.version() == state
+    assert exchange.reproduce_qrels(planned, manifest, "bob") == held.read(f"{planned.name}.qrels")
+    assert exchange.reproduce_bundle(planned, json.loads(later.read("manifest.json")), "bob") == plain
+    before = rows(planned)
+    assert len(before[0]) == 1 and len(before[1]) == len(QUERIES) * 8
+    assert not any(exchange.check_project(planned).values())
+    counts = exchange.export_project(planned, tmp_path / "out", "org")
+    assert [counts[table] for table in TABLES] == [1, len(before[1])]
+    exchange.import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    again = open_project(tmp_path / "again.duckdb")
+    assert rows(again) == before and not any(exchange.check_project(again).values())
+    again.close()
+
+
+def test_a_shell_lists_old_bundles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill(project: Project) -> None:
+        fill_planned(project)
+        exchange.bundle_publication(
+            project, Policy(), "org", beside=lambda _: {"cascade-1.json": ("A cascade.", b"{}\n")}
+        )
+
+    exam = shell_on(fill, tmp_path, monkeypatch, capsys)
+    (manifest,) = printed(exam("publications", "--json"))["publications"]
+    Path("m.json").write_text(json.dumps(manifest))
+    assert exam("export", "bundle", "--manifest", "m.json", "-o", "out.zip")[0] == 2
+    assert not Path("out.zip").exists()
+    assert exam("export", "qrels", "--manifest", "m.json", "-o", "out.qrels")[0] == 0
+    assert exam("check")[0] == 0

@@ -1,4 +1,4 @@
-"""What other programs computed on real test collections comes out of ours."""
+"""Real collections: scores of other programs, and responses of TREC RAG 2024 and iKAT 2024."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from exam_workbench.exchange import exporting, import_files
-from exam_workbench.formats import Source
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError, Report
+from exam_workbench.exchange import Group, exporting, import_files, import_groups
+from exam_workbench.formats import BankFile, Source, detect_kind, read_bank
 from exam_workbench.labels import Policy, compare, leaderboard
-from exam_workbench.store import Project
+from exam_workbench.records import count_words, response_runs
+from exam_workbench.records._responses import PASSAGE_WORDS
+from exam_workbench.store import Project, open_project
+from exam_workbench.types import Query, Question
 from tests.made import collections
-from tests.made.projects import examples, new_project
+from tests.made.projects import citations, examples, new_project
+from tests.made.refusals import check_problem, coded, refusal
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 
@@ -31,7 +39,7 @@ def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield from collections.dl20(shared_data, tmp_path_factory)
 
 
-def test_a_graded_file_arrives_whole(dl23: Project) -> None:
+def test_a_graded_file_is_complete_and_its_labels_are_those_of_rubric(dl23: Project, shared_data: Path) -> None:
     assert dl23.value("SELECT count(*) FROM pool") == 7263
     assert dl23.value("SELECT count(*) FROM runs") == 16
     assert dl23.value("SELECT count(*) FROM queries") == 25
@@ -50,17 +58,11 @@ def test_a_graded_file_arrives_whole(dl23: Project) -> None:
     ]  # fmt: skip
     with_answers = "SELECT count(*) FROM grades WHERE answer IS NOT NULL"
     assert dl23.value(with_answers) >= 250_000
-
-
-def test_questions_without_text_are_kept_and_named_by_id(dl23: Project) -> None:
     from exam_workbench import bank
 
     found = bank.list_questions(dl23, query_id="q18")
     assert len(found) == 20
     assert all(question.text is None and question.question_id.startswith("q18/") for question in found)
-
-
-def test_label_qrels_equal_those_of_rubric_byte_for_byte(dl23: Project, shared_data: Path) -> None:
     reference = (shared_data / "dl23-llmjudge/reference/eval-rated.qrels").read_text()
     assert exporting.qrels_text(dl23, Policy(grader=SELF_RATED)) == reference
 
@@ -77,14 +79,11 @@ def test_coverage_and_its_standard_error_equal_those_of_rubric(dl23: Project, sh
         assert f"{system.score:.3f} {system.std_error:.3f}" == f"{row['ExamCover']} {row['std-err']}"
 
 
-def test_skipped_queries_lower_the_score_when_they_count(dl23: Project) -> None:
+def test_official_ndcg_equals_trec_eval_and_skipped_queries_lower_scores(dl23: Project, shared_data: Path) -> None:
     policies = [Policy(grader=SELF_RATED, skipped=skipped) for skipped in ("zero", "ignore")]
     zero, ignored = (leaderboard(dl23, "EXAM-Cover@20", policy=policy).scores for policy in policies)
     assert zero["random2_miss5"] < ignored["random2_miss5"]
     assert zero["bm25l"] == ignored["bm25l"]
-
-
-def test_official_ndcg_equals_that_of_trec_eval(dl23: Project, shared_data: Path) -> None:
     expected = json.loads((shared_data / "dl23-llmjudge/reference/scores-ndcg10.json").read_text())
     found = leaderboard(dl23, "nDCG@10", "judgments").scores
     assert {run: round(score, 4) for run, score in found.items()} == expected
@@ -120,20 +119,14 @@ _MEANING = (
 )
 
 
-def test_runs_that_share_a_tag_are_named_by_file(dl20: Project, shared_data: Path) -> None:
+def test_runs_of_one_tag_are_named_by_file_and_rubric_labels_agree_with_nist(dl20: Project, shared_data: Path) -> None:
     names = {name for (name,) in dl20.rows("SELECT name FROM runs")}
     assert names == {path.stem for path in (shared_data / "dl20/runs").glob("*.run")}
-
-
-def test_rubric_labels_agree_with_nist_as_published(dl20: Project) -> None:
     source = "QuestionSelfRatedUnanswerablePromptWithChoices"
     found = compare(dl20, "nDCG@10", "NIST", source=source).correlation
     assert found.systems == 24
     assert found.spearman == pytest.approx(0.957, abs=5e-4)
     assert found.kendall == pytest.approx(0.855, abs=5e-4)
-
-
-def test_all_questions_are_there(dl20: Project) -> None:
     assert dl20.value("SELECT count(*) FROM questions") == 540
 
 
@@ -141,3 +134,256 @@ def test_published_boards_import_as_leaderboards(project: Project, shared_data: 
     collections.take(project, "leaderboard", [shared_data / "dl20/published/official-results.tsv"])
     board = leaderboard(project, "", "official-results ndcg_cut_10")
     assert board.scores["rr-pass-roberta"] == pytest.approx(0.7169)
+
+
+QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"
+
+
+def exam(path: Path, *arguments: str | Path) -> Any:
+    """What a command prints as JSON."""
+    words = [*map(str, arguments), "--project", str(path), "--json"]
+    return json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).stdout)
+
+
+def project_in(folder: Path) -> Path:
+    path = folder / "p.duckdb"
+    new_project(path).close()
+    return path
+
+
+# A map of nuggets
+
+
+def nuggets(text: str) -> tuple[BankFile, Report]:
+    report = Report()
+    return read_bank(Source("nuggets.json", data=text.encode()), report), report
+
+
+def test_a_map_of_nuggets_is_a_bank_weighted_by_relevance_or_refused() -> None:
+    entries = {"q1": {"[1]": {"text": " A fact. ", "relevance": "2"}, "[7]": {"text": "Another."}}, "q2": {}}
+    for text in (
+        json.dumps(entries),
+        json.dumps(entries, indent=4).replace("\n", "\r\n"),
+        json.dumps(entries, indent=1),
+    ):
+        bank, report = nuggets(text)
+        assert bank.questions == [
+            Question("q1/[1]", "q1", "A fact.", "nugget", 2.0),
+            Question("q1/[7]", "q1", "Another.", "nugget", 1.0),
+        ]
+        assert bank.queries == [Query("q1", ""), Query("q2", "")]
+        assert not report.problems
+        (note,) = report.notes
+        check_problem(note, "nuggets.json queries-without-nuggets", "1")
+    _, report = nuggets('{\n  "q": {\n    "a": {"text": "t",}\n  }\n}')
+    (problem,) = report.problems
+    assert coded(problem) == "nuggets.json:3 invalid-json"
+    _, report = nuggets('{"q": ' * 1010 + "1" + "}" * 1010)
+    (problem,) = report.problems
+    check_problem(problem, "nuggets.json:1 limit-exceeded", "64", "EXAM_LIMIT_DEPTH")
+
+
+@pytest.mark.parametrize(
+    ("nugget", "said"),
+    [
+        ('{"relevance": 1}', ("value-missing",)),
+        ('{"text": " "}', ("empty-value",)),
+        ('"t"', ("not-an-object",)),
+        ('{"text": "t", "relevance": "high"}', ("weight-out-of-range", "high", "1,000,000")),
+        ('{"text": "t", "relevance": "inf"}', ("weight-out-of-range", "inf", "1,000,000")),
+        ('{"text": "t", "relevance": -1.5}', ("weight-out-of-range", "-1.5", "1,000,000")),
+        ('{"text": "t", "relevance": true}', ("weight-out-of-range", "True", "1,000,000")),
+        ('{"text": "t"}, "a": {"text": "u"}', ("duplicate-nugget",)),
+    ],
+)
+def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, said: tuple[str, ...]) -> None:
+    _, report = nuggets(f'{{"q": {{"a": {nugget}}}}}')
+    (problem,) = report.problems
+    code, *values = said
+    check_problem(problem, f"nuggets.json {code}", "q", "a", *values)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"q": {"a": {"text": "t"}}, "q": {"b": {"text": "u"}}}', ("nuggets.json duplicate-query", "q")),
+        ('{"q": {"a": {"text": "t"}}, "r": []}', ("nuggets.json not-an-object", "r")),
+        ('{"q": {}}', ("nuggets.json nothing-found",)),
+    ],
+)
+def test_what_is_wrong_with_a_query_of_the_map_is_said_too(text: str, said: tuple[str, ...]) -> None:
+    _, report = nuggets(text)
+    (problem,) = report.problems
+    check_problem(problem, *said)
+
+
+def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(project: Project) -> None:
+    bank = Source("nuggets.json", data=b'{"q": {"a": {"text": "A fact.", "relevance": 3}}}')
+    responses = Source("responses.json", data=b'{"q": {"one": "A fact.", "two": "Nothing."}}')
+    groups = [Group(kind, [source]) for kind, source in (("responses", responses), ("bank", bank))]
+    assert [done.kind for done in import_groups(project, groups, "tester", preview=True)] == ["bank", "responses"]
+    assert project.value("SELECT count(*) FROM queries") == 0
+    import_groups(project, groups, "tester")
+    assert project.rows("SELECT query_id, text FROM queries") == [("q", "q")]
+    assert [run.run for run in response_runs(project)] == ["one", "two"]
+    import_groups(project, [Group("queries", [Source("q.json", data=b'{"q": "what is it"}')])], "tester")
+    assert project.rows("SELECT query_id, text FROM queries") == [("q", "what is it")]
+
+
+def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
+    path = project_in(tmp_path)
+    file = tmp_path / "nuggets.json"
+    file.write_text('{"q": {"good": {"text": "t"}, "bad": {"relevance": 2}}}')
+    with refusal("value-missing", "nuggets.json", kind=FileError):
+        exam(path, "import", "bank", file)
+    assert exam(path, "status")["queries"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"q": {"a": {"text": "t", "relevance": "1"}}}', "bank"),
+        ('{\n "q": {},\n "r": {\n  "a": {\n   "relevance": 1,\n   "text": "t"}}}', "bank"),
+        ('{"q": {"a": "t"}}', "responses"),
+        ('{"AP": {"a": 0.5}}', "leaderboard"),
+        ('{"q": "t"}', "queries"),
+    ],
+)
+def test_maps_are_told_apart_by_what_they_hold(text: str, kind: str) -> None:
+    assert detect_kind(Source("m.json", data=text.encode())) == kind
+
+
+# TREC RAG 2024: one system, 60 topics, questions for five of them
+
+
+@pytest.fixture(scope="module")
+def answers(shared_data: Path) -> Path:
+    return shared_data / "rag" / "rag24-answers-gpt-4o.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = project_in(tmp_path_factory.mktemp("rag"))
+    assert (detect_kind(Source.of(answers)), detect_kind(Source.of(QUESTIONS))) == ("responses", "bank")
+    imported = exam(path, "import", "responses", answers)
+    assert imported["notes"] == []
+    assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
+    banked = exam(path, "import", "bank", QUESTIONS)
+    assert banked["counts"] == {
+        "questions": 50,
+        "new questions": 50,
+        "changed questions": 0,
+        "new queries": 0,
+        "bank version": 1,
+    }
+    assert exam(path, "grade")["state"] == "done"
+    return path
+
+
+@pytest.fixture
+def rag(rag_path: Path) -> Iterator[Project]:
+    project = open_project(rag_path)
+    yield project
+    project.close()
+
+
+def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
+    """Id and text of the passages of the only system, in order, by topic."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for query_id, passage_id, text in project.rows(
+        "SELECT query_id, passage_id, t.text FROM rankings JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) JOIN passage_texts t ON t.text_key = passages.text_key"
+        " ORDER BY query_key, rank"
+    ):
+        found.setdefault(query_id, []).append((passage_id, text))
+    return found
+
+
+def test_passages_of_answers_are_traced_and_of_paragraph_size(rag: Project, answers: Path) -> None:
+    rows = {row["topic_id"]: row for row in map(json.loads, answers.open())}
+    found = passages(rag)
+    assert found.keys() == rows.keys()
+    for topic, row in rows.items():
+        ids, texts = zip(*found[topic], strict=True)
+        assert list(ids) == [f"{row['run_id']}/{topic}/{n}" for n in range(1, len(ids) + 1)]
+        assert " ".join(texts) == " ".join(s["text"].strip() for s in row["answer"] if s["text"].strip())
+        cited = [cited for passage_id in ids for cited in citations(rag, passage_id)]
+        assert cited == [
+            tuple(row["references"][n] for n in s["citations"]) for s in row["answer"] if s["text"].strip()
+        ]
+    sizes = [count_words(text) for parts in passages(rag).values() for _, text in parts]
+    assert len(sizes) > 120
+    assert max(sizes) <= PASSAGE_WORDS + 30 and min(sizes) >= 40
+    ratings: dict[str, dict[str, list[int]]] = {}
+    for query_id, question_id, rating in rag.rows(
+        "SELECT query_id, question_id, rating FROM questions JOIN queries USING (query_key)"
+        " JOIN question_revisions r USING (question_key) JOIN pool USING (query_key)"
+        " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = pool.text_key"
+    ):
+        ratings.setdefault(query_id, {}).setdefault(question_id, []).append(rating)
+    expected = {
+        query_id: sum(max(of_question) >= 4 for of_question in by_question.values()) / len(by_question)
+        for query_id, by_question in ratings.items()
+    }
+    board = leaderboard(rag, "EXAM-Cover@20")
+    (scores,) = board.per_query.values()
+    assert len(expected) == 5 and all(0 <= score <= 1 for score in expected.values())
+    assert scores == pytest.approx(expected)
+    assert board.systems[0].score == pytest.approx(sum(expected.values()) / 5)
+    assert 0 < board.systems[0].score < 1
+
+
+def test_ten_questions_for_each_of_five_topics_are_graded_against_every_passage(rag_path: Path) -> None:
+    project = open_project(rag_path)
+    rows = project.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
+    parts = passages(project)
+    project.close()
+    assert sorted(count for _, count in rows) == [10] * 5
+    planned = exam(rag_path, "plan")
+    assert planned["needed"] == planned["known"] == sum(10 * len(parts[topic]) for topic, _ in rows)
+    assert planned["failed"] == planned["to_grade"] == 0
+
+
+def test_the_length_of_the_answers_stands_beside_their_coverage(rag_path: Path, answers: Path) -> None:
+    rows = list(map(json.loads, answers.open()))
+    (system,) = exam(rag_path, "leaderboard", "--measure", "EXAM-Cover@20")["systems"]
+    assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows) / 60)
+    (run,) = exam(rag_path, "responses")["runs"]
+    assert system["passages"] == pytest.approx(run["passages"] / 60)
+    assert run["words"] == sum(row["response_length"] for row in rows)
+    assert run["cited"] == sum(bool(sentence["citations"]) for row in rows for sentence in row["answer"])
+    assert run["sentences"] == sum(bool(sentence["text"].strip()) for row in rows for sentence in row["answer"])
+
+
+# iKAT 2024: 19 systems, nuggets of people
+
+
+def test_ikat_answers_of_19_systems_are_ranked_by_their_human_nuggets(tmp_path: Path, shared_data: Path) -> None:
+    path = project_in(tmp_path)
+    responses = shared_data / "rag" / "automatic_responses.json"
+    gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
+    assert (detect_kind(Source.of(responses)), detect_kind(Source.of(gold))) == ("responses", "bank")
+    texts, by_query = json.loads(responses.read_text()), json.loads(gold.read_text())
+    banked = exam(path, "import", "bank", gold)
+    assert banked["counts"]["questions"] == sum(map(len, by_query.values()))
+    assert banked["counts"]["new queries"] == len(by_query)
+    imported = exam(path, "import", "responses", responses)
+    assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (19, 19 * len(texts))
+    listed = exam(path, "bank", "list", "--query", "0_2")["questions"]
+    assert {q["kind"] for q in listed} == {"nugget"}
+    assert [(q["text"], q["weight"]) for q in listed] == [
+        (nugget["text"].strip(), float(nugget["relevance"])) for nugget in by_query["0_2"].values()
+    ]
+    exam(path, "grade", "--query", "0_2")
+    board = exam(path, "leaderboard", "--measure", "EXAM-Cover@20", "--min-rating", "3")
+    assert len(board["systems"]) == 19
+    scores = [system["score"] for system in board["systems"]]
+    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
+    assert 0 < board["pairs"]["usable"] < board["pairs"]["needed"]
+    words: dict[str, list[int]] = {}
+    for by_run in texts.values():
+        for run, text in by_run.items():
+            words.setdefault(run, []).append(len(text.split()))
+    assert {s["run"]: s["words"] for s in board["systems"]} == pytest.approx(
+        {run: sum(counts) / len(counts) for run, counts in words.items()}, rel=0.001
+    )

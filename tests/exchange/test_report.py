@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from exam_workbench import cli
@@ -17,7 +15,7 @@ from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, judge
+from tests.made.projects import fill, filled_project, judge
 from tests.made.refusals import refusal
 from tests.made.screens import JUDGED
 
@@ -87,26 +85,18 @@ def put_hostile(project: Project) -> None:
         cursor.execute("UPDATE graders SET name = ?", [IMAGE])
 
 
-@pytest.fixture
-def hostile(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(put_hostile, tmp_path)
+hostile = filled_project(put_hostile)
 
 
-def test_texts_of_a_project_are_shown_and_never_run(hostile: Project) -> None:
+def test_a_report_shows_texts_and_never_runs_them_and_has_leaderboard_and_agreement(hostile: Project) -> None:
     page = make_report(hostile, ReportRequest(against=BREAKS, questions=True))
     texts = check_harmless(page).texts
     for text in (HOSTILE, IMAGE, BREAKS, SECRET):
         assert any(text in one for one in texts), text
     assert "An old question?" not in page
-
-
-def test_questions_are_left_out_unless_asked_for(hostile: Project) -> None:
     page = make_report(hostile, ReportRequest(against=BREAKS))
     check_harmless(page)
     assert SECRET not in page
-
-
-def test_it_has_the_leaderboard_and_its_agreement(hostile: Project) -> None:
     found = compare(hostile, "nDCG@10", BREAKS)
     texts = Seen(make_report(hostile, ReportRequest(against=BREAKS))).texts
     for system in (*found.board.systems, *found.official.systems):
@@ -115,13 +105,10 @@ def test_it_has_the_leaderboard_and_its_agreement(hostile: Project) -> None:
     assert f"{found.correlation.kendall:.3f}" in texts
 
 
-def test_missing_values_are_not_zero() -> None:
+def test_missing_values_are_not_zero_and_ids_of_two_figures_differ() -> None:
     page = report_html("a", "b", [Section("c", [Table("d", ["e", "f"], [["x", None], ["y", 0.0], ["z", 1200]])])])
     texts = [text for text in Seen(page).texts if text.strip()]
     assert texts[-6:] == ["x", "–", "y", "0.0000", "z", "1,200"]
-
-
-def test_ids_of_two_figures_differ() -> None:
     svg = '<svg><defs><clipPath id="clip0"></clipPath></defs><g clip-path="url(#clip0)"></g></svg>'
     page = report_html("a", "b", [Section("c", [Figure("d", svg), Figure("e", svg)])])
     ids = re.findall(r'id="([^"]+)"', page)

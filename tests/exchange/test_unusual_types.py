@@ -131,9 +131,7 @@ def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> Non
         pq.write_table(usual[name], files[name])
 
 
-def test_commands_say_that_parquet_is_no_such_file(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_refuse_parquet_by_kind(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     new = str(tmp_path / "new.duckdb")
     assert run_command(["init", "--project", new]) == 0
     shutil.copy(folder / "queries.parquet", file := tmp_path / "queries.parquet")

@@ -1,4 +1,4 @@
-"""Every file format reads back what it wrote, and the real files read as they should."""
+"""Every file format: round trips, real files, and refusals of bad files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import csv
 import gzip
 import io
 import json
+import zlib
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exam_workbench.errors import Report
-from exam_workbench.formats import (
-    KINDS_OF_FILE,
-    Source,
-    detect_kind,
-    name_runs,
-    read_bank,
-    read_boards,
-    read_run_lines,
-    write_board_latex,
-    write_board_tsv,
-)
+from exam_workbench import formats
+from exam_workbench.errors import FileError, Problem, Report
+from exam_workbench.formats import _source as source
+from exam_workbench.formats._source import open_lines
 from exam_workbench.formats.graded_files import read_graded, write_graded
 from exam_workbench.formats.passage_files import read_passages, write_passages
 from exam_workbench.formats.query_files import read_queries, write_queries
@@ -43,19 +37,19 @@ from exam_workbench.types import (
     Subtopic,
 )
 from tests.made.projects import examples
-from tests.made.refusals import mentions
+from tests.made.refusals import check_error, check_problem, coded, mentions, refusal
 
 few = settings(max_examples=examples(30))
 
 words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 ids = words.map(lambda word: "i" + word)
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
-texts = texts.filter(lambda text: not text.isspace())
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+texts = st.text(characters, min_size=1, max_size=30).filter(lambda text: not text.isspace())
 scores = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def source_of(text: str, name: str = "file") -> Source:
-    return Source(name, data=text.encode())
+def source_of(text: str, name: str = "file") -> formats.Source:
+    return formats.Source(name, data=text.encode())
 
 
 def clean(report: Report) -> None:
@@ -75,10 +69,27 @@ def test_qrels_round_trip(values: dict[tuple[str, str], int]) -> None:
     assert read == [Judgment(query, passage, value) for (query, passage), value in values.items()]
 
 
-def test_qrels_have_single_spaces_and_no_comments() -> None:
+def test_qrels_queries_and_banks_are_read_in_all_forms() -> None:
     out = io.StringIO()
     write_qrels([("q1", "p1", 3), ("q1", "p2", 0)], out)
     assert out.getvalue() == "q1 0 p1 3\nq1 0 p2 0\n"
+    expected = [Query("1", "one"), Query("2", "two", "more")]
+    tsv = "query_id\ttext\n1\tone\n2\ttwo\tmore\n"
+    jsonl = '{"qid": 1, "title": "one"}\n\n{"topic_id": "2", "query": "two", "narrative": "more"}\n'
+    assert read_queries(source_of(tsv), Report()) == expected
+    assert read_queries(source_of(jsonl), Report()) == expected
+    assert read_queries(source_of('{\n"1": "one",\n"2": "two"}'), Report()) == [Query("1", "one"), Query("2", "two")]
+    text = '{"query_id": "q", "text": "Why?", "query_text": "reasons"}\n'
+    bank = formats.read_bank(source_of(text), Report())
+    assert bank.queries == [Query("q", "reasons")]
+    assert bank.questions == [Question("q/5d8a995a6fa7", "q", "Why?")]
+    text = 'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
+    report = Report()
+    first, second = formats.read_bank(source_of(text, "bank.csv"), report).questions
+    clean(report)
+    assert first.text == 'two\r\nlines; and "quotes"'
+    assert (first.weight, first.active, first.choices) == (-1.0, False, ("a", "b"))
+    assert (second.text, second.weight, second.active) == ("=1+1", 1.0, True)
 
 
 subtopics = st.lists(st.builds(Subtopic, ids, texts), max_size=2).map(tuple)
@@ -126,7 +137,7 @@ def test_bank_round_trip_in_jsonl_and_csv(written: list[Question]) -> None:
     for write in (write_bank, write_bank_csv):
         out, report = io.StringIO(newline=""), Report()
         write(written, out)
-        read = read_bank(source_of(out.getvalue()), report)
+        read = formats.read_bank(source_of(out.getvalue()), report)
         clean(report)
         assert read.questions == written
 
@@ -212,12 +223,12 @@ def test_graded_round_trip(written: list[GradedQuery]) -> None:
     out, again, report = io.BytesIO(), io.BytesIO(), Report()
     write_graded(written, out)
     write_graded(written, again)
-    assert list(read_graded(Source("graded.jsonl.gz", data=out.getvalue()), report)) == written
+    assert list(read_graded(formats.Source("graded.jsonl.gz", data=out.getvalue()), report)) == written
     clean(report)
     assert out.getvalue() == again.getvalue()
 
 
-def test_failed_grades_stay_apart_from_zeros_and_out_of_foreign_ratings() -> None:
+def test_null_ratings_are_failed_and_kept_apart_from_zeros() -> None:
     spec = GraderSpec("mine", "self-rating", "m", "P")
     bank = [Question("q1/a", "q1", None), Question("q1/b", "q1", None)]
     grades = GradeColumns(spec, ["q1/a", "q1/b"], ["p", "p"], [None, 0], [None, "no"])
@@ -227,15 +238,21 @@ def test_failed_grades_stay_apart_from_zeros_and_out_of_foreign_ratings() -> Non
     entry = json.loads(gzip.decompress(out.getvalue()))[1][0]["exam_grades"][0]
     assert entry["self_ratings"] == [{"question_id": "q1/b", "self_rating": 0}]
     assert entry["wrongAnswered"] == ["q1/b"] and entry["answers"] == [["q1/b", "no"]]
-    assert list(read_graded(Source("g.gz", data=out.getvalue()), Report())) == [written]
+    assert list(read_graded(formats.Source("g.gz", data=out.getvalue()), Report())) == [written]
+    ratings = [{"question_id": "q/a", "self_rating": None}, {"question_id": "q/b", "self_rating": 0}]
+    report = Report()
+    source = formats.Source("g", data=graded_line(self_ratings=ratings).encode())
+    (query,) = read_graded(source, report)
+    assert query.grades[0].ratings == [[None, 0]]
+    assert report.count == 0
 
 
 @few
 @given(st.dictionaries(ids, st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1))
 def test_leaderboard_round_trip(rows: dict[str, tuple[float, float | None]]) -> None:
     out, report = io.StringIO(), Report()
-    write_board_tsv("nDCG@10", [(None, run, score, error, 25) for run, (score, error) in rows.items()], out)
-    (board,) = read_boards(source_of(out.getvalue(), "x/board.tsv"), report)
+    formats.write_board_tsv("nDCG@10", [(None, run, score, error, 25) for run, (score, error) in rows.items()], out)
+    (board,) = formats.read_boards(source_of(out.getvalue(), "x/board.tsv"), report)
     clean(report)
     assert (board.name, board.measure) == ("board", "nDCG@10")
     assert {row.run: (row.score, row.std_error) for row in board.rows} == rows
@@ -249,49 +266,27 @@ def test_encodings_line_ends_and_compression_give_the_same(encoding: str) -> Non
     data = "q1\twas ist Köln?\r\nq2\tβ\r\n".encode(encoding)
     expected = [Query("q1", "was ist Köln?"), Query("q2", "β")]
     two_members = gzip.compress(data[:9]) + gzip.compress(data[9:]) + b"\0" * 8
-    for source in (Source("q.tsv", data=data), Source("q.tsv", data=two_members)):
+    for file in (formats.Source("q.tsv", data=data), formats.Source("q.tsv", data=two_members)):
         report = Report()
-        assert read_queries(source, report) == expected
+        assert read_queries(file, report) == expected
         clean(report)
 
 
-def test_queries_in_all_three_forms() -> None:
-    expected = [Query("1", "one"), Query("2", "two", "more")]
-    tsv = "query_id\ttext\n1\tone\n2\ttwo\tmore\n"
-    jsonl = '{"qid": 1, "title": "one"}\n\n{"topic_id": "2", "query": "two", "narrative": "more"}\n'
-    assert read_queries(source_of(tsv), Report()) == expected
-    assert read_queries(source_of(jsonl), Report()) == expected
-    assert read_queries(source_of('{\n"1": "one",\n"2": "two"}'), Report()) == [
-        Query("1", "one"),
-        Query("2", "two"),
-    ]
-
-
-def test_own_bank_makes_ids_from_the_text() -> None:
-    text = '{"query_id": "q", "text": "Why?", "query_text": "reasons"}\n'
-    bank = read_bank(source_of(text), Report())
-    assert bank.queries == [Query("q", "reasons")]
-    assert bank.questions == [Question("q/5d8a995a6fa7", "q", "Why?")]
-
-
-def test_query_ids_with_questions_are_a_bank_and_no_queries() -> None:
+def test_query_ids_with_questions_and_foreign_facets_are_a_bank() -> None:
     """Several texts of one id can be no queries; taken for such, every line but the first would be refused."""
     text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"
     for name, data in (("asked.tsv", text), ("asked.txt", "query_id\tquestion\n" + text)):
-        assert detect_kind(source_of(data, name)) == "bank"
+        assert formats.detect_kind(source_of(data, name)) == "bank"
         report = Report()
-        questions = read_bank(source_of(data, name), report).questions
+        questions = formats.read_bank(source_of(data, name), report).questions
         clean(report)
         assert [(one.query_id, one.text) for one in questions] == [
             ("q1", "What is it?"), ("q1", "Why is it so?"), ("q2", "Who says so?"),
         ]  # fmt: skip
-    assert detect_kind(source_of("q1\tWhat is it?\nq2\tWhy is it so?\n", "asked.tsv")) == "queries"
+    assert formats.detect_kind(source_of("q1\tWhat is it?\nq2\tWhy is it so?\n", "asked.tsv")) == "queries"
     report = Report()
-    read_bank(source_of("q1\tWhat is it?\nq1\tWhy\tnot\nq1\t \n"), report)
+    formats.read_bank(source_of("q1\tWhat is it?\nq1\tWhy\tnot\nq1\t \n"), report)
     assert [problem.line for problem in report.problems] == [2, 3]
-
-
-def test_foreign_bank_with_facets_keys_and_choices() -> None:
     items: list[dict[str, Any]] = [
         {
             "query_id": "q",
@@ -304,7 +299,7 @@ def test_foreign_bank_with_facets_keys_and_choices() -> None:
     ]
     line = {"query_id": "q", "facet_id": "f1", "query_text": "Title / Facet / more", "items": items}
     other = {"query_id": "q", "facet_id": "f2", "query_text": "Title / Two", "items": []}
-    bank = read_bank(source_of(json.dumps(line) + "\n" + json.dumps(other)), Report())
+    bank = formats.read_bank(source_of(json.dumps(line) + "\n" + json.dumps(other)), Report())
     assert bank.queries == [Query("q", "Title", None, (Subtopic("f1", "Facet / more"), Subtopic("f2", "Two")))]
     assert bank.questions == [
         Question("q/1", "q", "A?", "choice", subtopic_id="f1", answer_key="x", choices=("x", "y")),
@@ -312,26 +307,13 @@ def test_foreign_bank_with_facets_keys_and_choices() -> None:
     ]
 
 
-def test_csv_bank_from_a_spreadsheet() -> None:
-    text = 'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
-    report = Report()
-    first, second = read_bank(source_of(text, "bank.csv"), report).questions
-    clean(report)
-    assert first.text == 'two\r\nlines; and "quotes"'
-    assert (first.weight, first.active, first.choices) == (-1.0, False, ("a", "b"))
-    assert (second.text, second.weight, second.active) == ("=1+1", 1.0, True)
-
-
-def test_latex_board_escapes_names() -> None:
+def test_boards_are_read_from_json_and_written_as_latex() -> None:
     out = io.StringIO()
-    write_board_latex("P@5", [(1, "a_b&c", 0.5, 0.01, 54), (2, "d", 0.25, None, None)], out)
+    formats.write_board_latex("P@5", [(1, "a_b&c", 0.5, 0.01, 54), (2, "d", 0.25, None, None)], out)
     assert "1 & a\\_b\\&c & $0.500 \\pm 0.010$ & 54 \\\\\n2 & d & $0.250$ &  \\\\" in out.getvalue()
-
-
-def test_json_leaderboards() -> None:
-    (one,) = read_boards(source_of('{"a": 1, "b": 0.5}', "s.json"), Report())
+    (one,) = formats.read_boards(source_of('{"a": 1, "b": 0.5}', "s.json"), Report())
     assert [(row.run, row.score) for row in one.rows] == [("a", 1.0), ("b", 0.5)]
-    boards = read_boards(source_of('{"AP": {"a": 1}, "RR": {"a": 0.5}}', "s.json"), Report())
+    boards = formats.read_boards(source_of('{"AP": {"a": 1}, "RR": {"a": 0.5}}', "s.json"), Report())
     assert [(board.name, board.measure) for board in boards] == [("s AP", "AP"), ("s RR", "RR")]
 
 
@@ -340,7 +322,7 @@ def test_json_leaderboards() -> None:
 
 def read_all(kind: str, path: Path) -> Any:
     report = Report()
-    read = KINDS_OF_FILE[kind].read(Source.of(path), report)
+    read = formats.KINDS_OF_FILE[kind].read(formats.Source.of(path), report)
     read = read if isinstance(read, list) or kind == "bank" else list(read)
     clean(report)
     return read
@@ -349,26 +331,21 @@ def read_all(kind: str, path: Path) -> Any:
 @pytest.mark.parametrize(
     ("kind", "file", "count"),
     [
-        ("queries", "dl20/queries.tsv", 200),
-        ("queries", "dl20/dl20-queries.json", 54),
-        ("queries", "dl23-llmjudge/queries.json", 25),
-        ("queries", "rag/rag25-topics-dev.tsv", 22),
-        ("passages", "dl20/passages.jsonl.gz", 21_581),
-        ("qrels", "dl20/qrels-nist.txt", 11_386),
+        ("queries", "dl20/queries.tsv", 200), ("queries", "dl20/dl20-queries.json", 54),
+        ("queries", "dl23-llmjudge/queries.json", 25), ("queries", "rag/rag25-topics-dev.tsv", 22),
+        ("passages", "dl20/passages.jsonl.gz", 21_581), ("qrels", "dl20/qrels-nist.txt", 11_386),
         ("qrels", "dl20/rubric-qrels/HELM.qrel", 16_101),
-        ("qrels", "dl23-llmjudge/reference/eval-rated.qrels", 7_263),
-        ("qrels", "cranfield/cranqrel.trec.txt", 1_837),
-        ("qrels", "trec-eval/qrels.test", 3_681),
-        ("graded", "dl20/direct-grades-umbrela.jsonl.gz", 11_385),
+        ("qrels", "dl23-llmjudge/reference/eval-rated.qrels", 7_263), ("qrels", "cranfield/cranqrel.trec.txt", 1_837),
+        ("qrels", "trec-eval/qrels.test", 3_681), ("graded", "dl20/direct-grades-umbrela.jsonl.gz", 11_385),
         ("leaderboard", "dl20/published/official-results.tsv", 13),
         ("leaderboard", "car-y3/leaderboard-car-genq-self-rating-4.tsv", 4),
         ("leaderboard", "car-y3/qrel-leaderboard-car-genq-self-rating.tsv", 7),
         ("leaderboard", "dl23-llmjudge/reference/eval-cover-min1.tsv", 1),
         ("leaderboard", "dl23-llmjudge/reference/scores-ndcg10.json", 1),
     ],
-)
+)  # fmt: skip
 def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
-    assert detect_kind(Source.of(shared_data / file)) == kind
+    assert formats.detect_kind(formats.Source.of(shared_data / file)) == kind
     assert len(read_all(kind, shared_data / file)) == count
 
 
@@ -382,7 +359,7 @@ def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: 
     ],
 )
 def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
-    assert detect_kind(Source.of(shared_data / file)) == "bank"
+    assert formats.detect_kind(formats.Source.of(shared_data / file)) == "bank"
     bank = read_all("bank", shared_data / file)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)
     assert sum(len(query.subtopics) for query in bank.queries) == subtopics
@@ -393,8 +370,8 @@ def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subto
 def test_real_runs_share_a_tag_and_are_named_by_file(shared_data: Path) -> None:
     files = sorted((shared_data / "dl20" / "runs").iterdir())
     report = Report()
-    runs = [(Source.of(file), list(read_run_lines(Source.of(file), report))) for file in files]
-    names = name_runs([(source, lines[0].tag) for source, lines in runs], report)
+    runs = [(formats.Source.of(file), list(formats.read_run_lines(formats.Source.of(file), report))) for file in files]
+    names = formats.name_runs([(source, lines[0].tag) for source, lines in runs], report)
     clean(report)
     assert names == [file.name.removesuffix(".run") for file in files]
     assert {len(lines) for _, lines in runs} == {5_400}
@@ -404,10 +381,10 @@ def test_real_graded_file_and_back(shared_data: Path) -> None:
     """That the whole file arrives is said of the project that is made of it."""
     path = shared_data / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
     report, out = Report(), io.BytesIO()
-    some = list(islice(read_graded(Source.of(path), report), examples(2)))
+    some = list(islice(read_graded(formats.Source.of(path), report), examples(2)))
     clean(report)
     write_graded(some, out)
-    assert list(read_graded(Source("again.gz", data=out.getvalue()), Report())) == some
+    assert list(read_graded(formats.Source("again.gz", data=out.getvalue()), Report())) == some
     with gzip.open(path) as original:
         first = json.loads(original.readline())
     written = json.loads(gzip.decompress(out.getvalue()).split(b"\n", 1)[0])
@@ -420,14 +397,17 @@ def test_real_graded_file_and_back(shared_data: Path) -> None:
 def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path) -> None:
     report = Report()
     folder = shared_data / "dl20" / "published"
-    exam, normalised, original = read_boards(
-        Source.of(folder / "EXAM-Cover-leaderboard-dl20-subqueries-self-rating-4.tsv"), report
+    exam, normalised, original = formats.read_boards(
+        formats.Source.of(folder / "EXAM-Cover-leaderboard-dl20-subqueries-self-rating-4.tsv"), report
     )
     assert len(exam.rows) == len(normalised.rows) == len(original.rows) == 59
     row = exam.rows[0]
     assert (row.run, row.score, row.std_error) == ("p_d2q_bm25_duo", 0.756, 0.024)
     assert (original.rows[0].score, original.rows[0].rank) == (-6.0, 6.0)
-    official = {board.measure: board for board in read_boards(Source.of(folder / "official-results.tsv"), report)}
+    official = {
+        board.measure: board
+        for board in formats.read_boards(formats.Source.of(folder / "official-results.tsv"), report)
+    }
     ndcg = {row.run: row.score for row in official["ndcg_cut_10"].rows}
     assert (len(ndcg), ndcg["rr-pass-roberta"]) == (123, 0.7169)
     clean(report)
@@ -444,21 +424,21 @@ def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_d
         "trec-eval/LICENSE.md",
         "README.md",
     ):
-        assert detect_kind(Source.of(shared_data / file)) is None
+        assert formats.detect_kind(formats.Source.of(shared_data / file)) is None
     for file in ("results.test", "results.trunc"):
-        assert detect_kind(Source.of(shared_data / "trec-eval" / file)) == "runs"
+        assert formats.detect_kind(formats.Source.of(shared_data / "trec-eval" / file)) == "runs"
     for file in ("qrels.123", "qrels.rel_level"):
-        assert detect_kind(Source.of(shared_data / "trec-eval" / file)) == "qrels"
+        assert formats.detect_kind(formats.Source.of(shared_data / "trec-eval" / file)) == "qrels"
 
 
 def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> None:
     rubric = b"method\texam\torig_map_rank\nr1\t0.1\t1\nr2\t0.2\t2\n"
-    of_ranks = read_boards(Source("rubric.tsv", data=rubric), Report())[1]
+    of_ranks = formats.read_boards(formats.Source("rubric.tsv", data=rubric), Report())[1]
     out = io.StringIO()
-    write_board_tsv(
+    formats.write_board_tsv(
         of_ranks.measure, ((place, row.run, row.score, None, 0) for place, row in enumerate(of_ranks.rows, 1)), out
     )
-    (again,) = read_boards(Source("again.tsv", data=out.getvalue().encode()), Report())
+    (again,) = formats.read_boards(formats.Source("again.tsv", data=out.getvalue().encode()), Report())
     assert {row.run: row.score for row in again.rows} == {"r1": -1.0, "r2": -2.0}
 
 
@@ -470,7 +450,7 @@ def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
         '{"query_id": "q3", "text": "where?", "answers": ["London", 3]}\n'
     )
     report = Report()
-    read = read_queries(Source.of(file), report)
+    read = read_queries(formats.Source.of(file), report)
     assert [query.answers for query in read] == [("Ada", "Ada Lovelace"), ("1843",)]
     assert [problem.line for problem in report.problems] == [3]
     out = io.StringIO()
@@ -480,6 +460,275 @@ def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
 
 def test_a_tag_with_blanks_that_separate_no_columns_is_read_as_it_is_written() -> None:
     report = Report()
-    source = Source("some.run", data="1 0 6 3 5 o\u3000\n1 0 7 4 4 a\u3000b\n".encode())
-    found = list(read_run_lines(source, report))
+    source = formats.Source("some.run", data="1 0 6 3 5 o\u3000\n1 0 7 4 4 a\u3000b\n".encode())
+    found = list(formats.read_run_lines(source, report))
     assert [line.tag for line in found] == ["o", "a_b"] and not report.count
+
+
+def refusals(kind: str, data: bytes | str, name: str = "file") -> list[Problem]:
+    """Read bad content and give all that was refused."""
+    report = Report()
+    source = formats.Source(name, data=data.encode() if isinstance(data, str) else data)
+    if kind == "responses":
+        formats.KINDS_OF_FILE[kind].read([source], report)
+    else:
+        read: Any = formats.KINDS_OF_FILE[kind].read(source, report)
+        if kind in ("passages", "graded", "runs"):
+            list(read)
+    assert report.count == len(report.problems)
+    return report.problems
+
+
+def exam_item(question: str) -> str:
+    return json.dumps({"question": question, "choices": ["A) this", "B) that"], "correct_answer": "A"})
+
+
+def graded_line(**changes: object) -> str:
+    entry = {
+        "correctAnswered": ["q/a"],
+        "wrongAnswered": [],
+        "answers": [["q/a", "4"]],
+        "llm": "m",
+        "llm_options": {},
+        "prompt_info": {"prompt_class": "P", "is_self_rated": True},
+        "self_ratings": [{"question_id": "q/a", "self_rating": 4}],
+        "prompt_type": "question",
+    }
+    entry.update(changes)
+    passage = {"paragraph_id": "p", "text": "t", "paragraph_data": {}, "exam_grades": [entry]}
+    return json.dumps(["q", [passage]])
+
+
+GOOD_RUN = "q Q0 p 1 2.0 tagged\nq Q0 r 2 1.0 tagged\n"
+OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        ("runs", GOOD_RUN + "q Q0 x 3 0.5", ("file:3 cut-off-file", "5", "6", "Q0")),
+        ("runs", GOOD_RUN + "q Q0 x 3 0.5 tag", ("file:3 cut-off-file",)),
+        ("runs", "q Q0\n" + GOOD_RUN, ("file:1 wrong-number-of-columns", "2", "6", "Q0")),
+        ("runs", GOOD_RUN + "q Q0 x 3 nan tagged\n", ("file:3 not-a-number", "nan")),
+        ("runs", GOOD_RUN + "q Q0 x 3 1e999 tagged\n", ("file:3 not-a-number", "1e999")),
+        ("runs", GOOD_RUN + "q Q0 x 3 high tagged\n", ("file:3 not-a-number", "high")),
+        (
+            "runs",
+            GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n",
+            ("file:3 invalid-id", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "512"),
+        ),
+        ("runs", "", ("file nothing-found",)),
+        ("qrels", "q 0 p 1\nq 0 r 1 extra\n", ("file:2 wrong-number-of-columns", "5", "4", "0")),
+        ("qrels", "q 0 p 1\nq 0 r high\n", ("file:2 invalid-judgment", "high")),
+        ("qrels", "q 0 p 1\nq 0 r 1\nq 0 p 2\n", ("file:3 contradicting-lines", "2", "1")),
+        ("qrels", "q 0 p 1\nq 0 r", ("file:2 cut-off-file", "3", "4", "0")),
+        ("qrels", "q 0 p 99999999999999999999\n", ("file:1 invalid-judgment", "99999999999999999999", "32767")),
+        ("qrels", "\n\n", ("file nothing-found",)),
+        ("queries", "q1\tone\nq2\n", ("file:2 wrong-number-of-columns", "1")),
+        ("queries", "q1\tone\nq1\ttwo\n", ("file:2 duplicate-query", "q1", "1")),
+        ("queries", '{"qid": "1", "text": "a"}\n{"qid": "2"}\n', ("file:2 value-missing", "query_text", "topic_title")),
+        ("queries", '{"1": 5}', ("file:1 not-a-text", "1")),
+        (
+            "passages",
+            '{"docid": "a", "text": "t"}\n{"docid": "\\u0007", "text": "t"}\n',
+            ("file:2 invalid-id", "\\x07"),
+        ),
+        ("passages", '{"docid": "a", "text": "x\\u0000y"}\n', ("file:1 nul-byte",)),
+        ("passages", "a\tt\n \tt\n", ("file:2 empty-id",)),
+        ("passages", '{"docid": "a", "text": "t"}\n[1]\n', ("file:2 not-an-object",)),
+        ("bank", OURS + "}\n" + OURS + "}\n", ("file:2 duplicate-question", "1")),
+        ("bank", OURS + ', "weight": "heavy"}\n', ("file:1 not-a-number", "heavy")),
+        ("bank", OURS + ', "kind": "riddle"}\n', ("file:1 unknown-kind", "riddle")),
+        ("bank", OURS + ', "active": 1}\n', ("file:1 not-a-flag", "1")),
+        ("bank", '{"query_id": "q", "weight": 1}\n', ("file:1 value-missing", "query_id", "question_text")),
+        ("bank", "query_id,text,weight\nq,A?,inf\n", ("file:2 weight-out-of-range", "-1,000,000", "1,000,000")),
+        ("bank", 'query_id,text\nq,"two\nlines"\nq\n', ("file:4 wrong-number-of-columns", "1", "2")),
+        ("bank", "some words\n", ("file:1 header-missing",)),
+        ("leaderboard", "run\tAP\na\t0.5\nb\t0.4\nc\thigh\n", ("file:4 not-a-number", "high", "AP")),
+        ("leaderboard", '{"a": 1,\n"b": }', ("file:2 invalid-json", "6")),
+        ("leaderboard", "just\n", ("file not-a-table",)),
+        ("leaderboard", "num_q\tall\t3\n", ("file file-of-another-kind",)),
+    ],
+)
+def test_one_message_with_file_line_and_reason(kind: str, content: str, message: tuple[str, ...]) -> None:
+    (problem,) = refusals(kind, content)
+    check_problem(problem, *message)
+
+
+@pytest.mark.parametrize("kind", ["queries", "passages", "bank"])
+def test_broken_json_line_is_named_and_the_rest_still_read(kind: str) -> None:
+    good = '{"query_id": "%s", "docid": "%s", "question_id": "%s", "text": "t"}\n'
+    text = good % ("a", "a", "a") + '{"query_id": "b", "te\n' + good % ("c", "c", "c")
+    assert [coded(problem) for problem in refusals(kind, text)] == ["file:2 invalid-json"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"self_ratings": [{"question_id": "q/a", "self_rating": 6}]}, ("rating-out-of-range", "6", "q/a")),
+        ({"self_ratings": [{"question_id": "q/a", "self_rating": -1}]}, ("rating-out-of-range", "-1", "q/a")),
+        ({"self_ratings": [{"question_id": "q/a", "self_rating": 2.0}]}, ("rating-out-of-range", "2.0", "q/a")),
+        ({"self_ratings": [{"question_id": "q/a", "self_rating": True}]}, ("rating-out-of-range", "q/a")),
+        ({"self_ratings": [{"question_id": "q/a"}]}, ("value-missing", "self_rating")),
+        ({"self_ratings": None}, ("self-ratings-missing",)),
+        ({"answers": [["q/a", 4]]}, ("not-a-text",)),
+        ({"llm": None}, ("not-a-text",)),
+    ],
+)
+def test_bad_grades_are_refused_with_their_line(changes: dict[str, object], reason: tuple[str, ...]) -> None:
+    content = graded_line() + "\n" + graded_line(**changes) + "\n"
+    (problem,) = refusals("graded", content)
+    code, *values = reason
+    check_problem(problem, f"file:2 {code}", "passage p", *values)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '["q"]', '["q", {}]', '["q", [1]]', '["", []]', '[["q"], []]'])
+def test_graded_lines_of_another_form(content: str) -> None:
+    assert [problem.line for problem in refusals("graded", content)] == [1]
+
+
+def member(content: bytes, flags: int, more: bytes = b"", checked: bool = True) -> bytes:
+    """A member of a gzip file with flags, what these say that follows, and where they say so its header's checksum."""
+    plain = gzip.compress(content)
+    header = plain[:3] + bytes([flags]) + plain[4:10] + more
+    checksum = zlib.crc32(header) & 0xFFFF ^ (not checked)
+    return header + (checksum.to_bytes(2, "little") if flags & 2 else b"") + plain[10:]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 16, 1 << 14])
+def test_every_header_of_gzip_is_read_wherever_a_chunk_ends(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "PACKED_CHUNK", chunk)
+    extra, name = b"\x04\x00abcd", b"a name\0"
+    members = [member(b"q\ttext\n", 0), member(b"r\ttext\n", 2), member(b"", 8, name), member(b"s\ttext\n", 6, extra)]
+    good = [b"".join(members), b"".join(members[::-1]) + b"\0" * 5, member(b"q\ttext\n", 9, name)]
+    for data in (*good, *(member(b"q\ttext\n", flags, extra + name) for flags in (12, 14))):
+        assert refusals("queries", data) == []
+    for damaged in (member(b"q\ttext\n", 0x20), member(b"q\ttext\n", 2, checked=False), members[0] + b"garbage"):
+        assert [problem.code for problem in refusals("queries", damaged)] == ["damaged-gzip"]
+
+
+@pytest.mark.parametrize("kind", sorted(formats.KINDS_OF_FILE))
+@pytest.mark.parametrize(
+    ("name", "spoil", "code"),
+    [
+        ("f.gz", lambda good: good, "not-gzip"),
+        ("f", lambda good: gzip.compress(good)[:-9], "cut-off-gzip"),
+        ("f", lambda good: gzip.compress(good)[:-8] + b"\0" * 8, "damaged-gzip"),
+        ("f", lambda good: good + b"\0\n", "nul-byte"),
+        ("f", lambda good: b"PK\x03\x04" + good, "file-of-another-kind"),
+        ("f", lambda good: b"\xff\xfe\x00\xd8" + good, "not-utf16"),
+    ],
+)
+def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[bytes], bytes], code: str) -> None:
+    good = {
+        "runs": GOOD_RUN,
+        "responses": '{"query_id": "q", "run": "a", "text": "t"}\n',
+        "qrels": "q 0 p 1\n",
+        "labels": "q 0 p 1\n",
+        "queries": "q\ttext\n",
+        "passages": "p\ttext\n",
+        "bank": OURS + "}\n",
+        "graded": graded_line() + "\n",
+        "leaderboard": "run\tAP\na\t0.5\n",
+        "responses-matrix": "student,i1\na,1\n",
+        "answers": '{"query_id": "q", "run": "r", "k": 1, "draw": 1, "answer": "A"}\n',
+        "answer-verdicts": '{"query_id": "q", "answer": "A", "acceptable": true}\n',
+        "students": "student,size\na,7\n",
+        "lm-eval": '{"doc_id": 1, "doc": {}, "resps": [], "acc_norm": 1}\n',
+        "exam": f"[{exam_item('Which is it?')}]\n",
+    }[kind]
+    (problem,) = refusals(kind, spoil(good.encode()), name)
+    assert (problem.file, problem.code) == (name, code) and problem.line is not None
+
+
+@pytest.mark.parametrize("kind", sorted(formats.KINDS_OF_FILE))
+def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
+    good = {
+        "runs": GOOD_RUN,
+        "responses": '{"query_id": "q", "run": "a", "text": "t"}\n{"query_id": "r", "run": "a", "text": "t"}\n',
+        "qrels": "q 0 p 1\nq 0 r 1\n",
+        "labels": "q 0 p 1\nq 0 r 1\n",
+        "queries": "q\ttext\nr\ttext\n",
+        "passages": "p\ttext\nr\ttext\n",
+        "bank": OURS + "}\n" + OURS.replace('"a"', '"b"') + "}\n",
+        "graded": graded_line() + "\n" + graded_line() + "\n",
+        "leaderboard": "run\tAP\na\t0.5\n",
+        "answers": "".join(f'{{"query_id": "q{n}", "run": "r", "k": 1, "draw": 1, "answer": "A"}}\n' for n in (1, 2)),
+        "answer-verdicts": "".join(f'{{"query_id": "q{n}", "answer": "A", "acceptable": true}}\n' for n in (1, 2)),
+        "responses-matrix": "student,i1\na,1\n",
+        "students": "student,size\na,7\n",
+        "exam": f"[{exam_item('Which is it?')},\n {exam_item('Which is next?')}]\n",
+        "lm-eval": "".join(f'{{"doc_id": {n}, "doc": {{}}, "resps": [], "acc_norm": 1}}\n' for n in (1, 2)),
+    }[kind]
+    first, second = good.encode().splitlines()
+    data = first + b"\n" + second[:2] + b"\xff" + second[2:] + b"\n" + second + b"\n"
+    (problem,) = refusals(kind, data)
+    check_problem(problem, "file:2 not-utf8", "0xff", "3")
+
+
+def test_line_that_is_too_long_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_LINE", "1000")
+    data = b"short\n" + b"x" * 5_000_000 + b"\nshort again\n"
+    for packed in (data, gzip.compress(data)):
+        report = Report()
+        lines = list(open_lines(formats.Source("f", data=packed), report))
+        assert lines == [(1, "short"), (3, "short again")]
+        (problem,) = report.problems
+        check_problem(problem, "f:2 limit-exceeded", "1,000", "EXAM_LIMIT_LINE")
+
+
+@pytest.mark.parametrize("limit", ["EXPANDED", "RATIO"])
+def test_gzip_bomb_is_stopped(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exam_workbench.formats._source.RATIO_AFTER", 1 << 20)
+    monkeypatch.setenv(f"EXAM_LIMIT_{limit}", "100")
+    report = Report()
+    bomb = gzip.compress(b"0" * (8 << 20))
+    assert list(open_lines(formats.Source("f", data=bomb), report)) == []
+    (problem,) = report.problems
+    check_problem(problem, "f:1 limit-exceeded", "100", f"EXAM_LIMIT_{limit}")
+
+
+def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.run", tmp_path):
+        report = Report()
+        list(formats.read_run_lines(formats.Source.of(path), report))
+        (problem,) = report.problems
+        assert coded(problem) == f"{path} unreadable-file"
+
+
+def test_real_truncated_run(shared_data: Path) -> None:
+    path = shared_data / "dl20" / "malformed" / "truncated.run"
+    report = Report()
+    list(formats.read_run_lines(formats.Source.of(path), report))
+    (problem,) = report.problems
+    assert coded(problem) == f"{path}:6277 cut-off-file"
+
+
+def test_a_report_counts_all_refusals_and_keeps_a_hundred() -> None:
+    report = Report()
+    for line in range(1, 251):
+        report.refuse("f", line, "bad", "bad")
+        report.remark("f", line, "odd", "odd")
+    with pytest.raises(FileError) as error:
+        report.raise_if_refused("Fix the file.")
+    assert (len(error.value.problems), error.value.more) == (100, 150)
+    check_error(error.value, "bad", "f:1", "249", "Fix the file.")
+    (note,) = report.notes
+    check_problem(note, "f:1 odd", "250")
+    report = Report()
+    report.remark("f", 1, "odd", "odd")
+    report.raise_if_refused()
+
+
+def test_ids_with_white_space_and_files_of_blank_lines_are_refused() -> None:
+    with refusal("id-with-white-space", "a b"):
+        write_qrels([("a b", "p", 1)], io.StringIO())
+    assert formats.detect_kind(formats.Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "guess"), [("no tab here", None), ("q4\tmoon", "queries")], ids=["without cells", "with cells"]
+)
+def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(last: str, guess: str | None) -> None:
+    data = f"q1\t1\nq2\t2\nq3\t3\n{last}\n".encode()
+    assert formats.detect_kind(formats.Source("some.tsv", data=data)) == guess

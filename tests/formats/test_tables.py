@@ -1,32 +1,41 @@
-"""Tables of judgments, runs and leaderboards: read as what they are, or refused; never as another kind."""
+"""Tables, keys of other collections and long forms of leaderboards: read right or refused."""
 
 from __future__ import annotations
 
+import io
 import json
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import permutations
+from random import Random
+from typing import Any
 
 import pytest
 
+from exam_workbench import formats
 from exam_workbench.errors import FileError, InputError, Report
 from exam_workbench.exchange import Options, import_files
-from exam_workbench.formats import Source, detect_kind, read_boards, read_run_lines
+from exam_workbench.formats.passage_files import read_passages
 from exam_workbench.formats.query_files import read_queries
 from exam_workbench.formats.trec_files import read_qrels
 from exam_workbench.labels import compare, leaderboard
 from exam_workbench.records import add_queries, imported_leaderboards
 from exam_workbench.store import Project
-from exam_workbench.types import Board, Judgment, Query
+from exam_workbench.types import Board, Judgment, Passage, Query
+from tests.made.projects import examples
 
 SEPARATORS = "\t,; "
 
 
-def source(text: str, name: str = "f.tsv") -> Source:
-    return Source(name, data=text.encode())
+def source(text: str, name: str = "f.tsv") -> formats.Source:
+    return formats.Source(name, data=text.encode())
 
 
 def read(text: str, name: str = "f.tsv") -> list[Board]:
     report = Report()
-    found = read_boards(source(text, name), report)
+    found = formats.read_boards(source(text, name), report)
     report.raise_if_refused()
     return found
 
@@ -37,7 +46,12 @@ def scores(text: str) -> dict[str, dict[str, float]]:
 
 def refused(kind: str, text: str) -> str:
     """The reason for which a file is refused."""
-    readers = {"qrels": read_qrels, "runs": read_run_lines, "leaderboard": read_boards, "queries": read_queries}
+    readers = {
+        "qrels": read_qrels,
+        "runs": formats.read_run_lines,
+        "leaderboard": formats.read_boards,
+        "queries": read_queries,
+    }
     report = Report()
     list(readers[kind](source(text), report))
     with pytest.raises(FileError) as refusal:
@@ -59,7 +73,7 @@ def test_judgments_with_a_header_are_judgments_and_no_leaderboard(names: tuple[s
             text = "".join(separator.join(row[at] for at in order) + "\n" for row in rows)
             report = Report()
             assert read_qrels(source(text), report) == JUDGMENTS and not report.problems
-            assert detect_kind(source(text)) == "qrels"
+            assert formats.detect_kind(source(text)) == "qrels"
             assert all(name in refused("leaderboard", text) for name in (names[0], names[1]))
     assert refused("runs", JUDGED.format(*names).replace("|", "\t"))
 
@@ -68,7 +82,7 @@ def test_a_header_that_names_too_little_is_refused_by_name() -> None:
     for text in ("query-id\tpaper\trelevance\nq\td\t1\n", "qid\tdocid\tgain\nq\td\t1\n"):
         reason = refused("qrels", text)
         assert all(name in reason for name in text.split("\n")[0].replace("-", "_").split("\t"))
-        assert detect_kind(source(text)) != "qrels"
+        assert formats.detect_kind(source(text)) != "qrels"
     # Whole numbers beyond any scale may be scores as well.
     assert refused("qrels", "query-id\tcorpus-id\tscore\nq\td\t49\n") and refused(
         "runs", "qid\tdocid\tscore\nq\td\t49\n"
@@ -80,18 +94,18 @@ def test_runs_with_a_header_and_from_json() -> None:
     for separator in SEPARATORS:
         text = "".join(separator.join(row) + "\n" for row in [("qid", "docno", "rank", "score", "run"), *rows])
         report = Report()
-        lines = list(read_run_lines(source(text), report))
+        lines = list(formats.read_run_lines(source(text), report))
         assert [(line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in lines] == [
             ("q1", "d1", 1, 2.5, "bm"), ("q1", "d2", 2, 1.5, "bm"),
         ]  # fmt: skip
-        assert not report.problems and detect_kind(source(text)) == "runs" and refused("leaderboard", text)
+        assert not report.problems and formats.detect_kind(source(text)) == "runs" and refused("leaderboard", text)
     content = json.dumps({"q1": {"d2": 1.5, "d1": 2.5}, "q2": {"d1": 0.5}})
-    found = list(read_run_lines(source(content, "dense.json"), Report()))
+    found = list(formats.read_run_lines(source(content, "dense.json"), Report()))
     assert [(line.query_id, line.passage_id, line.rank, line.tag) for line in found] == [
         ("q1", "d1", 1, "dense"), ("q1", "d2", 2, "dense"), ("q2", "d1", 1, "dense"),
     ]  # fmt: skip
     assert (
-        detect_kind(source(content, "x.json")) == "runs"
+        formats.detect_kind(source(content, "x.json")) == "runs"
         and refused("leaderboard", content)
         and refused("qrels", content)
     )
@@ -103,12 +117,12 @@ def test_a_json_map_of_judgments_is_one() -> None:
         Judgment("q1", "d1", 2), Judgment("q1", "d2", 0), Judgment("q2", "d1", 1),
     ]  # fmt: skip
     assert (
-        detect_kind(source(content, "x.json")) == "qrels"
+        formats.detect_kind(source(content, "x.json")) == "qrels"
         and refused("leaderboard", content)
         and refused("runs", content)
     )
-    assert detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
-    assert detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
+    assert formats.detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
+    assert formats.detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
     # Whole scores may be judgments, and values of measures are neither judgments nor scores of passages.
     for text in (
@@ -116,18 +130,27 @@ def test_a_json_map_of_judgments_is_one() -> None:
         '{"q1": {"d1": 49, "d2": 48}}',
         '{"a": {"nDCG@10": 0.5, "map": 0.25}}',
     ):
-        assert detect_kind(source(text, "x.json")) is None
+        assert formats.detect_kind(source(text, "x.json")) is None
         assert refused("leaderboard", text) and refused("qrels", text) and refused("runs", text)
 
 
-def test_three_columns_that_end_in_numbers_are_no_queries() -> None:
+def test_tables_of_other_shapes_are_not_taken_for_judgments_runs_or_queries() -> None:
     for text in (
         "q1\td1\t1\nq2\td7\t0\n",
         "q1\td1\t1.5\nq2\td7\t0.5\n",
         "num_ret\tq1\t10\nmap\tq1\t0.5\nrunid\tall\tx\n",
     ):
-        assert detect_kind(source(text)) is None
+        assert formats.detect_kind(source(text)) is None
         assert all(refused(kind, text) for kind in ("queries", "qrels", "runs", "leaderboard"))
+    assert "measure" in refused("leaderboard", '{"system": "a", "qid": "1", "ndcg": 0.1}\n' * 2)
+    text = "query-id\tcorpus-id\tscore\nx-1\td-1\t1.0\nx-1\td-2\t0.0\n"
+    assert formats.detect_kind(source(text)) not in ("runs", "qrels", "leaderboard")
+    assert refused("runs", text) and refused("qrels", text) and refused("leaderboard", text)
+    for kind, text in (
+        ("leaderboard", "run\tMAP\na\t0,53\nb\t0,61\n"), ("leaderboard", "run;MAP\na;0,53\n"),
+        ("leaderboard", "run,MAP\na,0,53\n"), ("runs", "q Q0 d 1 0,53 t\n"), ("runs", "q;Q0;d;1;0,53;t\n"),
+    ):  # fmt: skip
+        assert "decimal comma" in refused(kind, text)
 
 
 @pytest.mark.parametrize("kind", ["qrels", "runs"])
@@ -143,7 +166,7 @@ def test_columns_in_another_order_are_not_read_without_a_header(kind: str) -> No
     def content(text: str, report: Report) -> set[tuple[object, ...]]:
         if kind == "qrels":
             return {(each.query_id, each.passage_id, each.value) for each in read_qrels(source(text), report)}
-        lines = read_run_lines(source(text), report)
+        lines = formats.read_run_lines(source(text), report)
         return {(line.query_id, line.passage_id, line.score, line.tag) for line in lines}
 
     truth = content("".join(" ".join(row) + "\n" for row in right), Report())
@@ -174,7 +197,7 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
         separator = SEPARATORS[at % 4]
         for rows in ([header, *EVAL], [header, *without], EVAL):
             text = lined(rows, order, separator)
-            assert (text, scores(text)) == (text, MEANS) and detect_kind(source(text, "x.txt")) == "leaderboard"
+            assert (text, scores(text)) == (text, MEANS) and formats.detect_kind(source(text, "x.txt")) == "leaderboard"
             (board,) = read(text)
             assert board.per_query["a"] == {"q1": 0.1, "q2": 0.9}
         # Systems and queries look alike: nothing says which is which.
@@ -185,7 +208,7 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
     names = {board.name: [row.score for row in board.rows] for board in read(lined([header, *two], (0, 1, 2, 3), "\t"))}
     assert names == {"f nDCG@10": [0.5, 0.4, 0.45], "f P@5": [0.3]}
     report = Report()
-    read_boards(source(lined([header, *two], (0, 1, 2, 3), "\t")), report)
+    formats.read_boards(source(lined([header, *two], (0, 1, 2, 3), "\t")), report)
     # The mean of P@5 is not that of its only query.
     assert len(report.notes) == 1
     (one,) = read("query\tnDCG@10\nq1\t0.5\nq2\t0.25\n", "sys.tsv")
@@ -227,16 +250,6 @@ def test_columns_of_systems_and_names_of_measures_are_not_read_as_measures_and_s
     assert scores("topic\tMAP\n301\t0.5\n302\t0.3\n") == {"MAP": {"f": 0.4}}
 
 
-def test_objects_per_line_that_are_no_values_are_refused_by_key() -> None:
-    assert "measure" in refused("leaderboard", '{"system": "a", "qid": "1", "ndcg": 0.1}\n' * 2)
-
-
-def test_small_whole_scores_with_a_point_are_neither_judgments_nor_a_run() -> None:
-    text = "query-id\tcorpus-id\tscore\nx-1\td-1\t1.0\nx-1\td-2\t0.0\n"
-    assert detect_kind(source(text)) not in ("runs", "qrels", "leaderboard")
-    assert refused("runs", text) and refused("qrels", text) and refused("leaderboard", text)
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -246,7 +259,7 @@ def test_small_whole_scores_with_a_point_are_neither_judgments_nor_a_run() -> No
     ],
 )
 def test_numbers_in_one_column_do_not_decide_alone(text: str, kind: str | None) -> None:
-    assert detect_kind(source(text, "corpus.tsv")) == kind
+    assert formats.detect_kind(source(text, "corpus.tsv")) == kind
 
 
 def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project) -> None:
@@ -270,9 +283,361 @@ def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project
     assert leaderboard(project, "nDCG@10", "by").per_query == {}
 
 
-def test_a_decimal_comma_is_named() -> None:
-    for kind, text in (
-        ("leaderboard", "run\tMAP\na\t0,53\nb\t0,61\n"), ("leaderboard", "run;MAP\na;0,53\n"),
-        ("leaderboard", "run,MAP\na,0,53\n"), ("runs", "q Q0 d 1 0,53 t\n"), ("runs", "q;Q0;d;1;0,53;t\n"),
+def rows_of(*rows: dict[str, Any], name: str = "f.jsonl") -> formats.Source:
+    return formats.Source(name, data="".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def table(text: str, name: str = "f.tsv") -> formats.Source:
+    return formats.Source(name, data=text.encode())
+
+
+def noted(report: Report) -> int:
+    """How many notes there are, where nothing was refused."""
+    report.raise_if_refused()
+    return len(report.notes)
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "notes"),
+    [
+        ({"_id": "d", "title": "Bees", "text": "They eat.", "metadata": {}}, "Bees They eat.", 1),
+        ({"_id": "d", "title": "", "text": "They eat."}, "They eat.", 0),
+        ({"doc_id": "d", "text": "Bees eat.", "title": "Bees"}, "Bees eat.", 1),
+        ({"docid": "d", "url": "u", "title": "Bees", "headings": "h", "segment": "They eat."}, "Bees They eat.", 3),
+        ({"docno": "d", "body": "They eat.", "extra": " ", "number": 3}, "They eat.", 0),
+        ({"passage_id": "d", "doc_id": "whole", "text": "They eat."}, "They eat.", 1),
+        ({"passage_id": "d", "id": "d", "contents": "They eat."}, "They eat.", 0),
+        ({"pid": "d", "passage": "They eat.", "spans": "(0,9)", "docid": "whole"}, "They eat.", 2),
+        ({"docid": "whole", "segment_id": "d", "segment": "They eat."}, "They eat.", 1),
+    ],
+)
+def test_passages_keep_their_titles_and_unread_keys_are_noted(row: dict[str, Any], text: str, notes: int) -> None:
+    for rows in ([row], [row, row]):
+        report = Report()
+        assert list(read_passages(rows_of(*rows), report)) == [Passage("d", text)] * len(rows)
+        assert noted(report) == notes
+    assert formats.detect_kind(rows_of(row, name="corpus.jsonl")) == "passages"
+
+
+@pytest.mark.parametrize(
+    ("row", "query", "notes"),
+    [
+        ({"_id": "q", "text": "why", "metadata": {}}, Query("q", "why"), 0),
+        (
+            {"request_id": "q", "title": "leaf", "problem_statement": "Why red?", "background": "A teacher."},
+            Query("q", "leaf", "Why red?\n\nA teacher."), 0,
+        ),
+        ({"topic_id": "q", "topic_title": "a", "topic_description": "b"}, Query("q", "a", "b"), 0),
+        ({"qid": "q", "query": "a", "title": "b"}, Query("q", "a"), 1),
+        ({"narrative_id": "q", "title": "a", "narrative": ""}, Query("q", "a"), 0),
+    ],
+)  # fmt: skip
+def test_queries_of_other_collections(row: dict[str, Any], query: Query, notes: int) -> None:
+    report = Report()
+    assert read_queries(rows_of(row), report) == [query]
+    assert noted(report) == notes
+    assert formats.detect_kind(rows_of(row, row, name="topics.jsonl")) == "queries"
+
+
+def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None:
+    for separator in "\t;,":
+        text = "text|lang|query-id\nwhy red|en|q1\nhow much|de|q2\n".replace("|", separator)
+        report = Report()
+        assert read_queries(table(text), report) == [Query("q1", "why red"), Query("q2", "how much")]
+        assert len(report.notes) == 2 and not report.problems
+        text = text.replace("query-id", "docid").replace("lang", "title").replace("en", "T")
+        assert next(iter(read_passages(table(text), Report()))) == Passage("q1", "T why red")
+        assert formats.detect_kind(table(text)) == "passages"
+    quoted = table('docid,text\nd1,"a, b ""c"""\n', "corpus.csv")
+    assert list(read_passages(quoted, Report())) == [Passage("d1", 'a, b "c"')]
+    report = Report()
+    assert not list(read_passages(table('docid,text\nd1,"a\nd2,b,c\n'), report)) and report.count
+
+
+@pytest.mark.parametrize(
+    ("read", "row", "names"),
+    [
+        (read_passages, {"key": "d", "text": "t"}, ("key", "docid", "_id")),
+        (read_passages, {"docid": "d", "words": "t"}, ("words", "segment")),
+        (read_queries, {"number": "q", "text": "t"}, ("number", "request_id")),
+        (read_queries, {"qid": "q", "words": "t"}, ("words", "title")),
+        (formats.read_bank, {"topic": "q", "nuggets": []}, ("topic", "nuggets", "qid")),
+        (formats.read_bank, {"query_id": "q", "facts": {}}, ("facts", "question_text")),
+        (formats.read_bank, {"qid": "q", "nuggets": [{"nugget": "t", "label": "vital"}]}, ("label", "text")),
+        (formats.read_bank, {"qid": "q", "nugget_bank": [{"fact": "t"}]}, ("fact", "question", "claim")),
+        (read_queries, {"number": "q", "utterance": "t"}, ("number", "utterance", "qid")),
+    ],
+)
+def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dict[str, Any], names: list[str]) -> None:
+    report = Report()
+    list(read(rows_of(row), report) or ()) if read is not formats.read_bank else read(rows_of(row), report)
+    with pytest.raises(FileError) as refusal:
+        report.raise_if_refused()
+    assert all(name in refusal.value.problems[0].reason for name in names)
+
+
+def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
+    nuggets = [
+        {"text": "Bees eat nectar", "importance": "vital", "assignment": "support"},
+        {"text": "Bees sleep", "importance": "Okay"},
+        {"text": "Bees fly", "importance": "failed"},
+        {"text": "Bees sing", "importance": 3},
+        {"text": "Bees hum"},
+    ]
+    for row in ({"qid": "q"}, {"query_id": "q", "query_text": "bees"}, {"query": "bees", "topic_id": "q"}):
+        file = rows_of(row | {"nuggets": nuggets}, name="some.jsonl")
+        report = Report()
+        bank = formats.read_bank(file, report)
+        assert [(q.kind, q.weight, q.active) for q in bank.questions] == [
+            ("nugget", 1.0, True), ("nugget", 0.5, True), ("nugget", 1.0, False), ("nugget", 3.0, True),
+            ("nugget", 1.0, True),
+        ]  # fmt: skip
+        assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and formats.detect_kind(file) == "graded"
+        # Each importance that is a word, and the assignment.
+        assert noted(report) == 4
+    report = Report()
+    formats.read_bank(rows_of({"qid": "q", "nuggets": [{"text": "x", "importance": "grand"}]}), report)
+    assert report.count == 1
+
+
+def test_one_object_is_no_map_of_queries() -> None:
+    assert formats.detect_kind(rows_of({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json")) is None
+    assert formats.detect_kind(rows_of({"1": "why", "2": "how"}, name="x.json")) == "queries"
+
+
+@pytest.mark.parametrize(
+    ("read", "row"),
+    [
+        (lambda source, report: formats.read_responses([source], report), {"run": "a", "text": "Foam."}),
+        (formats.read_answers, {"run": "a", "k": 1, "answer": "Foam."}),
+        (formats.read_answer_verdicts, {"answer": "Foam.", "acceptable": "yes"}),
+    ],
+)
+def test_unread_keys_are_noted_once(read: Callable[[formats.Source, Report], list[Any]], row: dict[str, Any]) -> None:
+    rows = [{"query_id": name, "remark": "Read by hand.", "seconds": 3, **row} for name in ("q1", "q2")]
+    report = Report()
+    assert len(read(rows_of(*rows), report)) == 2
+    assert [("remark" in note.reason, note.line) for note in report.notes] == [(True, 1)]
+
+
+VARIANTS = examples(2000)
+KNOWN = {"letters": [f"tea-{n}" for n in range(1, 9)], "numbers": [str(n) for n in range(101, 109)]}
+UNKNOWN = [f"x{n}" for n in range(1, 9)]
+QUERIES = [*KNOWN["letters"], *KNOWN["numbers"]]
+USUAL = ("nDCG@10", "map", "P_10", "EXAM-Cover@20", "recip_rank", "MEAN_RATING")
+OWN = ("AVG_GRADE", "GRADED_WELL", "QUESTIONS_UNGRADED")
+RUNS = {
+    "plain": ("bm25", "dense-2", "mix", "org.run7"),
+    "numbers": ("1", "2", "3", "4"),
+    "like measures": ("exam-1", "cover.b", "ndcg-tuned", "score"),
+    "like queries": ("tea-1", "tea-2", "tea-3", "tea-4"),
+}
+HEADERS = {
+    "usual": {"run": "run_id", "query": "topic_id", "measure": "measure", "value": "value"},
+    "ours": {"run": "system", "query": "qid", "measure": "metric", "value": "score"},
+    "other": {"run": "submission", "query": "need", "measure": "criterion", "value": "result"},
+}
+
+Values = dict[str, dict[str, dict[str, float]]]
+"""measure -> run -> query or `all` -> value"""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A file in a form, with what it holds; `clear` if the specification says which column is which."""
+
+    form: str
+    given: str | None
+    text: str
+    name: str
+    clear: bool
+    boards: dict[str, dict[str, float]]
+    per_query: Values
+
+
+def lines(form: str, values: Values, separator: str, names: dict[str, str] | None, random: Random) -> list[str]:
+    """The lines of a file: a header if there are names for one, and the values in any order."""
+    found = []
+    for measure, by_run in values.items():
+        for run, by_query in by_run.items():
+            for query, value in by_query.items():
+                if form == "jsonl":
+                    keys = names or HEADERS["usual"]
+                    record = {keys["run"]: run, keys["query"]: query, keys["measure"]: measure, keys["value"]: value}
+                    found.append(json.dumps(record))
+                else:
+                    cells = {"run": run, "query": query, "measure": measure, "value": repr(value), "Q0": "Q0"}
+                    found.append(separator.join({**cells, "rank": "0"}[name] for name in formats.BOARD_FORMS[form]))
+    random.shuffle(found)
+    if names and form != "jsonl":
+        found.insert(0, separator.join(names.get(name, name) for name in formats.BOARD_FORMS[form]))
+    return found
+
+
+def variant(random: Random) -> Variant:
+    form = random.choice(list(formats.BOARD_FORMS))
+    given = form if random.random() < 0.2 else None
+    known = random.choices((*KNOWN, "unknown"), (4, 3, 3))[0]
+    queries = random.sample(KNOWN.get(known, UNKNOWN), random.randint(1, 6))
+    unknown = random.random() < 0.2
+    if unknown:
+        queries = [*queries, *UNKNOWN[6 : 6 + random.randint(1, 2)]]
+    runs_kind = random.choices(list(RUNS), (6, 1, 1, 1))[0]
+    if known == "unknown" and runs_kind == "like queries":
+        # Known ids in one column alone say that these are the queries.
+        runs_kind = "plain"
+    runs = random.sample(RUNS[runs_kind], random.randint(2, 4))
+    usual = random.random() < 0.6
+    measures = random.sample(USUAL if usual else OWN, random.randint(1, 3))
+    name = "eval.txt"
+    if form == "trec_eval":
+        runs, name = runs[:1], f"{runs[0]}.txt"
+    whole, wrong_mean = random.choice((None, None, "all", "amean")), random.random() < 0.2
+    values: Values = {}
+    boards: dict[str, dict[str, float]] = {}
+    for measure in measures:
+        digits = random.choice((0, 1, 4, 17))
+        by_run = {run: {query: round(random.random(), digits) for query in queries} for run in runs}
+        boards[measure] = {run: math.fsum(by.values()) / len(by) for run, by in by_run.items()}
+        values[measure] = by_run
+    per_query = {measure: {run: dict(by) for run, by in by_run.items()} for measure, by_run in values.items()}
+    for measure in measures if whole else ():
+        for run in runs:
+            boards[measure][run] += 0.125 * wrong_mean
+            values[measure][run][whole or ""] = boards[measure][run]
+    header = random.choice((None, None, "usual", "ours", "other"))
+    if form == "trec_eval" and header == "other":
+        # Without a system in any column nothing else tells this from a wide table with a column of text.
+        given = form
+    separator = random.choice("\t \t") if random.random() < 0.9 else "   "
+    text = "\n".join(lines(form, values, separator, HEADERS[header] if header else None, random)) + "\n"
+    told = whole is not None or known != "unknown"
+    by_content = (
+        told and runs_kind == "plain" and (len(queries) > 1 or usual)
+        and (form not in ("trec_eval", "ranking") or usual) and (header is None or form != "ranking")
+    )  # fmt: skip
+    named = header in ("usual", "ours") or (form == "jsonl" and header is None)
+    clear = bool(named or (given and form != "jsonl") or (by_content and form != "jsonl"))
+    return Variant(form, given, text, name, clear, boards, per_query)
+
+
+def read_board(
+    text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES
+) -> list[Board]:
+    report = Report()
+    found = formats.read_boards(formats.Source(name, data=text.encode()), report, known, form)
+    report.raise_if_refused()
+    return found
+
+
+def test_shuffled_variants_are_read_right_or_refused() -> None:
+    wrong: list[tuple[int, str, str]] = []
+    seen: Counter[tuple[bool, str]] = Counter()
+    for seed in range(VARIANTS):
+        made = variant(Random(seed))
+        report = Report()
+        found = formats.read_boards(formats.Source(made.name, data=made.text.encode()), report, QUERIES, made.given)
+        scores = {board.measure: {row.run: row.score for row in board.rows} for board in found}
+        by_query = {board.measure: board.per_query for board in found}
+        said = "refused" if report.count else "read"
+        if [*scores] == ["result"] and len(made.boards) == 1:
+            # Under words that are not known, one row a system is a wide table with a measure of that name.
+            scores = dict(zip(made.boards, scores.values(), strict=True))
+            by_query = made.per_query
+        if said == "read" and (scores, by_query) != (made.boards, made.per_query):
+            wrong.append((seed, made.form, made.text))
+        seen[made.clear, said] += 1
+    assert not wrong, (len(wrong), wrong[0])
+    assert seen[True, "read"] + seen[True, "refused"] > VARIANTS / 2
+    assert seen[True, "read"] >= 0.9 * (seen[True, "read"] + seen[True, "refused"]), seen
+
+
+BY_QUERY = {
+    "bm25": {"tea-1": 0.1, "tea-2": 0.9, "tea-3": 1 / 3},
+    "dense-2": {"tea-1": 0.5, "tea-2": 0.25, "tea-3": 0.1 + 0.2},
+}
+
+
+def written(form: str, measure: str = "nDCG@10", with_all: bool = True, runs: Sequence[str] = tuple(BY_QUERY)) -> str:
+    out = io.StringIO()
+    for run in runs:
+        by_query = BY_QUERY[run]
+        mean = [(run, "all", math.fsum(by_query.values()) / 3, 1)] if with_all else []
+        formats.write_board_form(
+            form, measure, [*((run, query, value, 1) for query, value in by_query.items()), *mean], out
+        )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("form", formats.BOARD_FORMS)
+@pytest.mark.parametrize("with_all", [True, False])
+def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(form: str, with_all: bool) -> None:
+    runs = ["bm25"] if form == "trec_eval" else [*BY_QUERY]
+    text = written(form, with_all=with_all, runs=runs)
+    for given in (form, None):
+        (board,) = read_board(text, "bm25.txt", given)
+        assert {row.run: row.score for row in board.rows} == {
+            run: math.fsum(BY_QUERY[run].values()) / 3 for run in runs
+        }
+        assert board.measure == "nDCG@10" and board.per_query == {run: BY_QUERY[run] for run in runs}
+    if form == "jsonl" or (with_all and form != "trec_eval"):
+        assert formats.detect_kind(formats.Source("bm25.txt", data=text.encode())) == "leaderboard"
+
+
+def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_are_refused() -> None:
+    texts = {form: written(form, "AVG_GRADE", False) for form in ("tot", "ir_measures", "rag4reports")}
+    for form, text in texts.items():
+        assert [board.measure for board in read_board(text)] == ["AVG_GRADE"]
+        assert refused_board(text, known=[]) == ["header-missing"]
+        assert read_board(text, known=[], form=form) == read_board(text)
+        for other in texts.keys() - {form}:
+            assert refused_board(text, form=other) == ["form-differs"]
+    assert refused_board("run\ttopic\tmeasure\tvalue\n" + texts["tot"], form="tot") == ["form-differs"]
+    assert (
+        refused_board(texts["tot"], form="trec_eval") == refused_board(texts["tot"], form="jsonl") == ["form-differs"]
+    )
+    assert refused_board(written("jsonl"), form="tot") == ["form-differs"]
+    assert refused_board('{"run_id": "a", "topic_id": "tea-1", "measure": "AP", "value": 1}\n{"run_id": "a"}') == [
+        "column-missing"
+    ]
+    # trec_eval's summary of one run is read if it is asked for.
+    summary = "runid\tall\tbm25\nnum_q\tall\t3\nmap\tall\t0.25\n"
+    assert refused_board(summary, "x.txt") == ["file-of-another-kind"]
+    boards = {board.measure: board.rows for board in read_board(summary, "x.txt", "trec_eval")}
+    assert [(row.run, row.score) for row in boards["map"]] == [("x", 0.25)]
+
+
+def refused_board(
+    text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES
+) -> list[str]:
+    """The codes of the refusals."""
+    report = Report()
+    formats.read_boards(formats.Source(name, data=text.encode()), report, known, form)
+    return [problem.code for problem in report.problems]
+
+
+def test_a_wide_table_with_a_repeated_system_is_refused() -> None:
+    for text in (
+        "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n", "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
+        "run\tneed\tcriterion\tresult\na\tx1\tm1\t0.1\na\tx2\tm1\t0.3\nb\tx1\tm1\t0.2\n",
+        "run\tquery\tcriterion\tscore\na\tx1\tm1\t0.1\na\tx1\tm2\t0.3\n",
     ):  # fmt: skip
-        assert "decimal comma" in refused(kind, text)
+        assert "duplicate-run" in refused_board(text), text
+
+
+def test_a_mean_that_differs_from_the_row_for_all_is_noted_and_the_row_counts() -> None:
+    report = Report()
+    text = written("tot", with_all=False) + "bm25\tnDCG@10\tamean\t0.75\ndense-2\tnDCG@10\tamean\t0.35\n"
+    (board,) = formats.read_boards(formats.Source("eval.txt", data=text.encode()), report, QUERIES)
+    assert {row.run: row.score for row in board.rows} == {"bm25": 0.75, "dense-2": 0.35}
+    assert [note.code for note in report.notes] == ["mean-differs"] and board.per_query == BY_QUERY
+
+
+def test_a_name_with_white_space_is_written_as_jsonl_only() -> None:
+    rows = [("my run", "tea-1", 0.5, 1)]
+    with pytest.raises(InputError) as caught:
+        formats.write_board_form("tot", "AP", rows, io.StringIO())
+    assert caught.value.code == "blank-in-name"
+    out = io.StringIO()
+    formats.write_board_form("jsonl", "AP", rows, out)
+    assert json.loads(out.getvalue())["run_id"] == "my run"

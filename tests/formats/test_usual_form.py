@@ -1,8 +1,9 @@
-"""A line that is parsed into what it has to be says what it says parsed into anything, and is refused alike."""
+"""Lines in the usual form, with rankings or ratings: parsed, and refused, as in any other form."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,10 +34,11 @@ def line(*lists: list[dict[str, Any]], text: str = "text", compact: bool = True)
 
 def read(data: bytes) -> tuple[list[Any], list[str]]:
     report = Report()
-    found = list(read_graded(Source("g.jsonl", data=data), report))
-    return [(query.query, query.passages, {run: query.rankings[run] for run in query.rankings}) for query in found], [
-        str(problem) for problem in [*report.problems, *report.notes]
+    found = [
+        replace(query, rankings={run: query.rankings[run] for run in query.rankings})
+        for query in read_graded(Source("g.jsonl", data=data), report)
     ]
+    return found, [str(problem) for problem in [*report.problems, *report.notes]]
 
 
 def parsed(data: bytes) -> tuple[list[Any], list[str]]:
@@ -48,6 +50,26 @@ def parsed(data: bytes) -> tuple[list[Any], list[str]]:
     with pytest.MonkeyPatch.context() as only:
         only.setattr(graded_files, "parse_usual", refuse)
         return read(data)
+
+
+ONE = b'"self_ratings":[{"question_id":"q/0","self_rating":1}]'
+INFO = {"prompt_class": "P", "is_self_rated": True}
+
+
+def rated(ratings: list[Any], info: dict[str, Any] = INFO, key: str = "question_id") -> dict[str, Any]:
+    listed = [{key: f"q/{number}", "self_rating": rating} for number, rating in enumerate(ratings)]
+    return {
+        "llm": "m",
+        "llm_options": {},
+        "prompt_info": info,
+        "prompt_type": "question",
+        "self_ratings": listed,
+    }
+
+
+def graded(*entries: dict[str, Any], text: str = "text", compact: bool = True) -> bytes:
+    passages = [{"paragraph_id": f"p{n}", "text": text, "exam_grades": [one]} for n, one in enumerate(entries)]
+    return json.dumps(["q", passages], separators=(",", ":") if compact else None).encode()
 
 
 TWO = [entry("b", 3, 0.1), entry("a", 1, 7)]
@@ -156,6 +178,54 @@ UNUSUAL = {
     "cut off": line(TWO)[:-30],
     "no UTF-8": line(TWO).replace(b'"a"', b'"\xff"'),
     "half a sign": line([entry("a")]).replace(b'"a"', b'"\\ud800"'),
+    "a rating above the scale": graded(rated([0, 5]), rated([0, 7])),
+    "a rating of two digits": graded(rated([0, 5]), rated([0, 12])),
+    "no whole number": graded(rated([0, 5]), rated([0, 1.5])),
+    "no rating": graded(rated([0, 5]), rated([0, None])),
+    "a text for a rating": graded(rated([0, 5]), rated([0, "3"])),
+    "no ratings": graded(rated([]), rated([0])),
+    "a bracket in an id": graded(rated([0, 5])).replace(b"q/1", b"q]1"),
+    "a nugget among questions": graded(rated([0, 5]), rated([0, 5], key="nugget_id")),
+    "an id that is a number in ratings": graded(rated([0, 5])).replace(b'"q/1"', b"7"),
+    "an id with a NUL": graded(rated([0, 5]), rated([1, 1])).replace(b"q/1", b"q\\u0000"),
+    "an id with a NUL that another one takes the place of": graded(rated([0, 5])).replace(
+        b'"question_id":"q/1"', b'"question_id":"\\u0000","question_id":"q/1"'
+    ),
+    "an empty id": graded(rated([0, 5])).replace(b"q/1", b""),
+    "another sign where a digit was": graded(rated([0, 5]), rated([0, 4])).replace(b":4}", b":x}"),
+    "a digit more in an id": graded(rated([0, 5]), rated([0, 4])).replace(b"q/1", b"q/2", 1),
+    "a number for a list": graded(rated([0, 5]) | {"self_ratings": 0}),
+    "a list among what is kept as it is": graded(rated([0, 5], INFO | rated([1, 2])), rated([0, 4])),
+    "answers, too": graded(rated([0, 5]) | {"answers": [["q/0", "because"], ["q/9", "no"]]}, rated([1, 1])),
+    "ratings that do not count": graded(
+        rated([0, 5], INFO | {"is_self_rated": False}) | {"correctAnswered": ["q/0"], "wrongAnswered": ["q/1"]}
+    ),
+    "ratings that do not count, alone": graded(rated([0, 5], INFO | {"is_self_rated": False}), rated([1, 1])),
+    "nobody says that they count": graded(rated([0, 5], {"prompt_class": "P"}), rated([1, 1], {})),
+    "nothing of the prompt": graded(rated([0, 5]) | {"prompt_info": None, "llm_options": None}, rated([1, 1])),
+    "a prompt that is a text": graded(rated([0, 5]) | {"prompt_info": "P"}),
+    "a prompt beyond the machine": graded(rated([0, 5], INFO | {"seed": 2**70}), rated([1, 1])),
+    "a number beyond belief in a prompt": graded(rated([0, 5])).replace(b'"P"', b"1e999"),
+    "a prompt in other words": graded(rated([0, 5]), rated([1, 1])).replace(b'"P",', b'"P", ', 1),
+    "several graders": graded(rated([0, 5]), rated([1, 1], INFO | {"prompt_class": "Q"}), rated([2, 2])),
+    "a model that is a list": graded(rated([0, 5]) | {"llm": ["m"]}),
+    "no model": graded({key: value for key, value in rated([0, 5]).items() if key != "llm"}),
+    "a type that is a list": graded(rated([0, 5]) | {"prompt_type": ["question"]}),
+    "a type of its own": graded(rated([0, 5]) | {"prompt_type": "other"}, rated([1, 1])),
+    "a type beyond the machine": graded(rated([0, 5]) | {"prompt_type": 2**70}, rated([1, 1])),
+    "a model beyond the machine": graded(rated([0, 5]) | {"llm": 2**70}),
+    "an answer beyond the machine": graded(rated([0, 5]) | {"answers": [["q/0", 2**70]]}),
+    "no type": graded({key: value for key, value in rated([0, 5]).items() if key != "prompt_type"}, rated([1, 1])),
+    "of ours what was asked": graded(rated([0, 5]) | {"exam_workbench": {"asked": ["q/1", "q/2"]}}, rated([1, 1])),
+    "of ours how sure": graded(rated([0, 5]) | {"exam_workbench": {"confidence": [0.5, None]}}, rated([1, 1])),
+    "of ours too much": graded(rated([0, 5]) | {"exam_workbench": {"confidence": [0.5]}}, rated([1, 1])),
+    "null for an entry in ratings": graded(rated([0, 5])).replace(b'"exam_grades":[', b'"exam_grades":[null,'),
+    "null for all entries": graded(rated([0, 5])).replace(b'"exam_grades":[', b'"exam_grades":null,"x":['),
+    "the same key twice in ratings": graded(rated([0, 5])).replace(b'"llm":', ONE + b',"llm":'),
+    "a text that looks like one in ratings": graded(rated([0, 5]), text="," + ONE.decode()),
+    "a key that ends like one": graded(rated([0, 5]) | {'x"self_ratings': [{"question_id": "q/0", "self_rating": 1}]}),
+    "cut off in ratings": graded(rated([0, 5]), rated([0, 4]))[:-30],
+    "no UTF-8 in ratings": graded(rated([0, 5]), rated([0, 4])).replace(b"text", b"te\xfft", 2),
 }  # fmt: skip
 
 
@@ -183,6 +253,27 @@ def test_the_least_number_of_the_machine_is_no_rank() -> None:
 )
 def test_damage_anywhere_is_seen(lists: list[list[dict[str, Any]]], place: int, sign: bytes) -> None:
     data = line(*lists)
+    place %= len(data)
+    damaged = data[:place] + sign + data[place + 1 :]
+    assert read(damaged) == parsed(damaged)
+
+
+def test_a_line_that_is_refused_names_no_grader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_SYSTEMS", "1")
+    refused = graded(rated([0, 5]), rated([1, 9]))
+    one, other = graded(rated([0, 5])), graded(rated([0, 5], INFO | {"prompt_class": "Q"}))
+    for data in (b"\n".join([refused, other]), b"\n".join([refused, one, other])):
+        assert read(data) == parsed(data)
+
+
+@few
+@given(
+    st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3), min_size=1, max_size=3),
+    st.integers(0, 10_000),
+    st.sampled_from([b"", b'"', b"]", b"\\", b"7", b"self_ratings", b'"self_ratings":[']),
+)
+def test_damage_anywhere_in_ratings_is_seen(ratings: list[list[int]], place: int, sign: bytes) -> None:
+    data = graded(*map(rated, ratings))
     place %= len(data)
     damaged = data[:place] + sign + data[place + 1 :]
     assert read(damaged) == parsed(damaged)

@@ -10,23 +10,8 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any
 
+from exam_workbench import formats
 from exam_workbench.errors import Report
-from exam_workbench.formats import (
-    Source,
-    exam_files,
-    read_answer_verdicts,
-    read_answers,
-    read_bank,
-    read_boards,
-    read_factors,
-    read_matrix,
-    read_responses,
-    read_run_lines,
-    read_samples,
-    write_board_tsv,
-    write_matrix,
-    write_objects,
-)
 from exam_workbench.formats.graded_files import read_graded, write_graded
 from exam_workbench.formats.passage_files import read_passages, write_passages
 from exam_workbench.formats.query_files import read_queries, write_queries
@@ -34,33 +19,33 @@ from exam_workbench.formats.question_bank_files import write_bank, write_bank_cs
 from exam_workbench.formats.trec_files import read_labels, read_qrels, write_qrels, write_run
 from exam_workbench.types import GradeColumns, Ranked
 
-Reader = Callable[[Sequence[Source], Report], list[Any]]
+Reader = Callable[[Sequence[formats.Source], Report], list[Any]]
 Write = Callable[[list[Any], Any], None]
 
 
-def _each(reader: Callable[[Source, Report], Any]) -> Reader:
+def _each(reader: Callable[[formats.Source, Report], Any]) -> Reader:
     return lambda sources, report: [one for source in sources for one in reader(source, report)]
 
 
-def _questions(sources: Sequence[Source], report: Report) -> list[Any]:
-    return [question for source in sources for question in read_bank(source, report).questions]
+def _questions(sources: Sequence[formats.Source], report: Report) -> list[Any]:
+    return [question for source in sources for question in formats.read_bank(source, report).questions]
 
 
-def _responses(sources: Sequence[Source], report: Report) -> list[Any]:
+def _responses(sources: Sequence[formats.Source], report: Report) -> list[Any]:
     # An empty response cannot be written.
-    return [replace(one, file="", line=None) for one in read_responses(sources, report) if one.text.strip()]
+    return [replace(one, file="", line=None) for one in formats.read_responses(sources, report) if one.text.strip()]
 
 
-def _labels(sources: Sequence[Source], report: Report) -> list[Any]:
+def _labels(sources: Sequence[formats.Source], report: Report) -> list[Any]:
     return [(j.query_id, j.passage_id, j.value) for source in sources for j, _ in read_labels(source, report)]
 
 
-def _judgments(sources: Sequence[Source], report: Report) -> list[Any]:
+def _judgments(sources: Sequence[formats.Source], report: Report) -> list[Any]:
     return [(j.query_id, j.passage_id, j.value) for source in sources for j in read_qrels(source, report)]
 
 
-def _lines(sources: Sequence[Source], report: Report) -> list[Any]:
-    found = (line for source in sources for line in read_run_lines(source, report))
+def _lines(sources: Sequence[formats.Source], report: Report) -> list[Any]:
+    found = (line for source in sources for line in formats.read_run_lines(source, report))
     return [(line.tag, line.query_id, line.passage_id, line.score) for line in found]
 
 
@@ -84,36 +69,36 @@ def _by_pair(columns: GradeColumns) -> dict[tuple[str, str], tuple[Any, ...]]:
     return {pair: (*grade, columns.details.get(at)) for at, (pair, *grade) in enumerate(grades) if times[pair] == 1}
 
 
-def _rows(sources: Sequence[Source], report: Report) -> list[Any]:
+def _rows(sources: Sequence[formats.Source], report: Report) -> list[Any]:
     """Return the systems of the first leaderboard, with the spaces in their names as in a table."""
-    found = [board for source in sources for board in read_boards(source, report)]
+    found = [board for source in sources for board in formats.read_boards(source, report)]
     return [(" ".join(row.run.split()), row.score, row.std_error) for row in found[0].rows] if found else []
 
 
 def _write_rows(rows: list[Any], out: Any) -> None:
-    write_board_tsv("score", ((None, run, score, error, None) for run, score, error in rows), out)
+    formats.write_board_tsv("score", ((None, run, score, error, None) for run, score, error in rows), out)
 
 
-def _students(sources: Sequence[Source], report: Report) -> list[Any]:
-    return [(one.student, one.verdicts) for source in sources for one in read_matrix(source, report)]
+def _students(sources: Sequence[formats.Source], report: Report) -> list[Any]:
+    return [(one.student, one.verdicts) for source in sources for one in formats.read_matrix(source, report)]
 
 
 def _write_students(found: list[Any], out: Any) -> None:
     # A table has at least one column.
     items = list(dict.fromkeys(item for _, verdicts in found for item in verdicts)) or ["none"]
-    write_matrix(items, [(student, [verdicts.get(item) for item in items]) for student, verdicts in found], out)
+    formats.write_matrix(items, [(student, [verdicts.get(item) for item in items]) for student, verdicts in found], out)
 
 
 def _write_responses(found: list[Any], out: Any) -> None:
     for one in found:
         said = [{"text": one.text[s.begin : s.end], "citations": list(s.citations)} for s in one.sentences]
         row = {"query_id": one.query_id, "run": one.run, "topic": one.query_text}
-        write_objects([row | ({"answer": said} if said else {"text": one.text})], out)
+        formats.write_objects([row | ({"answer": said} if said else {"text": one.text})], out)
 
 
 def _write_answers(found: list[Any], out: Any) -> None:
     rows = map(asdict, found)
-    write_objects(({name: value for name, value in row.items() if value is not None} for row in rows), out)
+    formats.write_objects(({name: value for name, value in row.items() if value is not None} for row in rows), out)
 
 
 ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
@@ -127,11 +112,11 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "responses": (_responses, (("w.jsonl", _write_responses),)),
     "leaderboard": (_rows, (("l.tsv", _write_rows),)),
     "responses-matrix": (_students, (("m.csv", _write_students),)),
-    "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
-    "exam": (_each(exam_files.read_exam), (("e.json", exam_files.write_exam),)),
-    "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
-    "answers": (_each(read_answers), (("a.jsonl", _write_answers),)),
-    "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", _write_answers),)),
+    "lm-eval": (_each(lambda source, report: [formats.read_samples(source, report)]), ()),
+    "exam": (_each(formats.exam_files.read_exam), (("e.json", formats.exam_files.write_exam),)),
+    "students": (_each(lambda source, report: [formats.read_factors(source, report)]), ()),
+    "answers": (_each(formats.read_answers), (("a.jsonl", _write_answers),)),
+    "answer-verdicts": (_each(formats.read_answer_verdicts), (("v.jsonl", _write_answers),)),
 }
 """By kind of file: its reader, and the names and writers of its formats."""
 
@@ -145,12 +130,12 @@ def one_line(text: str) -> None:
 def read(kind: str, name: str, data: bytes) -> list[Any]:
     """Return the content of a file, which must be read without errors."""
     report = Report()
-    found = ROUND_TRIPS[kind][0]([Source(name, data=data)], report)
+    found = ROUND_TRIPS[kind][0]([formats.Source(name, data=data)], report)
     assert not report.count, f"our own {name} is refused: {report.problems[:1]}"
     return found
 
 
-def goes_round(kind: str, source: Source) -> bool:
+def goes_round(kind: str, source: formats.Source) -> bool:
     """Read a file; if no part of it is refused, write it and read it again.
 
     Returns:

@@ -14,14 +14,11 @@ from tests.fuzz.checks import Bench, Hang, goes_out, in_time, one_line
     [
         "passages SET passage_id = 'two words' WHERE passage_id = 'p1'",
         "queries SET query_id = 'q' || chr(160) WHERE query_id = 'q1'",
-        "runs SET name = 'r' || chr(7) WHERE name = 'r1'",
-        "queries SET text = 'a' || chr(31) || 'b'",
-        "question_texts SET text = 'a' || chr(30) || 'b'",
-        "question_revisions SET weight = 'nan'::DOUBLE",
-        "rankings SET score = 'inf'::DOUBLE",
-        "grades SET rating = 99",
+        "runs SET name = 'r' || chr(7) WHERE name = 'r1'", "queries SET text = 'a' || chr(31) || 'b'",
+        "question_texts SET text = 'a' || chr(30) || 'b'", "question_revisions SET weight = 'nan'::DOUBLE",
+        "rankings SET score = 'inf'::DOUBLE", "grades SET rating = 99",
     ],
-)
+)  # fmt: skip
 def test_a_change_and_a_value_without_a_use_are_noticed(bench: Bench, change: str) -> None:
     changed = []
 

@@ -10,28 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from exam_workbench import graders
 from exam_workbench.bank import grader_again, list_of_graders, save_named_grader, set_price
 from exam_workbench.bank._saved_graders import fingerprints_of
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError, WorkbenchError
-from exam_workbench.graders import (
-    OWNER,
-    VISITOR,
-    Access,
-    Control,
-    Price,
-    _access as access,
-    extend_access,
-    find_remaking_parameters,
-    make_grader,
-    offered_endpoints,
-    offered_models,
-    same_address,
-    try_injections,
-    try_pair,
-    unshared_localhost,
-    use_access,
-)
+from exam_workbench.graders import _access as access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._local.loading import model_identity
 from exam_workbench.grading import Request, run_job
@@ -65,25 +49,23 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return write
 
 
-def asked(server: EndpointServer, who: Access = OWNER, model: str = "m", **parameters: object) -> str:
+def asked(server: EndpointServer, who: graders.Access = graders.OWNER, model: str = "m", **parameters: object) -> str:
     """Ask a grader behind an endpoint one question as somebody; returns the authorization that arrived."""
-    with use_access(who):
-        grader = make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
+    with graders.use_access(who):
+        grader = graders.make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
     # Jobs ask in threads of their own, where nobody acts.
-    grade = try_pair(grader, Asked("What is gold?"), "Gold is a metal.").grade
+    grade = graders.try_pair(grader, Asked("What is gold?"), "Gold is a metal.").grade
     assert grade.rating is not None
     return server.seen[-1].headers["authorization"]
 
 
 class TestKeysBelongToHosts:
     @pytest.mark.parametrize("variable", ["MY_DB_PASSWORD", "HOME", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
-    def test_no_variable_of_the_environment_goes_to_an_address_that_it_is_not_for(
-        self, monkeypatch: pytest.MonkeyPatch, variable: str
-    ) -> None:
+    def test_variables_go_only_to_their_own_addresses(self, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
         monkeypatch.setenv(variable, SECRET)
         with EndpointServer() as server:
             assert asked(server, key_variable=variable) == "Bearer no-key"
-        for who in (OWNER, VISITOR):
+        for who in (graders.OWNER, graders.VISITOR):
             with pytest.raises(GradingError) as refused:
                 access.key_for("https://mine.example/v1", "m", variable, who)
             assert SECRET not in str(refused.value)
@@ -91,9 +73,7 @@ class TestKeysBelongToHosts:
     @pytest.mark.parametrize(
         "name", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS", "OPENAI_ADMIN_KEY", "OPENAI_API_KEY"]
     )
-    def test_what_the_client_takes_from_the_environment_goes_only_to_openais_address(
-        self, monkeypatch: pytest.MonkeyPatch, name: str
-    ) -> None:
+    def test_variables_of_the_client_go_only_to_openai(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         monkeypatch.setenv(name, f"X-Gateway: {SECRET}" if name == "OPENAI_CUSTOM_HEADERS" else SECRET)
         with EndpointServer() as server:
             asked(server)
@@ -110,11 +90,11 @@ class TestKeysBelongToHosts:
             ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         ],
     )
-    def test_a_well_known_key_goes_to_its_well_known_host(
+    def test_a_known_key_goes_to_its_host(
         self, monkeypatch: pytest.MonkeyPatch, address: str, variable: str | None
     ) -> None:
         monkeypatch.setenv(variable or "OPENAI_API_KEY", SECRET)
-        assert access.key_for(address, "m", variable, OWNER).key == SECRET
+        assert access.key_for(address, "m", variable, graders.OWNER).key == SECRET
 
     @pytest.mark.parametrize(
         "address",
@@ -131,25 +111,21 @@ class TestKeysBelongToHosts:
     def test_it_goes_to_none_that_only_looks_like_it(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with pytest.raises(WorkbenchError):
-            access.key_for(address, "m", "OPENAI_API_KEY", OWNER)
+            access.key_for(address, "m", "OPENAI_API_KEY", graders.OWNER)
 
-    def test_a_typed_key_goes_to_the_address_it_was_typed_for_alone(self) -> None:
-        who = Access(any_address=True, typed={"https://mine.example:443": SECRET})
+    def test_keys_go_to_their_addresses_alone_and_one_module_reads_them(self) -> None:
+        who = graders.Access(any_address=True, typed={"https://mine.example:443": SECRET})
         assert access.key_for("https://mine.example/v1", "m", None, who).key == SECRET
         for other in ("http://mine.example/v1", "https://mine.example:8443/v1", "https://other.example/v1"):
             with pytest.raises(GradingError):
                 access.key_for(other, "m", None, who)
         assert SECRET not in repr(who) + repr(access.key_for("https://mine.example/v1", "m", None, who))
-
-    def test_who_names_address_and_variable_together_has_bound_them(self) -> None:
-        who = extend_access("https://mine.example/v1", "MY_DB_PASSWORD")
+        who = graders.extend_access("https://mine.example/v1", "MY_DB_PASSWORD")
         assert access.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
         with pytest.raises(GradingError):
             access.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
         with pytest.raises(GradingError):
             access.key_for("https://mine.example/v1", "m", "HOME", who)
-
-    def test_only_one_place_reads_keys(self) -> None:
         root = Path(access.__file__).resolve().parents[2]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
         readers = {path.name for path in sources if re.search(r"\bfind_key\b", path.read_text(encoding="utf-8"))}
@@ -157,78 +133,72 @@ class TestKeysBelongToHosts:
 
 
 class TestWhatAVisitorMay:
-    def test_a_visitor_asks_the_offered_endpoints_with_their_keys_and_no_other(self, offer: Any) -> None:
+    def test_visitors_ask_offered_endpoints_within_their_limits(self, offer: Any) -> None:
         with EndpointServer() as ours, EndpointServer() as other:
             offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\nmodels = ["m", "n"]')
-            assert asked(ours, VISITOR) == f"Bearer {SECRET}"
-            assert asked(ours, VISITOR, key_variable="MY_DB_PASSWORD") == f"Bearer {SECRET}"
+            assert asked(ours, graders.VISITOR) == f"Bearer {SECRET}"
+            assert asked(ours, graders.VISITOR, key_variable="MY_DB_PASSWORD") == f"Bearer {SECRET}"
             with refusal("model-not-offered", "Ours", kind=GradingError) as refused:
-                asked(ours, VISITOR, model="expensive")
+                asked(ours, graders.VISITOR, model="expensive")
             assert "m, n" in str(refused.value)
             for parameters in ({}, {"key_variable": "MY_DB_PASSWORD"}):
                 with refusal("address-not-offered", kind=GradingError) as refused:
-                    asked(other, VISITOR, **parameters)
+                    asked(other, graders.VISITOR, **parameters)
             assert "Ours" in str(refused.value) and not other.seen
             with refusal("address-not-offered", kind=GradingError):
-                asked(ours, VISITOR, key_variable="HOME")
-
-    @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
-    def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
-        with refusal("invalid-further-fields", field):
-            make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
-
-    def test_a_visitor_sends_an_offered_endpoint_no_further_fields(self, offer: Any) -> None:
+                asked(ours, graders.VISITOR, key_variable="HOME")
         with EndpointServer() as ours:
             offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"')
             with refusal("invalid-further-fields"):
-                asked(ours, VISITOR, extra={"seed": 1})
-            assert not ours.seen and asked(ours, OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
-
-    def test_who_names_an_offered_endpoint_with_its_variable_keeps_to_its_limits(self, offer: Any) -> None:
+                asked(ours, graders.VISITOR, extra={"seed": 1})
+            assert not ours.seen and asked(ours, graders.OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
         with EndpointServer() as ours:
             offer(
                 f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
                 'models = ["small"]\nin_flight = 2'
             )
-            who = extend_access(ours.url, "MY_DB_PASSWORD")
+            who = graders.extend_access(ours.url, "MY_DB_PASSWORD")
             found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
             assert found is not None and found.in_flight == 2
             with refusal("model-not-offered", "Ours", kind=GradingError):
                 asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
             assert not ours.seen
 
+    @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
+    def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
+        with refusal("invalid-further-fields", field):
+            graders.make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
+
     def test_asking_once_keeps_to_the_owners_caps(self, offer: Any, project: Project) -> None:
         with EndpointServer() as ours:
             start = f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
             question = Asked("What is gold?", "a metal")
             offer(start + "max_cost = 0")
-            made = make_grader("self-rating", {"model": "m", "base_url": ours.url})
+            made = graders.make_grader("self-rating", {"model": "m", "base_url": ours.url})
             with refusal("no-price", "m"):
                 trial_control(project, made)
-            set_price(project, "m", Price(1, 1), "ann")
+            set_price(project, "m", graders.Price(1, 1), "ann")
             with refusal("call-limit-reached", kind=GradingError):
-                try_pair(made, question, "Gold is a metal.", trial_control(project, made))
+                graders.try_pair(made, question, "Gold is a metal.", trial_control(project, made))
             assert not ours.seen
             with refusal("call-limit-reached", kind=GradingError):
-                try_injections(made, question, control=trial_control(project, made))
+                graders.try_injections(made, question, control=trial_control(project, made))
             assert not ours.seen
             offer(start + "max_calls = 1")
-            two_calls = make_grader("answer", {"model": "m", "base_url": ours.url, "check": "model"})
+            two_calls = graders.make_grader("answer", {"model": "m", "base_url": ours.url, "check": "model"})
             ours.behave = lambda seen: chat("silver")
             with refusal("call-limit-reached", "1", kind=GradingError):
-                try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
+                graders.try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
             assert len(ours.seen) == 1
 
-    def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-        with refusal("address-not-offered", kind=GradingError):
-            access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
-
-    def test_an_endpoint_that_takes_no_key_gets_none(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_visitors_get_no_keys_of_the_environment(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offer('[endpoints.Ours]\nbase_url = "http://gpu.example:8000/v1"')
-        assert access.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
+        assert access.key_for("http://gpu.example:8000/v1/", "m", None, graders.VISITOR).key is None
         end = EndpointBackEnd("m", "http://gpu.example:8000/v1")
         assert end._key() == "no-key", "it is asked without one, though it is not on this computer"
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        with refusal("address-not-offered", kind=GradingError):
+            access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", graders.VISITOR)
 
     def test_calls_in_flight_calls_and_money_stay_within_the_owners_limits(self, project: Project, offer: Any) -> None:
         questions = [Question(f"q1/{n}", "q1", f"What is {n}?") for n in range(12)]
@@ -236,11 +206,11 @@ class TestWhatAVisitorMay:
         latency = 0.05
         with EndpointServer(latency=latency) as server:
             offer(f'[endpoints.Ours]\nbase_url = "{server.url}"\nin_flight = 2\nmax_calls = 5\nmax_cost = 0.5')
-            with use_access(VISITOR):
-                grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
+            with graders.use_access(graders.VISITOR):
+                grader = graders.make_grader("self-rating", {"model": "m", "base_url": server.url})
             with refusal("no-price"):
                 run_job(project, grader, Request(), "ann")
-            set_price(project, "m", Price(0.01, 0.01), "ann")
+            set_price(project, "m", graders.Price(0.01, 0.01), "ann")
             final = run_job(project, grader, Request(max_calls=1000, concurrency=64), "ann")
             assert final.state == "stopped" and len(server.seen) == 5
             begun = sorted(seen.at for seen in server.seen)
@@ -250,21 +220,26 @@ class TestWhatAVisitorMay:
 
 
 class TestSettingUp:
-    def test_the_file_and_the_secrets_offer_endpoints_and_the_file_counts(
-        self, offer: Any, monkeypatch: pytest.MonkeyPatch
+    def test_a_file_or_secrets_offer_endpoints(
+        self, offer: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
+        (tmp_path / "e.json").write_text('{"endpoints": {"A": {"base_url": "https://a.example/v1", "in_flight": 3}}}')
+        monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "e.json"))
+        (one,) = graders.offered_endpoints()
+        assert (one.name, one.in_flight, one.models) == ("A", 3, ())
+        monkeypatch.setenv("EXAM_ENDPOINTS", "/somewhere/private.toml")
+        with pytest.raises(InputError) as refused:
+            graders.offered_endpoints()
+        assert "/somewhere" not in str(refused.value)
         tables = {"A": {"base_url": "https://a.example/v1"}, "B": {"base_url": "https://b.example/v1"}}
         monkeypatch.setattr(access, "_tables", lambda: tables)
         offer('[endpoints.B]\nbase_url = "https://b2.example/v1"\n[endpoints.C]\nbase_url = "https://c.example/v1"')
-        assert [(one.name, one.base_url) for one in offered_endpoints()] == [
+        assert [(one.name, one.base_url) for one in graders.offered_endpoints()] == [
             ("A", "https://a.example/v1"), ("B", "https://b2.example/v1"), ("C", "https://c.example/v1"),
         ]  # fmt: skip
-
-    def test_the_file_may_be_json(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "e.json").write_text('{"endpoints": {"A": {"base_url": "https://a.example/v1", "in_flight": 3}}}')
-        monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "e.json"))
-        (one,) = offered_endpoints()
-        assert (one.name, one.in_flight, one.models) == ("A", 3, ())
+        assert graders.same_address("https://A.example/v1/", "https://a.example:443/v1")
+        assert not graders.same_address("https://a.example/v1", "http://a.example/v1")
+        assert not graders.same_address("https://a.example/v1", "https://a.example/v2")
 
     @pytest.mark.parametrize(
         ("toml", "code", "value"),
@@ -284,30 +259,17 @@ class TestSettingUp:
             ("[endpoints.A]\nbase_url = SECRETWORD", "cannot-read-endpoints", "EXAM_ENDPOINTS"),
         ],
     )
-    def test_what_makes_no_sense_is_said_without_a_value_of_it(
-        self, offer: Any, toml: str, code: str, value: str
-    ) -> None:
+    def test_nonsense_is_named_without_its_value(self, offer: Any, toml: str, code: str, value: str) -> None:
         offer(toml)
         with refusal(code, value) as refused:
-            offered_endpoints()
+            graders.offered_endpoints()
         assert "SECRETWORD" not in str(refused.value)
-
-    def test_a_file_that_is_not_there_is_said_without_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("EXAM_ENDPOINTS", "/somewhere/private.toml")
-        with pytest.raises(InputError) as refused:
-            offered_endpoints()
-        assert "/somewhere" not in str(refused.value)
-
-    def test_addresses_are_one_whatever_case_port_and_slash(self) -> None:
-        assert same_address("https://A.example/v1/", "https://a.example:443/v1")
-        assert not same_address("https://a.example/v1", "http://a.example/v1")
-        assert not same_address("https://a.example/v1", "https://a.example/v2")
 
 
 class TestWhatIsStored:
     """A project may have been written by anybody: what it names binds no key to a host."""
 
-    def test_a_named_grader_of_a_project_gets_no_key_that_is_not_for_its_address(self, project: Project) -> None:
+    def test_a_stored_grader_gets_no_key_of_another_address_and_fetches_no_model(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
         with EndpointServer() as server:
             parameters = {"model": "m", "base_url": server.url, "key_variable": "MY_DB_PASSWORD"}
@@ -315,6 +277,13 @@ class TestWhatIsStored:
             again = grader_again(project, spec)
             assert again is not None and run_job(project, again, Request(), "ann").graded == 1
         assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer no-key"]
+        spec = GraderSpec(
+            "x", "self-rating", "anybody/huge-model", "self-rating", parameters={"back_end": "transformers"}
+        )
+        with graders.use_access(graders.VISITOR):
+            assert graders.find_remaking_parameters(spec) is None
+            with refusal("model-not-offered"):
+                graders.make_grader("self-rating", {"model": "anybody/huge-model"})
 
     def test_an_address_elsewhere_is_not_asked_at_all(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
@@ -326,15 +295,6 @@ class TestWhatIsStored:
         assert final.state == "failed"
         assert mentions(final.message, "MY_DB_PASSWORD") and mentions(final.message, "mine.example")
 
-    def test_a_model_of_the_hub_that_a_project_names_is_not_fetched_for_a_visitor(self) -> None:
-        spec = GraderSpec(
-            "x", "self-rating", "anybody/huge-model", "self-rating", parameters={"back_end": "transformers"}
-        )
-        with use_access(VISITOR):
-            assert find_remaking_parameters(spec) is None
-            with refusal("model-not-offered"):
-                make_grader("self-rating", {"model": "anybody/huge-model"})
-
 
 class TestModelsOfThisComputer:
     def model(self, folder: Path) -> Path:
@@ -343,13 +303,11 @@ class TestModelsOfThisComputer:
         return folder
 
     def refusal(self, name: str) -> str:
-        with use_access(VISITOR), pytest.raises(WorkbenchError) as refused:
+        with graders.use_access(graders.VISITOR), pytest.raises(WorkbenchError) as refused:
             model_identity(name)
         return str(refused.value)
 
-    def test_a_visitor_learns_of_no_path_whether_it_is_there(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_visitor_learns_of_no_path_if_it_exists(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         root = tmp_path / "models"
         self.model(root / "ours")
         self.model(tmp_path / "private" / "model")
@@ -362,7 +320,7 @@ class TestModelsOfThisComputer:
             f"{root}/way-out/none", str(root) + "x", "google/flan-t5-large", "", "a\0b", f"{root}/a\0b",
         ]  # fmt: skip
         assert len({self.refusal(name) for name in tried}) == 1
-        with use_access(VISITOR):
+        with graders.use_access(graders.VISITOR):
             assert model_identity(str(root / "ours")).startswith("ours@sha256:")
         assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), "the owner may"
 
@@ -371,14 +329,14 @@ class TestModelsOfThisComputer:
         self.model(tmp_path / "b" / "too")
         monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'gone'}")
         monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large, google/flan-t5-small")
-        assert offered_models() == ["google/flan-t5-large", "google/flan-t5-small", str(ours)]
-        with use_access(VISITOR):
+        assert graders.offered_models() == ["google/flan-t5-large", "google/flan-t5-small", str(ours)]
+        with graders.use_access(graders.VISITOR):
             assert model_identity("google/flan-t5-small") == "google/flan-t5-small"
 
     @pytest.mark.parametrize("revision", ["../../../../etc", "/etc/passwd", "a/../b", "a\nb"])
     def test_a_revision_is_no_way_to_other_files(self, revision: str) -> None:
         with refusal("invalid-revision"):
-            make_grader("self-rating", {"model": "google/flan-t5-large", "revision": revision})
+            graders.make_grader("self-rating", {"model": "google/flan-t5-large", "revision": revision})
 
 
 LOCAL: dict[str, Any] = {
@@ -397,7 +355,7 @@ class TestUnsharedLocalhost:
         ],
     )
     def test_one_person_at_this_computer(self, facts: dict[str, Any]) -> None:
-        assert unshared_localhost(**LOCAL | facts)
+        assert graders.unshared_localhost(**LOCAL | facts)
 
     @pytest.mark.parametrize(
         "facts",
@@ -420,21 +378,19 @@ class TestUnsharedLocalhost:
         ],
     )
     def test_any_sign_of_others_makes_it_shared(self, facts: dict[str, Any]) -> None:
-        assert not unshared_localhost(**LOCAL | facts)
+        assert not graders.unshared_localhost(**LOCAL | facts)
 
     @pytest.mark.parametrize(("value", "unshared"), [("1", False), ("yes", False), ("0", True), ("", True)])
-    def test_the_owner_can_say_that_it_is_shared(
-        self, monkeypatch: pytest.MonkeyPatch, value: str, unshared: bool
-    ) -> None:
+    def test_the_owner_can_share_it_anyway(self, monkeypatch: pytest.MonkeyPatch, value: str, unshared: bool) -> None:
         monkeypatch.setenv("EXAM_SHARED", value)
-        assert unshared_localhost(**LOCAL) == unshared
+        assert graders.unshared_localhost(**LOCAL) == unshared
 
     CONTAINER = LOCAL | {"address": "0.0.0.0", "peer": "172.18.0.1"}
 
     def test_the_owner_can_say_that_one_person_uses_a_container(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for value, unshared in {"0": True, "no": True, "": False, " ": False, "1": False}.items():
             monkeypatch.setenv("EXAM_SHARED", value)
-            assert unshared_localhost(**self.CONTAINER) == unshared, value
+            assert graders.unshared_localhost(**self.CONTAINER) == unshared, value
 
     @pytest.mark.parametrize(
         "facts",
@@ -448,19 +404,23 @@ class TestUnsharedLocalhost:
             *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
         ],
     )
-    def test_other_signs_of_people_count_in_a_container_too(
-        self, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]
-    ) -> None:
+    def test_signs_of_people_count_in_containers(self, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]) -> None:
         monkeypatch.setenv("EXAM_SHARED", "0")
-        assert not unshared_localhost(**self.CONTAINER | facts)
+        assert not graders.unshared_localhost(**self.CONTAINER | facts)
 
 
-def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_provider", lambda: VISITOR)
+def test_the_person_who_sets_a_grader_up_gives_access_to_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(access, "_provider", lambda: graders.VISITOR)
     with EndpointServer() as server:
-        assert asked(server, OWNER) == "Bearer no-key"
+        assert asked(server, graders.OWNER) == "Bearer no-key"
         with refusal("address-not-offered", kind=GradingError):
             asked(server, access.current_access())
+    monkeypatch.setattr(access, "_secrets", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
+    assert access.key_for("https://api.openai.com/v1", "m", None, graders.OWNER).key == SECRET
+    with refusal("no-key-for-address", kind=GradingError):
+        access.key_for("https://mine.example/v1", "m", "THE_KEY", graders.OWNER)
 
 
 def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
@@ -468,24 +428,17 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
     lines: list[str] = []
     with EndpointServer() as server:
         origin = server.url.removesuffix("/v1")
-        with use_access(Access(any_address=True, typed={origin: SECRET})):
+        with graders.use_access(graders.Access(any_address=True, typed={origin: SECRET})):
             parameters = {"model": "m", "base_url": server.url}
-            grader = make_grader("self-rating", parameters)
+            grader = graders.make_grader("self-rating", parameters)
             save_named_grader(project, "mine", "self-rating", parameters, "ann")
-        run_job(project, grader, Request(), "ann", control=Control(report=lines.append))
+        run_job(project, grader, Request(), "ann", control=graders.Control(report=lines.append))
     assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
     tables = [name for (name,) in project.rows("SELECT table_name FROM information_schema.tables")]
     stored = "".join(str(project.rows(f'SELECT * FROM "{name}"')) for name in tables)
     assert SECRET not in stored + str(lines) + grader.spec.fingerprint + str(grader.spec) + repr(vars(grader.back_end))
     project.close()
     assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-
-
-def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_secrets", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
-    assert access.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
-    with refusal("no-key-for-address", kind=GradingError):
-        access.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
 
 
 class TestAtAShell:
@@ -517,14 +470,12 @@ class TestAtAShell:
             assert run("graders", "test", "--grader", "self-rating", *named).exit_code == 0
         assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
 
-    def test_a_refusal_says_what_to_do(self, run: Any) -> None:
+    def test_drafting_follows_the_same_rules_and_a_refusal_says_what_to_do(self, run: Any) -> None:
         address = ("--model", "m", "--base-url", "https://mine.example/v1")
         found = run("graders", "test", "--grader", "self-rating", *address)
         assert found.exit_code == 1
         check_error(found.exception, "no-key-for-address", "mine.example")
         assert "--base-url URL --set key_variable=NAME" in str(found.exception)
-
-    def test_drafting_follows_the_same_rules(self, run: Any) -> None:
         with EndpointServer(lambda seen: chat('{"questions": ["Why?"]}')) as server:
             asked = ("generate", "--all", "--model", "m", "--base-url", server.url)
             for more in (("--key-variable", "MY_DB_PASSWORD"), ()):
@@ -533,20 +484,18 @@ class TestAtAShell:
 
 
 @pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "y" * 5000])
-def test_a_folder_that_cannot_be_looked_at_is_refused_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_an_unreadable_folder_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path}:{tmp_path / 'loop'}")
-    for who in (VISITOR, OWNER):
-        with use_access(who), pytest.raises(WorkbenchError):
-            make_grader("self-rating", {"model": f"{tmp_path}/{name}"})
-    assert offered_models() == []
+    for who in (graders.VISITOR, graders.OWNER):
+        with graders.use_access(who), pytest.raises(WorkbenchError):
+            graders.make_grader("self-rating", {"model": f"{tmp_path}/{name}"})
+    assert graders.offered_models() == []
 
 
 def test_a_home_of_nobody_is_refused_in_words() -> None:
     with pytest.raises(WorkbenchError):
-        make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
+        graders.make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
 
 
 def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(project: Project, tmp_path: Path) -> None:

@@ -1,31 +1,41 @@
-"""The embedded grader with its real model: what it prefers, how it cuts, and that it stays offline."""
+"""The embedded grader with its real model, and the vectors that a project keeps."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
+from exam_workbench import bank, grading
+from exam_workbench.bank import project_counts
+from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import GRADERS, Control, Pair, make_grader
+from exam_workbench.exchange import export_project, import_project
+from exam_workbench.graders import GRADERS, Control, Kept, Pair, make_grader
 from exam_workbench.graders._embedding import embedding_grader as embedding, minilm
 from exam_workbench.graders._embedding.embedding_grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
-from exam_workbench.types import KINDS, Asked, Grade
-from tests.made.projects import examples
+from exam_workbench.grading import _grade_storage as vector_storage
+from exam_workbench.grading._grade_storage import ProjectVectors
+from exam_workbench.jobs import Progress
+from exam_workbench.store import Project, open_project
+from exam_workbench.types import KINDS, Asked, Grade, Question
+from tests.made.engine_failure import break_database
+from tests.made.projects import examples, fill, filled_project
 from tests.made.refusals import mentions, refusal
 
-QUESTIONS = {
-    1: "How hot does the surface of Venus get?",
-    2: "Why do cats purr?",
-    3: "Who painted the Mona Lisa?",
-}
+QUESTIONS = {1: "How hot does the surface of Venus get?", 2: "Why do cats purr?", 3: "Who painted the Mona Lisa?"}
 PASSAGES = {
     11: "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to melt lead. "
     "Clouds of sulfuric acid hide it.",
@@ -68,18 +78,21 @@ def cosine(grade: Grade) -> float:
     return float(grade.raw)
 
 
-def test_every_pair_gets_one_grade_and_the_answering_passage_wins(found: dict[Pair, Grade]) -> None:
+def test_the_answering_passage_wins_by_its_nearest_sentence(found: dict[Pair, Grade]) -> None:
     assert sorted(found) == sorted(PAIRS)
     for question, best in ((1, 11), (2, 13), (3, 14)):
         assert max(PASSAGES, key=lambda p, q=question: cosine(found[q, p])) == best
         rating, other = found[question, best].rating, found[question, 12].rating
         assert rating is not None and other is not None and rating > other
-
-
-def test_the_answer_is_the_nearest_sentence_of_the_passage(found: dict[Pair, Grade]) -> None:
     assert found[1, 11].answer == ("Its surface reaches about 465 degrees Celsius, hot enough to melt lead.")
     assert found[2, 13].answer == "Cats purr when they are content, but also to soothe themselves when hurt."
     assert found[3, 14].answer == PASSAGES[14]
+    grade = grades([(1, 1)], {1: "The sea is salty."}, {1: "The sea is salty."})[1, 1]
+    assert (grade.rating, cosine(grade), grade.confidence) == (5, 1.0, 1.0)
+    at = cosine(grades([(1, 11)])[1, 11])
+    for cuts, rating in (((at, 0.96, 0.97, 0.98, 0.99), 1), ((-0.4, -0.3, -0.2, -0.1, at), 5)):
+        grade = grades([(1, 11)], cuts=cuts)[1, 11]
+        assert (grade.rating, grade.confidence) == (rating, 0.0)
 
 
 @given(st.lists(st.integers(-99, 99), min_size=5, max_size=5, unique=True))
@@ -91,21 +104,7 @@ def test_the_rating_is_the_number_of_cuts_that_the_stored_cosine_reaches(hundred
         assert grade.confidence is not None and 0 <= grade.confidence <= 1
 
 
-def test_a_cosine_at_a_cut_counts_and_is_least_certain() -> None:
-    at = cosine(grades([(1, 11)])[1, 11])
-    for cuts, rating in (((at, 0.96, 0.97, 0.98, 0.99), 1), ((-0.4, -0.3, -0.2, -0.1, at), 5)):
-        grade = grades([(1, 11)], cuts=cuts)[1, 11]
-        assert (grade.rating, grade.confidence) == (rating, 0.0)
-
-
-def test_the_same_text_is_its_own_best_match() -> None:
-    grade = grades([(1, 1)], {1: "The sea is salty."}, {1: "The sea is salty."})[1, 1]
-    assert (grade.rating, cosine(grade), grade.confidence) == (5, 1.0, 1.0)
-
-
-def test_order_and_company_of_pairs_do_not_show_in_grades(
-    found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grades_depend_on_no_order_or_cache(found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch) -> None:
     shuffled = PAIRS.copy()
     random.Random(5).shuffle(shuffled)
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(0))
@@ -116,33 +115,25 @@ def test_order_and_company_of_pairs_do_not_show_in_grades(
         alone = by_itself[pair]
         assert (grade.rating, grade.answer) == (alone.rating, alone.answer)
         assert math.isclose(cosine(grade), cosine(alone), abs_tol=1.01e-4)
+    small = EncodingCache(6000)
+    monkeypatch.setattr(embedding, "_CACHE", small)
+    assert {pair: g.rating for pair, g in grades(PAIRS).items()} == {p: g.rating for p, g in found.items()}
+    assert small._bytes <= 6000
 
 
-def test_many_passages_come_in_batches_in_the_order_of_the_pairs() -> None:
+def test_a_second_call_encodes_nothing_and_batches_keep_the_order_of_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     count = embedding.BLOCK + 6
     passages = {key: f"Passage number {key}." for key in range(count)}
     asked = [(1, key) for key in range(count)]
     batches = list(EmbeddingGrader().grade(asked_of(QUESTIONS), passages, asked, Control()))
     assert len(batches) > 1
     assert [(question, passage) for batch in batches for question, passage, _ in batch] == asked
-
-
-def test_a_second_call_encodes_nothing_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     first = grades(PAIRS)
     monkeypatch.setattr(minilm.Encoder, "encode", _fail)
     assert grades(PAIRS) == first
     assert {pair: cosine(g) for pair, g in grades(PAIRS, cuts=(0.1, 0.2, 0.3, 0.4, 0.5)).items()} == {
         pair: cosine(g) for pair, g in first.items()
     }
-
-
-def test_a_full_cache_forgets_and_grades_stay_the_same(
-    found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = EncodingCache(6000)
-    monkeypatch.setattr(embedding, "_CACHE", small)
-    assert {pair: g.rating for pair, g in grades(PAIRS).items()} == {p: g.rating for p, g in found.items()}
-    assert small._bytes <= 6000
 
 
 @pytest.mark.parametrize("empty", ["", " \n\t"])
@@ -154,18 +145,13 @@ def test_an_empty_text_has_failed_and_is_not_zero(empty: str) -> None:
         assert [name for name in ("passage", "question") if mentions(found[pair].reason or "", name)] == [what]
 
 
-def test_a_pair_of_two_empty_texts_fails_once() -> None:
-    batches = list(EmbeddingGrader().grade(asked_of({1: ""}), {2: " "}, [(1, 2)], Control()))
-    assert [(q, p, g.status) for batch in batches for q, p, g in batch] == [(1, 2, "failed")]
-
-
 @pytest.mark.parametrize("odd", ["\x00", "\ud800 half a character", "[SEP]", "word " * 5000, "🂡", "…"])
 def test_odd_texts_are_graded(odd: str) -> None:
     grade = grades([(1, 1)], {1: odd}, {1: f"{odd} A sentence. Another one."})[1, 1]
     assert grade.status == "graded" and grade.rating in range(6)
 
 
-def test_vectors_are_those_of_sentence_transformers() -> None:
+def test_vectors_equal_sentence_transformers_and_loading_needs_no_library() -> None:
     from sentence_transformers import SentenceTransformer
 
     texts = [*PASSAGES.values(), *QUESTIONS.values(), "long " * 600, "Ünïcode 東京"]
@@ -173,6 +159,14 @@ def test_vectors_are_those_of_sentence_transformers() -> None:
     theirs = SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
     ours = minilm.load_encoder(folder).encode(texts)
     assert abs(ours - theirs).max() < 1e-5
+    code = (
+        "import sys; from exam_workbench.graders import make_grader; make_grader('embedding', {}).spec.fingerprint;"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'sentence_transformers')))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+    batches = list(EmbeddingGrader().grade(asked_of({1: ""}), {2: " "}, [(1, 2)], Control()))
+    assert [(q, p, g.status) for batch in batches for q, p, g in batch] == [(1, 2, "failed")]
 
 
 def test_tampered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -198,51 +192,28 @@ def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert grades([(1, 11)])[1, 11].status == "graded"
 
 
-def test_importing_and_making_the_grader_loads_no_model_library() -> None:
-    code = (
-        "import sys; from exam_workbench.graders import make_grader; make_grader('embedding', {}).spec.fingerprint;"
-        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'sentence_transformers')))"
-    )
-    root = Path(__file__).resolve().parents[2]
-    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
-
-
 @pytest.mark.parametrize(
     "cuts",
     [
-        (),
-        (0.1, 0.2, 0.3, 0.4),
-        (0.1, 0.2, 0.3, 0.4, 0.4),
-        (0.5, 0.4, 0.3, 0.2, 0.1),
-        (-1.0, 0.2, 0.3, 0.4, 0.5),
-        (0.1, 0.2, 0.3, 0.4, 1.0),
-        (0.1, 0.2, math.nan, 0.4, 0.5),
-        (0.1, 0.2, "0.3", 0.4, 0.5),
-        "12345",
-        None,
+        (), (0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.3, 0.4, 0.4), (0.5, 0.4, 0.3, 0.2, 0.1), (-1.0, 0.2, 0.3, 0.4, 0.5),
+        (0.1, 0.2, 0.3, 0.4, 1.0), (0.1, 0.2, math.nan, 0.4, 0.5), (0.1, 0.2, "0.3", 0.4, 0.5), "12345", None,
     ],
-)
+)  # fmt: skip
 def test_unusable_cuts_are_refused(cuts: Any) -> None:
     with refusal("invalid-cut-points"):
         EmbeddingGrader(cuts)
 
 
-def test_the_fingerprint_holds_model_and_cuts() -> None:
+def test_the_fingerprint_holds_model_and_cuts_and_names_are_those_of_the_registry() -> None:
     spec = make_grader("embedding", {}).spec
     assert (spec.method, spec.model) == ("embedding", "all-MiniLM-L6-v2@sha256:53aa51172d14")
     assert spec.kinds == KINDS
     assert spec.fingerprint == make_grader("embedding", {"cuts": list(DEFAULT_CUTS)}).spec.fingerprint
     assert spec.fingerprint != make_grader("embedding", {"cuts": [0.2, 0.4, 0.5, 0.6, 0.7]}).spec.fingerprint
-
-
-def test_unknown_names_are_refused_with_the_known_ones() -> None:
     with refusal("unknown-method", "embedding"):
         make_grader("telepathy", {})
     with refusal("unknown-parameter", "cuts"):
         make_grader("embedding", {"cut": [1]})
-
-
-def test_the_registry_describes_each_grader_under_its_name() -> None:
     assert all(name == kind.name and kind.title and kind.about for name, kind in GRADERS.items())
     for told in ({kind.title for kind in GRADERS.values()}, {kind.about for kind in GRADERS.values()}):
         assert len(told) == len(GRADERS), "no two are described alike"
@@ -250,3 +221,187 @@ def test_the_registry_describes_each_grader_under_its_name() -> None:
 
 def _fail(*_: object) -> None:
     raise ConnectionError("this must not be called")
+
+
+KEPT_PASSAGES = {
+    "p1": "Venus is the second planet. Its surface reaches about 465 degrees Celsius, hot enough to melt lead.",
+    "p2": "The market opens at eight. Bring your own bags, and pay in cash. It closes when all is sold.",
+    "p3": "Clouds of sulfuric acid hide the surface.",
+}
+HOT = Question("q1/a", "q1", "How hot does the surface of Venus get?")
+HIDDEN = Question("q1/b", "q1", "What hides the surface of Venus?")
+
+
+def fill_texts(project: Project) -> None:
+    fill(project, [HOT, HIDDEN], {}, {"one": {"q1": list(KEPT_PASSAGES)}})
+    with project.transaction() as cursor:
+        for name, text in KEPT_PASSAGES.items():
+            cursor.execute("UPDATE passage_texts SET text = ? WHERE text = ?", [text, f"text of {name}"])
+
+
+filled = filled_project(fill_texts)
+
+
+@pytest.fixture(autouse=True)
+def encoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The texts that the model was asked for, in a process that remembers none."""
+    seen: list[str] = []
+    encode = minilm.Encoder.encode
+
+    def watched(self: minilm.Encoder, texts: list[str]) -> minilm.Vectors:
+        seen.extend(texts)
+        return encode(self, texts)
+
+    forget(monkeypatch)
+    monkeypatch.setattr(minilm.Encoder, "encode", watched)
+    yield seen
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a new process begins."""
+    monkeypatch.setattr(embedding, "_CACHE", EncodingCache(embedding.CACHE_BYTES))
+
+
+def grade(project: Project, **more: object) -> Progress:
+    final = grading.run_job(project, make_grader("embedding", {}), grading.Request(**more), "ann")  # type: ignore[arg-type]
+    assert final.state == "done", final.message
+    return final
+
+
+def reword(project: Project, text: str) -> None:
+    changed = [replace(q, text=text) if q.question_id == "q1/a" else q for q in bank.list_questions(project)]
+    bank.save_version(project, changed, "reworded", "ann")
+
+
+def stored(project: Project) -> list[tuple[object, ...]]:
+    return project.rows(
+        "SELECT q.text, p.text, rating, raw, answer, confidence FROM grades"
+        " JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p ON p.text_key = passage_text_key"
+        " ORDER BY ALL"
+    )
+
+
+def test_only_new_wordings_are_encoded(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    grade(filled)
+    assert set(KEPT_PASSAGES.values()) < set(encoded)
+    forget(monkeypatch)
+    encoded.clear()
+    reword(filled, "What temperature has Venus?")
+    assert grade(filled).graded == len(KEPT_PASSAGES)
+    assert encoded == ["What temperature has Venus?"]
+
+
+def test_a_trial_uses_and_extends_vectors(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    grade(filled)
+    draft = replace(HOT, text="Is Venus warm?")
+    forget(monkeypatch)
+    encoded.clear()
+    job = grading.start_job(filled, make_grader("embedding", {}), grading.Request(trial=(draft,)), "ann")
+    assert job.wait(120) and job.progress.graded == len(KEPT_PASSAGES)
+    assert encoded == ["Is Venus warm?"]
+    forget(monkeypatch)
+    encoded.clear()
+    # Other cut points are another grader, which has every text encoded already.
+    other = make_grader("embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})
+    assert grading.run_job(filled, other, grading.Request(trial=(draft,)), "ann").graded == len(KEPT_PASSAGES)
+    assert encoded == []
+
+
+def test_if_everything_is_kept_the_model_is_not_loaded(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    grade(filled)
+    forget(monkeypatch)
+    monkeypatch.setattr(minilm, "load_encoder", lambda folder: pytest.fail("the model was loaded"))
+    other = make_grader("embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})
+    assert grading.run_job(filled, other, grading.Request(), "ann").graded == 2 * len(KEPT_PASSAGES)
+
+
+def test_grades_from_kept_vectors_are_those_of_fresh_ones(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [replace(HOT, text=text) for text in ("How warm is it?", "When does the market open?", "What hides it?")]
+    with_kept, without = [], []
+    for found in (with_kept, without):
+        with filled.transaction() as cursor:
+            cursor.execute("DELETE FROM grades")
+        grade(filled)
+        for question in others:
+            forget(monkeypatch)
+            if found is without:
+                grading.drop_vectors(filled)
+            grade(filled, trial=(question,))
+        found += stored(filled)
+    assert with_kept == without
+    assert len(with_kept) == (2 + len(others)) * len(KEPT_PASSAGES)
+
+
+def test_vectors_are_those_of_the_encoder(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    grade(filled)
+    fresh = minilm.load_encoder(minilm.model_folder()).encode(list(KEPT_PASSAGES.values()))
+    kept = filled.rows("SELECT vector FROM text_vectors WHERE role = 'passage'")
+    for vector in fresh:
+        assert min(abs(np.frombuffer(blob, np.float32) - vector).max() for (blob,) in kept) < 1e-5
+    with filled.transaction() as cursor:
+        cursor.execute("UPDATE text_vectors SET encoder = 'another model'")
+    forget(monkeypatch)
+    encoded.clear()
+    reword(filled, "What temperature has Venus?")
+    grade(filled)
+    assert set(KEPT_PASSAGES.values()) < set(encoded)
+    assert {one.encoder for one in grading.count_vectors(filled)} == {"another model", embedding.ENCODER}
+
+
+def test_what_another_project_left_in_memory_is_kept_here_too(filled: Project, encoded: list[str]) -> None:
+    grade(filled)
+    grading.drop_vectors(filled)
+    encoded.clear()
+    reword(filled, "What temperature has Venus?")
+    grade(filled)
+    assert encoded == ["What temperature has Venus?"]
+    assert {(one.role, one.texts) for one in grading.count_vectors(filled)} == {("passage", 3), ("question", 1)}
+
+
+def test_each_text_is_kept_once(filled: Project) -> None:
+    grade(filled)
+    grade(filled, trial=(replace(HOT, text="Is Venus warm?"),))
+    ProjectVectors(filled).put(embedding.ENCODER, "passage", {})
+    assert filled.value("SELECT count(*) - count(DISTINCT (role, digest)) FROM text_vectors") == 0
+
+
+def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
+    grade(filled)
+    path = filled.path
+    filled.close()
+    shown = CliRunner().invoke(cli, ["vectors", "--project", str(path), "--json"])
+    kept = {one["role"]: one["texts"] for one in json.loads(shown.output)["vectors"]}
+    assert kept == {"passage": 3, "question": 2}
+    dropped = CliRunner().invoke(cli, ["vectors", "--project", str(path), "--drop", "--json"])
+    assert json.loads(dropped.output) == {"dropped": 5, "vectors": []}
+    project = open_project(path)
+    assert len(stored(project)) == 2 * len(KEPT_PASSAGES)
+    project.close()
+
+
+def test_a_copy_has_equal_grades(filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grade(filled)
+    before = project_counts(filled)
+    assert "text_vectors" not in export_project(filled, tmp_path / "copy", "ann")
+    copy = import_project(tmp_path / "copy", tmp_path / "copied.duckdb")
+    assert grading.count_vectors(copy) == [] and project_counts(copy) == before
+    forget(monkeypatch)
+    for project in (copy, filled):
+        reword(project, "What temperature has Venus?")
+        grade(project)
+    assert stored(copy) == stored(filled)
+    copy.close()
+
+
+def test_vectors_are_kept_if_the_engine_fails_on_writing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, failures = vector_storage.stage_columns, iter([True])
+
+    def failing(*given: Any) -> None:
+        if next(failures, False):
+            break_database(project)
+        stage(*given)
+
+    monkeypatch.setattr(vector_storage, "stage_columns", failing)
+    ProjectVectors(project).put("encoder", "question", {b"1" * 16: Kept(b"1234", b"")})
+    assert [count.texts for count in grading.count_vectors(project)] == [1]
+    assert len(project.reopenings) == 1

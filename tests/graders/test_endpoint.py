@@ -1,28 +1,41 @@
-"""The back end for chat endpoints: the real client against a server on this computer that also misbehaves."""
+"""The back end for chat endpoints: requests, structured output, probabilities, tokens and time limits."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import Control, Outcome
+from exam_workbench.graders import Call, Control, Outcome, Price, Tokens, built_in_prompts, make_grader
+from exam_workbench.graders._endpoint import endpoint_back_end, single_call
 from exam_workbench.graders._endpoint.call_session import SILENT_PAIRS
-from exam_workbench.graders._endpoint.chat import find_objection
+from exam_workbench.graders._endpoint.chat import find_objection, reported_tokens
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._endpoint.retry import MAX_WAIT, Pace, backoff_seconds, requested_wait
-from exam_workbench.types import Grade
+from exam_workbench.graders._reading.calls import Form, complete_calls, is_answer
+from exam_workbench.graders._reading.grading_methods import rate_directly
+from exam_workbench.grading import Request, run_job
+from exam_workbench.labels import Policy, basis, label_qrels
+from exam_workbench.store import Project
+from exam_workbench.types import Asked, Grade, Question, entropy
 from tests.made.endpoint_calls import (
+    FREE,
     KEY,
+    RATE,
+    SCALE,
     drive,
     fast_clock,
     key,
@@ -43,6 +56,7 @@ from tests.made.endpoint_server import (
     digit,
     hang,
     moody,
+    no_structure,
     page,
     rate,
     refuse,
@@ -50,22 +64,21 @@ from tests.made.endpoint_server import (
     status,
     too_many,
     torn,
+    well,
 )
-from tests.made.refusals import refusal
+from tests.made.projects import fill
+from tests.made.refusals import mentions, refusal
 
 __all__ = ["key", "nothing_is_left_running"]
 
 
-def test_every_pair_is_asked_once_and_rated() -> None:
+def test_every_pair_ends_as_exactly_one_outcome_whatever_goes_wrong() -> None:
     control = Control(concurrency=4)
     with EndpointServer() as server:
         grades = drive(make(server), pairs(30), control)
     assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(30)}
     assert server.counts == Counter(prompt(i) for i in range(30))
     assert (control.usage.calls, control.usage.input_tokens, control.usage.output_tokens) == (30, 300, 150)
-
-
-def test_whatever_goes_wrong_each_pair_ends_as_exactly_one_outcome() -> None:
     control = Control(concurrency=16)
     with EndpointServer(moody) as server:
         grades = drive(make(server, attempts=20), pairs(200), control)
@@ -119,10 +132,7 @@ def test_a_fault_that_passes_leaves_no_trace_in_the_grade(reply: Reply) -> None:
         (chat(""), Grade(None, "failed", raw="", reason="no rating")),
         (chat(None), Grade(None, "failed", raw="", reason="no rating")),
         (chat('{"rating": 9}'), Grade(None, "failed", raw='{"rating": 9}', reason="no rating")),
-        (
-            chat('Sure! {"mark": 4}', usage=False),
-            Grade(None, "failed", raw='Sure! {"mark": 4}', reason="no rating"),
-        ),
+        (chat('Sure! {"mark": 4}', usage=False), Grade(None, "failed", raw='Sure! {"mark": 4}', reason="no rating")),
     ],
 )
 def test_an_answer_of_no_use_is_no_fault_and_reaches_the_parser_as_it_is(reply: Reply, grade: Grade) -> None:
@@ -154,7 +164,7 @@ def test_what_no_retry_can_mend_ends_the_job_at_once(reply: Reply, words: list[s
     assert server.counts.total() <= 8
 
 
-def test_an_endpoint_that_never_answers_is_given_up_and_the_outcomes_so_far_are_kept() -> None:
+def test_an_endpoint_that_never_answers_or_is_not_there_is_given_up() -> None:
     outcomes: list[Outcome] = []
     with EndpointServer(lambda seen: status(500)) as server:
         with refusal("endpoint-gone", kind=GradingError):
@@ -163,23 +173,18 @@ def test_an_endpoint_that_never_answers_is_given_up_and_the_outcomes_so_far_are_
         assert 10 <= len(outcomes) <= 13
         assert {grade.reason for _, _, grade in outcomes} == {"HTTP 500 after 2 attempts"}
     assert server.counts.total() < 50
-
-
-def test_an_endpoint_that_is_not_there_is_given_up() -> None:
     with EndpointServer() as server:
         pass
     with refusal("endpoint-gone", kind=GradingError):
         drive(make(server, attempts=2), pairs(100))
 
 
-def test_failures_between_successes_do_not_end_a_job() -> None:
+def test_scattered_or_late_failures_do_not_end_a_job() -> None:
     with EndpointServer(lambda seen: status(500) if "q7?" not in seen.prompt else rate(seen, 1)) as server:
         work = [((i, j), rated(question(i))) for j in range(2) for i in (1, 2, 3, 4, 5, 6, 8, 9, 7)]
         outcomes = [o for batch in make(server, attempts=1).drive(work, Control(concurrency=1)) for o in batch]
     assert [grade.rating for _, _, grade in outcomes] == [*[None] * 8, 1] * 2
 
-
-def test_failures_that_come_late_and_together_do_not_end_a_job_where_pairs_between_them_got_their_answer() -> None:
     def behave(seen: Seen) -> Reply:
         if int(seen.prompt.split("?")[0].removeprefix("Question: q")) % 2:
             return rate(seen, 1)
@@ -204,7 +209,7 @@ def test_after_429_every_call_waits_for_the_time_told(reply: Reply) -> None:
     assert min(others) - refused >= 60
 
 
-def test_after_429_with_a_date_every_call_waits_for_it() -> None:
+def test_after_429_or_its_own_fault_a_call_waits_for_its_time() -> None:
     moment = time.time() + 250
 
     def behave(seen: Seen) -> Reply:
@@ -215,9 +220,6 @@ def test_after_429_with_a_date_every_call_waits_for_it() -> None:
     assert [seen.prompt for seen in server.seen[:2]] == [prompt(0), prompt(0)]
     # Far less than told, as the date is compared to a clock of ordinary speed.
     assert server.seen[1].at - server.seen[0].at >= 150
-
-
-def test_after_a_fault_of_its_own_a_call_waits_alone() -> None:
     now = [0.0]
 
     def behave(seen: Seen) -> Reply:
@@ -245,7 +247,7 @@ def test_nothing_is_lost_where_far_more_calls_are_in_flight_than_the_rate_limit_
     assert [grade.rating for grade in grades.values()] == [2] * 200
 
 
-def test_a_pause_longer_than_the_patience_ends_the_job() -> None:
+def test_a_long_pause_ends_the_job_and_cancelling_ends_a_wait() -> None:
     for patience, asked, waits in ((0.0, 300, False), (0.0, 60, True), (120.0, 121, False), (300.0, 86_400, True)):
         with EndpointServer(
             lambda seen, asked=asked: too_many(retry_after=asked) if seen.attempt == 1 else rate(seen, 2),
@@ -258,9 +260,6 @@ def test_a_pause_longer_than_the_patience_ends_the_job() -> None:
                 with pytest.raises(GradingError):
                     drive(make(server), pairs(1), control)
                 assert control.usage.calls == 1
-
-
-def test_cancelling_ends_a_wait() -> None:
     control = Control(patience=300.0)
     with EndpointServer(lambda seen: too_many(retry_after=200)) as server:
         # With a clock of ordinary speed the wait would outlast the test.
@@ -312,12 +311,9 @@ def test_headers_that_tell_when_to_ask_again(headers: dict[str, str], seconds: f
     assert requested_wait(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
 
 
-def test_backoff_doubles_is_spread_and_has_an_end() -> None:
+def test_backoff_is_bounded_and_a_refusal_narrows_the_calls_in_flight_once() -> None:
     assert [backoff_seconds(attempt, 1.0) for attempt in (1, 2, 3, 7, 5000)] == [1, 2, 4, 60, 60]
     assert backoff_seconds(3, 0.0) == 2
-
-
-def test_a_refusal_narrows_the_calls_in_flight_once_and_answers_widen_them() -> None:
     now = 0.0
     pace = Pace(lambda: now)
     assert pace.room(32) == 32
@@ -329,9 +325,6 @@ def test_a_refusal_narrows_the_calls_in_flight_once_and_answers_widen_them() -> 
     for _ in range(64):
         pace.answered()
     assert pace.room(32) == 32
-
-
-def test_an_objection_is_understood_only_about_what_was_sent() -> None:
     told = {"message": "'max_tokens' is not supported, use 'max_completion_tokens'", "param": "max_tokens"}
     assert find_objection(told, {"max_tokens": 8}) == "other limit"
     assert find_objection(told, {"max_completion_tokens": 8}) is None
@@ -400,3 +393,323 @@ def test_a_header_that_is_no_text_changes_nothing(code: int) -> None:
     with EndpointServer(behave) as server:
         grades = drive(make(server, attempts=1), pairs(2), Control(concurrency=1))
     assert grades[1].rating == 3 and grades[0].rating == (3 if code == 200 else None)
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "field"),
+    [
+        ("rating", SCALE, {"rating": {"type": "integer", "enum": [0, 1, 2, 3, 4, 5]}}),
+        ("yes-no", ("Yes", "No"), {"answer": {"type": "string", "enum": ["Yes", "No"]}}),
+        ("letter", ("A", "B", "C"), {"answer": {"type": "string", "enum": ["A", "B", "C"]}}),
+    ],
+)
+def test_a_choice_among_few_is_asked_as_json_of_a_schema(form: Form, options: tuple[str, ...], field: object) -> None:
+    with EndpointServer() as server:
+        call = Call(RATE, {"question": "q", "context": "c"}, form, options=options, max_tokens=4)
+        assert complete_calls(make(server), [call], Control())[0].structured
+    body = server.seen[0].body
+    asked = body["response_format"]
+    assert (asked["type"], asked["json_schema"]["strict"]) == ("json_schema", True)
+    assert asked["json_schema"]["schema"]["properties"] == field
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0.0, 64)
+
+
+@pytest.mark.parametrize(("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])])
+def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str]) -> None:
+    judge = rate_directly(Asked("What rises?"), "Bread rises.", built_in_prompts()[name])
+    call = next(judge)
+    with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
+        completion = complete_calls(make(server), [call], Control())[0]
+    assert server.seen[0].body["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"] == options
+    with pytest.raises(StopIteration) as ended:
+        judge.send(completion)
+    assert (ended.value.value.rating, ended.value.value.status) == (None, "failed")
+    assert is_answer(call, completion.text, structured=True)
+
+
+@pytest.mark.parametrize(("form", "kind"), [("text", None), ("json", {"type": "json_object"})])
+def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
+    with EndpointServer(lambda seen: chat("fine")) as server:
+        completion = complete_calls(make(server), [Call(FREE, {"question": "q"}, form, max_tokens=9)], Control())[0]
+    assert (completion.text, completion.structured) == ("fine", False)
+    assert server.seen[0].body.get("response_format") == kind
+    assert server.seen[0].body["max_tokens"] == 9
+
+
+@pytest.mark.parametrize("form", ["likelihood", "span"])
+def test_what_only_a_local_model_can_do_costs_no_call(form: Form) -> None:
+    with EndpointServer() as server:
+        completion = complete_calls(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
+    assert form in str(completion.error)
+    assert server.seen == []
+
+
+def test_structured_output_is_tried_insisted_on_or_left_out() -> None:
+    with EndpointServer(lambda seen: no_structure() if seen.wants_json else well(seen)) as server:
+        end = make(server, attempts=1)
+        assert {g.rating for g in drive(end, pairs(5), Control(concurrency=1)).values()} <= set(range(6))
+        assert drive(end, pairs(1))[0].raw == str(digit(prompt(0)))
+    assert [seen.wants_json for seen in server.seen] == [True] + [False] * 6
+    with EndpointServer(lambda seen: no_structure() if seen.wants_json else well(seen)) as server:
+        assert str(only(drive(make(server, structured="json"), pairs(1))).reason).startswith(
+            "HTTP 400: response_format"
+        )
+        assert only(drive(make(server, structured="text"), pairs(1))).rating == digit(prompt(0))
+
+    def behave(seen: Seen) -> Reply:
+        if "max_tokens" in seen.body:
+            return status(400, "Unsupported parameter: use 'max_completion_tokens' instead.", param="max_tokens")
+        if "temperature" in seen.body:
+            return status(400, "Unsupported value: 0.0", param="temperature", code="unsupported_value")
+        return well(seen)
+
+    with EndpointServer(behave) as server:
+        assert len(drive(make(server, attempts=1, extra={"seed": 7}), pairs(3), Control(concurrency=1))) == 3
+    assert len(server.seen) == 5
+    body = server.seen[-1].body
+    assert (body["max_completion_tokens"], body["seed"], "max_tokens" in body) == (64, 7, False)
+
+
+LONG = " ".join(f"word{i}" for i in range(400))
+
+
+def long_call() -> Call:
+    return Call(RATE, {"question": "q?", "context": LONG}, "rating", options=SCALE)
+
+
+def test_a_prompt_that_is_too_long_loses_half_of_its_passage_and_fails_after_a_few_calls() -> None:
+    def behave(seen: Seen) -> Reply:
+        if len(seen.prompt) > 1000:
+            return status(400, "This model's maximum context length is 250 tokens", code="context_length_exceeded")
+        return rate(seen, 3)
+
+    with EndpointServer(behave) as server:
+        grade = only(drive(make(server, attempts=1), [((0, 0), rated(long_call()))]))
+    kept = server.seen[-1].prompt.removeprefix("Question: q?\nPassage: ").removesuffix("\nRating:")
+    assert len(server.seen) == 3 and LONG.startswith(kept + " ") and len(kept) > 600
+    assert grade.note == f"shortened by {-(-(len(LONG) - len(kept)) // 4)}"
+    with EndpointServer(lambda seen: status(400, "prompt is too long")) as server:
+        grade = only(drive(make(server), [((0, 0), rated(long_call()))]))
+    assert grade.rating is None and str(grade.reason).startswith("HTTP 400: prompt is too long")
+    assert len(server.seen) <= 7
+    with EndpointServer() as server:
+        end = make(server, max_tokens_in=100)
+        (cut,) = re.findall(r"\d+", str(only(drive(end, [((0, 0), rated(long_call()))])).note))
+        assert int(cut) > 100, "the tokens by which it was shortened"
+        hopeless = Call(RATE, {"question": LONG, "context": "short"}, "rating", options=SCALE)
+        assert mentions(str(complete_calls(end, [hopeless], Control())[0].error), "100")
+    assert len(server.seen) == 1 and len(server.seen[0].prompt) <= 400
+    assert server.seen[0].prompt.startswith("Question: q?\nPassage: word0") and server.seen[0].prompt.endswith(
+        "Rating:"
+    )
+
+
+def test_answers_keep_the_order_of_calls_and_a_text_that_cannot_be_sent_fails_alone() -> None:
+    with EndpointServer(lambda seen: chat(seen.prompt)) as server:
+        answers = complete_calls(make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
+    assert [a.text for a in answers if a.error is None] == [prompt(i) for i in range(15)]
+    assert len({a.error for a in answers[15:]} - {None}) == 1 and all(a.error for a in answers[15:])
+    bad = Call(RATE, {"question": "q", "context": "half a \ud83d pair"}, "rating", options=SCALE)
+    with EndpointServer() as server:
+        answers = complete_calls(make(server), [bad, question(1)], Control())
+    assert str(answers[0].error).startswith("the text cannot be sent")
+    assert answers[1].error is None
+
+
+@pytest.fixture
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer() as started:
+        yield started
+
+
+def told(text: str, *tokens: tuple[str, dict[str, float]]) -> Reply:
+    """Return a chat completion with its tokens and the probabilities of the likeliest ones."""
+    content = [
+        {
+            "token": token,
+            "logprob": math.log(chances.get(token, 0.01)),
+            "top_logprobs": [{"token": one, "logprob": math.log(chance)} for one, chance in chances.items()],
+        }
+        for token, chances in tokens
+    ]
+    reply = chat(text)
+    body = json.loads(reply.content)
+    body["choices"][0]["logprobs"] = {"content": content}
+    return replace(reply, content=json.dumps(body).encode())
+
+
+def graded(server: EndpointServer, **more: Any) -> Grade:
+    grader = make_grader("self-rating", {"model": "m", "base_url": server.url, **more})
+    (found,) = [one for batch in grader.grade({0: Asked("why ?")}, {1: "so"}, [(0, 1)], Control()) for one in batch]
+    return found[2]
+
+
+def test_probabilities_are_those_at_the_token_with_the_rating(server: EndpointServer) -> None:
+    top = {"4": 0.5, " 4": 0.1, "3": 0.2, "the": 0.2}
+    server.behave = lambda seen: told("Rating: 4", ("Rating", {"Rating": 0.9, "4": 0.1}), (":", {":": 1}), (" 4", top))
+    grade = graded(server, structured="text")
+    assert server.seen[0].body["logprobs"] is True and server.seen[0].body["top_logprobs"] >= 6
+    assert grade.rating == 4 and grade.distribution == pytest.approx((0, 0, 0, 0.25, 0.75, 0))
+    assert grade.confidence == pytest.approx(0.75)
+    assert entropy(grade.distribution or ()) == pytest.approx(0.811, abs=0.001)
+
+
+def test_an_endpoint_that_refuses_them_is_asked_without(server: EndpointServer) -> None:
+    def behave(seen: Seen) -> Reply:
+        return status(403, "You are not allowed to request logprobs.") if "logprobs" in seen.body else chat("4")
+
+    server.behave = behave
+    assert graded(server, structured="text") == Grade(4, raw="4")
+    assert ["logprobs" in seen.body for seen in server.seen] == [True, False]
+    assert "logprobs" not in (graded(server, structured="text", thinking_tokens=9), server.seen[-1].body)[1]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        None,
+        [],
+        {"content": None},
+        {"content": [None, {"token": None}, {"token": "4", "top_logprobs": 3}]},
+        {"content": [{"token": "4", "top_logprobs": [None, {"token": "4", "logprob": "x"}, {"logprob": 5}]}]},
+        {"content": [{"token": {"4": 4}, "top_logprobs": [{"token": "3", "logprob": -5000.0}]}]},
+    ],
+)
+def test_anything_else_is_no_probability(server: EndpointServer, junk: object) -> None:
+    body = json.loads(chat("4").content)
+    body["choices"][0]["logprobs"] = junk
+    server.behave = lambda seen: Reply(content=json.dumps(body).encode())
+    grade = graded(server, structured="text")
+    assert (grade.rating, grade.distribution) == (4, None)
+
+
+def test_the_expected_rating_of_an_endpoint_gives_labels(project: Project, server: EndpointServer) -> None:
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"one": {"q1": ["p1"]}})
+    top = {"4": 0.5, "1": 0.5}
+    server.behave = lambda seen: told("4", ("4", top))
+    grader = make_grader("self-rating", {"model": "m", "base_url": server.url, "structured": "text"})
+    assert run_job(project, grader, Request(), "ann").graded == 1
+    labels = [
+        label_qrels(project, basis(project, Policy(grader.spec.name, rating=rule)))["q1"]["p1"]
+        for rule in ("written", "expected", "expected:.5,1,1.5,2,2.4")
+    ]
+    assert labels == [4, 3, 5]
+
+
+DETAILED = {
+    "prompt_tokens": 1000,
+    "completion_tokens": 300,
+    "prompt_tokens_details": {"cached_tokens": 800},
+    "completion_tokens_details": {"reasoning_tokens": 250},
+}
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (DETAILED, Tokens(1000, 300, 800, 250)),
+        ({"prompt_tokens": 10, "completion_tokens": 3, "prompt_cache_hit_tokens": 8}, Tokens(10, 3, 8, 0)),
+        (
+            {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 99}},
+            Tokens(10, 3, 10),
+        ),
+        ({"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": [1]}, Tokens(10, 3)),
+        (
+            {"prompt_tokens": 10, "completion_tokens": 3, "completion_tokens_details": {"reasoning_tokens": -1}},
+            Tokens(10, 3),
+        ),
+        (None, Tokens(7, 2)),
+    ],
+)
+def test_cached_and_thinking_tokens_are_parts_of_what_was_read_and_written(usage: Any, expected: Tokens) -> None:
+    assert reported_tokens(usage, Tokens(7, 2)) == expected
+
+
+def test_a_job_counts_them_apart_and_pays_for_cached_tokens_what_they_cost() -> None:
+    control = Control(price=Price(10.0, 100.0, cached=1.0))
+    with EndpointServer(lambda seen: chat("4", usage=DETAILED)) as server:
+        drive(make(server, structured="text"), pairs(2), control)
+    assert control.usage.tokens == Tokens(2000, 600, 1600, 500)
+    assert control.usage.cost == pytest.approx((400 * 10 + 1600 * 1 + 600 * 100) / 1e6)
+    assert Price(10.0, 100.0).of(1000, 0, 800) == Price(10.0, 100.0).of(1000, 0)
+
+
+def test_room_for_thinking_is_given_named_if_too_small_and_makes_another_grader() -> None:
+    def thinking(seen: Seen) -> Reply:
+        if seen.body.get("max_tokens", 0) < 100:
+            return chat("", "length", usage={**DETAILED, "completion_tokens": 8})
+        return chat("4", reasoning_content="It says so. " * 20, usage={"prompt_tokens": 50, "completion_tokens": 70})
+
+    with EndpointServer(thinking) as server:
+        short = only(drive(make(server, structured="text"), pairs(1)))
+        assert short.rating is None and "thinking_tokens" in (short.reason or "")
+        control = Control()
+        assert only(drive(make(server, structured="text", thinking_tokens=500), pairs(1), control)).rating == 4
+        assert control.usage.tokens == Tokens(50, 70, 0, 60)
+        assert server.seen[-1].body["max_tokens"] == 508
+    asked = {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"}
+    plain, none, some = (
+        make_grader("self-rating", asked | more).spec.fingerprint
+        for more in ({}, {"thinking_tokens": 0}, {"thinking_tokens": 4000})
+    )
+    assert plain == none != some
+    with refusal("parameter-out-of-range"):
+        make_grader("self-rating", asked | {"thinking_tokens": -1})
+    with refusal("useless-parameter"):
+        make_grader("self-rating", {"thinking_tokens": 10})
+
+
+FIRST = 0.25
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of a fraction of a second."""
+    monkeypatch.setattr(endpoint_back_end, "FIRST_LIMIT", FIRST)
+    monkeypatch.setattr(single_call, "LONGEST_ADAPTED", 8 * FIRST)
+
+
+def only_alone(seconds: float) -> EndpointServer:
+    """A server that answers after some seconds what is alone, and never what comes while it has another call."""
+
+    def behave(seen: Seen) -> Reply:
+        return hang() if server.in_flight > 1 else replace(rate(seen, 4), delay=seconds)
+
+    server = EndpointServer(behave)
+    return server
+
+
+@pytest.mark.parametrize("seconds", [0, 1.5 * FIRST], ids=["several at once are too slow", "one alone is"])
+def test_a_slow_endpoint_loses_no_pair(quick: None, seconds: float) -> None:
+    with only_alone(seconds) as server:
+        grades = drive(make(server), pairs(6), Control(concurrency=4))
+    assert [grade.rating for grade in grades.values()] == [4] * 6
+
+
+def test_slow_calls_lower_the_calls_in_flight_and_cost_no_attempt() -> None:
+    with only_alone(0) as server:
+        grades = drive(make(server, attempts=1, timeout_s=1), pairs(3), Control(concurrency=4))
+    assert [grade.rating for grade in grades.values()] == [4] * 3
+
+    def behave(seen: Seen) -> Reply:
+        return status(504) if server.in_flight > 1 else rate(seen, 4)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server, attempts=2), pairs(8), Control(concurrency=8))
+    assert [grade.rating for grade in grades.values()].count(4) >= 7
+    pace = Pace(lambda: 0.0)
+    assert [pace.narrow(4 - i, begun=i + 1, latest=4) for i in range(4)] == [True] * 4
+    assert pace.room(32) == 2
+    assert pace.narrow(2, begun=5, latest=6) and pace.room(32) == 1
+    assert not pace.narrow(1, begun=7, latest=7)
+
+
+def test_a_hanging_pair_or_endpoint_is_given_up(quick: None) -> None:
+    with EndpointServer(lambda seen: hang() if seen.prompt == prompt(3) else rate(seen, 4)) as server:
+        grades = drive(make(server, attempts=2), pairs(12), Control(concurrency=3))
+        assert server.counts[prompt(3)] <= 3
+    assert [i for i, grade in grades.items() if grade.rating is None] == [3]
+    with EndpointServer(lambda seen: hang()) as server, pytest.raises(GradingError):
+        drive(make(server, attempts=1000), pairs(100), Control(concurrency=4))
+    # Four at once, two, one, and then one with ever more time.
+    assert server.counts.total() <= 4 + 2 + 5

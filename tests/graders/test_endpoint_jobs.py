@@ -1,21 +1,35 @@
-"""A job at an endpoint: calls in flight, pauses, caps, cancelling, and pairs of several calls."""
+"""Jobs at an endpoint: calls in flight, errors of many servers, and an endpoint that disappears."""
 
 from __future__ import annotations
 
+import json
+import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import Any
 
 import pytest
 
-from exam_workbench.graders import Call, Control, Outcome, Pair, Steps
+from exam_workbench.errors import GradingError
+from exam_workbench.graders import Awaited, Call, Control, Outcome, Pair, Prompt, Steps
+from exam_workbench.graders._endpoint.call_session import BARRED_PASSAGES, SILENT_PAIRS, TRIES_ALONE
+from exam_workbench.graders._endpoint.chat import find_objection
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
+from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN, LONGEST_PAUSE, Absence, requested_wait
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     FREE,
+    KEY,
+    RATE,
+    SCALE,
     drive,
+    fast_clock,
     key,
     make,
     nothing_is_left_running,
+    only,
     pairs,
     prompt,
     question,
@@ -23,14 +37,21 @@ from tests.made.endpoint_calls import (
     until,
 )
 from tests.made.endpoint_server import (
+    Behaviour,
     EndpointServer,
     Reply,
     Seen,
     chat,
+    digit,
     hang,
+    page,
     rate,
     status,
+    too_many,
+    torn,
+    well,
 )
+from tests.made.refusals import check_error, refusal
 
 __all__ = ["key", "nothing_is_left_running"]
 
@@ -70,7 +91,7 @@ def background() -> Iterator[Callable[..., list[Outcome]]]:
         thread.join(30)
 
 
-def test_calls_in_flight_follow_the_concurrency_while_a_job_runs(background: Callable[..., list[Outcome]]) -> None:
+def test_calls_follow_the_concurrency_and_a_pause(background: Callable[..., list[Outcome]]) -> None:
     control = Control(concurrency=3)
     with EndpointServer(latency=0.02) as server:
         outcomes = background(make(server), pairs(100_000), control)
@@ -86,9 +107,6 @@ def test_calls_in_flight_follow_the_concurrency_while_a_job_runs(background: Cal
         assert server.max_in_flight == 2
         control.cancel()
         until(lambda: server.in_flight == 0)
-
-
-def test_while_paused_no_call_is_made_and_then_the_job_goes_on(background: Callable[..., list[Outcome]]) -> None:
     control = Control(concurrency=2)
     with EndpointServer() as server:
         outcomes = background(make(server), pairs(100_000), control)
@@ -101,7 +119,7 @@ def test_while_paused_no_call_is_made_and_then_the_job_goes_on(background: Calla
         until(lambda: len(outcomes) > paused_at)
 
 
-def test_cancelling_lets_the_calls_in_flight_end_and_count() -> None:
+def test_cancelling_lets_calls_in_flight_count_and_caps_are_exact() -> None:
     control = Control(concurrency=4)
     with EndpointServer(latency=0.05) as server:
         outcomes: list[Outcome] = []
@@ -109,25 +127,16 @@ def test_cancelling_lets_the_calls_in_flight_end_and_count() -> None:
             outcomes += batch
             control.cancel()
     assert len(outcomes) == server.counts.total() == control.usage.calls < 30
-
-
-def test_the_cap_on_calls_is_exact_with_retries_counted() -> None:
     control = Control(max_calls=37, concurrency=8)
     with EndpointServer(lambda seen: status(500) if seen.attempt == 1 else rate(seen, 5)) as server:
         grades = drive(make(server), pairs(100), control)
     assert server.counts.total() == control.usage.calls == 37
     assert control.exhausted
     assert len(grades) == sum(count == 2 for count in server.counts.values())
-
-
-def test_a_cap_that_is_just_enough_stops_nothing() -> None:
     control = Control(max_calls=10, concurrency=8)
     with EndpointServer() as server:
         assert len(drive(make(server), pairs(10), control)) == 10
     assert not control.exhausted
-
-
-def test_where_usage_is_missing_it_is_estimated() -> None:
     control = Control()
     with EndpointServer(lambda seen: chat("3333", usage=False)) as server:
         drive(make(server), pairs(1), control)
@@ -140,15 +149,12 @@ def two_steps(i: int) -> Steps:
     return Grade(int(second.text), answer=first.text)
 
 
-def test_the_second_call_of_a_pair_goes_before_new_pairs() -> None:
+def test_the_second_call_of_a_pair_goes_first_and_counts_towards_the_cap() -> None:
     with EndpointServer(lambda seen: chat("4")) as server:
         end = make(server, structured="text")
         grades = drive(end, (((i, 0), two_steps(i)) for i in range(3)), Control(concurrency=1))
     assert [seen.prompt.partition(" ")[0] for seen in server.seen] == ["Question:", "Answer"] * 3
     assert [grade.rating for grade in grades.values()] == [4, 4, 4]
-
-
-def test_a_pair_whose_second_call_is_not_allowed_has_no_outcome() -> None:
     control = Control(max_calls=5, concurrency=1)
     with EndpointServer(lambda seen: chat("4")) as server:
         grades = drive(make(server, structured="text"), (((i, 0), two_steps(i)) for i in range(9)), control)
@@ -201,7 +207,7 @@ def test_a_caller_that_leaves_early_leaves_nothing_behind() -> None:
     assert sorted(closed) == [0, 1, 2, 3, 4]
 
 
-def test_an_error_in_a_pairs_own_steps_is_not_swallowed() -> None:
+def test_errors_of_steps_are_raised_and_a_pair_without_a_call_gets_its_grade() -> None:
     def broken() -> Steps:
         yield question(0)
         raise ZeroDivisionError
@@ -209,8 +215,6 @@ def test_an_error_in_a_pairs_own_steps_is_not_swallowed() -> None:
     with EndpointServer() as server, pytest.raises(ZeroDivisionError):
         drive(make(server), [((0, 0), broken())])
 
-
-def test_a_pair_that_asks_nothing_has_its_grade_without_a_call() -> None:
     def silent() -> Steps:
         return Grade(None, "failed", reason="the passage is empty")
         yield
@@ -219,3 +223,400 @@ def test_a_pair_that_asks_nothing_has_its_grade_without_a_call() -> None:
     with EndpointServer() as server:
         grades = drive(make(server), (((i, 0), silent()) for i in range(3000)), control)
     assert (len(grades), control.usage.calls) == (3000, 0)
+
+
+IN_ROLES = Prompt("roles", "Roles", "self-rating", "{question}\n{context}", "rating", "ours", system="Rate it.")
+PASSAGE = "The tide turned early. " * 120
+"""2,760 characters: as tokens of a server between 345 and 3,016."""
+
+
+def body(code: int, content: Any) -> Reply:
+    return Reply(code, json.dumps(content).encode())
+
+
+def error(http: int, message: str, **more: Any) -> Reply:
+    return body(http, {"error": {"message": message, **more}})
+
+
+def long_pairs(text: str = PASSAGE) -> list[Any]:
+    call = Call(RATE, {"question": "q?", "context": text}, "rating", options=SCALE, max_tokens=8)
+    return [((0, 0), rated(call))]
+
+
+TOO_LONG = {
+    "vllm": error(400, "This model's maximum context length is 512 tokens. However, you requested 748 tokens."),
+    "openai": error(400, "Your input exceeds the window.", code="context_length_exceeded"),
+    "sglang": body(
+        400, {"object": "error", "message": "The input (748 tokens) is longer than 512 tokens.", "code": 400}
+    ),
+    "tgi": body(422, {"error": "Input validation error: `inputs` must have less than 512 tokens. Given: 748"}),
+    "gemini": body(
+        400, [{"error": {"code": 400, "message": "The input token count (748) exceeds the maximum (512)."}}]
+    ),
+    "bedrock": error(400, "Input is too long for requested model."),
+    "dashscope": error(400, "Range of input length should be [1, 512]", code="invalid_parameter_error"),
+    "groq": error(413, "Request too large: Limit 512, Requested 748.", type="tokens", code="rate_limit_exceeded"),
+    "openai's rate": error(429, "Request too large on TPM: Limit 512, Requested 748.", code="rate_limit_exceeded"),
+    "nginx": page(413),
+    "llama.cpp": error(500, "too big", type="exceed_context_size_error", n_prompt_tokens=748, n_ctx=512),
+    "ollama": error(400, "input length exceeds maximum context length"),
+    "cohere": body(400, {"message": "too many tokens: size limit exceeded by 236 tokens."}),
+    "anthropic": body(400, {"type": "error", "error": {"message": "prompt is too long: 748 tokens > 512 maximum"}}),
+    "litellm": error(500, "litellm.ContextWindowExceededError: AnthropicException - b'prompt is too long'"),
+    "mistral": body(
+        400, {"object": "error", "message": "Prompt contains 748 tokens, too large for model", "code": 3051}
+    ),
+    "xai": body(400, {"code": "invalid", "error": "This model's maximum prompt length is 512 but it contains 748."}),
+    "zhipu": error(400, "Prompt 超长", code="1261"),
+    "numbers alone": error(400, "748 tokens do not fit into 512"),
+    "in a 200": body(200, {"error": {"code": 400, "message": "maximum context length is 512 tokens"}}),
+    "nothing said": body(400, {}),
+    "nothing said, 422": Reply(422, b""),
+}
+
+
+@pytest.mark.parametrize("reply", TOO_LONG.values(), ids=TOO_LONG)
+def test_a_prompt_that_is_too_long_is_shortened_whatever_the_server_calls_it(reply: Reply) -> None:
+    with EndpointServer(lambda seen: reply if len(seen.prompt) > 2000 else rate(seen, 4)) as server:
+        grade = only(drive(make(server), long_pairs()))
+    assert grade.rating == 4 and grade.note
+    assert server.counts.total() == 2
+
+
+def test_a_passage_is_shortened_only_for_its_length_and_a_job_of_too_long_prompts_ends() -> None:
+    with EndpointServer(lambda seen: body(400, {})) as server:
+        assert only(drive(make(server), long_pairs())).reason == "HTTP 400"
+        assert server.counts.total() == 2
+    with EndpointServer(lambda seen: rate(seen, 4) if "long" in seen.prompt else body(400, {})) as server:
+        end = make(server)
+        assert only(drive(end, long_pairs("long " + PASSAGE))).rating == 4
+        assert only(drive(end, long_pairs())).reason == "HTTP 400"
+        assert server.counts.total() == 2
+    with EndpointServer(lambda seen: TOO_LONG["bedrock"]) as server, pytest.raises(GradingError):
+        drive(make(server), pairs(1000), Control(concurrency=2))
+    assert server.counts.total() <= SILENT_PAIRS + 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(400, "System role not supported", code=400),
+        error(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+        body(400, [{"error": {"code": 400, "message": "Developer instruction is not enabled for models/gemma"}}]),
+        error(400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        error(500, "Only user and assistant roles are supported!", type="server_error"),
+        body(
+            422, {"detail": [{"loc": ["body", "messages", 0, "role"], "msg": "Input should be 'user' or 'assistant'"}]}
+        ),
+        body(
+            422, {"error": "Template error: System role not supported (in <string>:1)", "error_type": "template_error"}
+        ),
+    ],
+)
+def test_a_model_without_a_system_role_gets_its_words_from_the_user(reply: Reply) -> None:
+    def behave(seen: Seen) -> Reply:
+        return reply if seen.body["messages"][0]["role"] == "system" else rate(seen, 3)
+
+    call = Call(IN_ROLES, {"question": "q?", "context": "Passage."}, "rating", options=SCALE, max_tokens=8)
+    with EndpointServer(behave) as server:
+        grades = drive(make(server), [((i, i), rated(call)) for i in range(5)], Control(concurrency=1))
+    assert [grade.rating for grade in grades.values()] == [3] * 5
+    assert server.counts.total() == 6
+    assert server.seen[-1].prompt == "Rate it.\n\nq?\nPassage."
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(400, "Unsupported value: 'temperature' does not support 0.0 with this model.", param="temperature"),
+        error(400, "O-series models don't support temperature=0.0. Only temperature=1 is supported.", code="400"),
+        body(400, {"code": "invalid argument", "error": "Argument not supported on this model: temperature"}),
+        error(400, "`temperature` is deprecated for this model."),
+        error(400, "invalid temperature: only 1 is allowed for this model"),
+        body(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
+    ],
+)
+def test_a_model_without_temperature_is_asked_without(reply: Reply) -> None:
+    with EndpointServer(lambda seen: reply if "temperature" in seen.body else rate(seen, 3)) as server:
+        grades = drive(make(server), pairs(5), Control(concurrency=1))
+    assert [grade.rating for grade in grades.values()] == [3] * 5
+    assert server.counts.total() == 6
+
+
+FLAGGED = [
+    error(403, "The input was flagged by moderation: violence", code=403, metadata={"flagged_input": "q3"}),
+    error(400, "The response was filtered", code="content_filter"),
+    error(400, "Input text data may contain inappropriate content.", code="data_inspection_failed"),
+    error(400, "Content Exists Risk", type="invalid_request_error"),
+    error(400, "系统检测到输入或生成内容可能包含不安全或敏感内容", code="1301"),
+    body(200, {"error": {"code": 403, "message": "blocked by moderation"}}),
+    chat(None, finish="PROHIBITED_CONTENT"),
+    chat("", finish="content_filter: SAFETY"),
+    body(200, {"choices": [{"index": 0, "finish_reason": "content_filter"}]}),
+]
+
+
+@pytest.mark.parametrize("reply", FLAGGED)
+def test_a_flagged_passage_fails_alone_also_as_the_first(reply: Reply) -> None:
+    # Twelve questions about the same passage follow each other: more than end a job where all calls are refused.
+    work = [((i, 0), rated(question(0))) for i in range(SILENT_PAIRS + 2)]
+    work += [((i, i), rated(question(i))) for i in range(100, 103)]
+    with EndpointServer(lambda seen: reply if seen.prompt == prompt(0) else rate(seen, 4)) as server:
+        grades = drive(make(server), work, Control(concurrency=1))
+    assert [grade.rating for grade in grades.values()].count(4) == 3
+    assert all(grade.reason for i, grade in grades.items() if i < 100)
+    assert server.counts.total() == len(work), "none is asked twice"
+
+
+@pytest.mark.parametrize("reply", [page(403), error(403, "forbidden")])
+def test_a_refusal_without_a_word_about_the_passage_fails_it_where_others_are_answered(reply: Reply) -> None:
+    numbers = [*[0] * (SILENT_PAIRS + 2), 100, 101, 102]
+    with EndpointServer(lambda seen: reply if seen.prompt == prompt(0) else rate(seen, 4)) as server:
+        # Also if questions about the refused passage come first, fewer than refuse a key.
+        for order in ([100, *numbers], [*numbers[4:], 103]):
+            work = [((at, number), rated(question(number))) for at, number in enumerate(order)]
+            grades = drive(make(server), work, Control(concurrency=1))
+            assert [grade.rating for grade in grades.values()].count(4) == 4
+            assert len(grades) == len(order)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(403, "forbidden"),
+        error(403, "Your account was flagged for potential abuse"),
+        body(400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}]),
+        body(400, {"code": "invalid argument", "error": f"Incorrect API key provided: {KEY}"}),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 100])
+def test_a_refused_key_ends_the_job_and_fails_no_pair(reply: Reply, n: int) -> None:
+    outcomes: list[Any] = []
+    with EndpointServer(lambda seen: reply) as server, pytest.raises(GradingError) as caught:
+        for batch in make(server).drive(pairs(n), Control(concurrency=1)):
+            outcomes += batch
+    assert outcomes == [] and KEY not in str(caught.value)
+    assert f"HTTP {reply.status}" in str(caught.value)
+    assert server.counts.total() == min(n, BARRED_PASSAGES)
+
+
+def test_a_key_that_is_refused_late_or_for_questions_of_one_passage_ends_the_job() -> None:
+    work = [((i, 0), rated(question(i))) for i in range(100)]
+    with EndpointServer(lambda seen: error(403, "forbidden")) as server, pytest.raises(GradingError):
+        drive(make(server), work, Control(concurrency=1))
+    assert server.counts.total() == SILENT_PAIRS
+    with EndpointServer(lambda seen: rate(seen, 4) if seen.prompt == prompt(0) else status(403)) as server:
+        with pytest.raises(GradingError):
+            drive(make(server), pairs(100), Control(concurrency=1))
+        assert server.counts.total() == 1 + SILENT_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("content", "rating", "thinking"),
+    [
+        ([{"type": "text", "text": '{"rating": 4}'}], 4, 0),
+        ([{"type": "text", "text": '{"rating"'}, {"type": "text", "text": ": 4}"}], 4, 0),
+        (
+            [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "Rating: 2? No, all is there."}]},
+                {"type": "text", "text": '{"rating": 4}'},
+                {"type": "reference", "reference_ids": [1]},
+            ],
+            4,
+            5,
+        ),
+        ([{"type": "thinking", "thinking": "Rating: 2"}], None, 3),
+    ],
+)
+def test_content_in_parts_is_the_text_of_its_text_parts(content: Any, rating: int | None, thinking: int) -> None:
+    control = Control()
+    with EndpointServer(lambda seen: chat(content)) as server:
+        assert only(drive(make(server), pairs(1), control)).rating == rating
+    assert (control.usage.calls, control.usage.thinking_tokens) == (1, thinking)
+
+
+def test_a_refusal_in_parts_is_one_and_a_stated_wait_is_kept() -> None:
+    with EndpointServer(lambda seen: chat([{"type": "refusal", "refusal": "No."}])) as server:
+        assert only(drive(make(server), pairs(1))) == Grade(None, "failed", reason="refused: No.")
+    reply = BROKEN[-1]()
+    with EndpointServer(lambda seen: reply if seen.attempt == 1 else rate(seen, 4), clock=fast_clock) as server:
+        drive(make(server), pairs(1))
+    assert server.seen[1].at - server.seen[0].at >= 3
+    text = "A system prompt with the temperature of the sea, a content filter and an invalid api key"
+    sent = {"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": text}], "temperature": 0}
+    assert find_objection({"message": f"cannot parse {text}"}, sent) is None
+    assert find_objection({"message": "'temperature' is not supported"}, sent) == "no temperature"
+
+
+BROKEN: list[Callable[[], Reply]] = [
+    lambda: body(200, {"error": {"code": 429, "message": "Provider returned error", "metadata": {"raw": "busy"}}}),
+    lambda: body(200, [{"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}]),
+    lambda: body(200, {"choices": [{"message": {"content": None}}], "error": {"code": 502, "message": "gone"}}),
+    lambda: body(200, {"choices": [{"message": {"content": "4"}, "error": {"code": 500}, "finish_reason": "error"}]}),
+    lambda: body(200, {"choices": [{"message": {"content": '{"rat'}, "finish_reason": "error"}]}),
+    lambda: body(429, [{"error": {"code": 429, "message": "quota", "details": [{"retryDelay": "3s"}]}}]),
+]
+
+
+@pytest.mark.parametrize("reply", BROKEN)
+def test_an_error_in_a_list_or_in_an_answer_is_tried_again(reply: Callable[[], Reply]) -> None:
+    control = Control()
+    with EndpointServer(lambda seen: reply() if seen.attempt == 1 else rate(seen, 4)) as server:
+        assert only(drive(make(server), pairs(1), control)).rating == 4
+    assert control.usage.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ({"message": "Please retry in 3.2s", "details": [{"@type": "RetryInfo", "retryDelay": "3s"}]}, 3),
+        ({"message": "Please try again in 7.66s. Visit"}, 7.66),
+        ({"message": "Please try again in 1m30.5s."}, 90.5),
+        ({"message": "Please retry after 6 seconds."}, 6),
+        ({"message": "try again in 250ms"}, 0.25),
+        ({"message": "limited", "metadata": {"headers": {"X-RateLimit-Reset": "1800000012000"}}}, 12),
+        ({"message": "please try again later"}, None),
+        ("<html>", None),
+    ],
+)
+def test_what_an_error_states_of_the_wait(said: object, seconds: float | None) -> None:
+    assert requested_wait({}, 1_800_000_000.0, said) == (None if seconds is None else pytest.approx(seconds))
+
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+def quick() -> float:
+    """A clock on which an hour passes in a third of a second."""
+    return time.monotonic() * 10_000
+
+
+def gone_for(calls: int, reply: Reply, after: int = 10) -> Behaviour:
+    """Well for a while, then gone for so many calls, then well again."""
+    numbers = count()
+
+    def behave(seen: Seen) -> Reply:
+        return reply if after <= next(numbers) < after + calls else well(seen)
+
+    return behave
+
+
+@pytest.mark.parametrize("reply", [status(503), status(500), too_many(retry_after=60), torn(chat("3"))])
+def test_a_job_waits_for_an_endpoint_that_is_gone_and_asks_nothing_twice(reply: Reply) -> None:
+    said: list[str] = []
+    control = Control(concurrency=4, report=said.append, patience=DAY)
+    with EndpointServer(gone_for(25, reply)) as server:
+        grades = drive(make(server, attempts=2, clock=quick), pairs(60), control)
+    assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(60)}
+    assert server.counts.total() == 60 + 25, "what was answered is not asked again"
+    # A try that failed is told with the time of the next one, and then that it is over.
+    assert ANSWERS_AGAIN in said and control.awaited is None
+    before = said[: said.index(ANSWERS_AGAIN)]
+    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next try, and the last"
+
+
+def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
+    control = Control(concurrency=4, patience=1000 * DAY)
+    with EndpointServer(lambda seen: status(503)) as server:
+        done: list[dict[int, Grade]] = []
+        end = make(server, attempts=1, clock=quick)
+        thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
+        thread.start()
+        # All the calls with which it begins have arrived: what comes after the pause was not under way before it.
+        until(lambda: control.awaited and server.counts.total() >= control.concurrency)
+        control.pause()
+        until(lambda: server.in_flight == 0)
+        calls = server.counts.total()
+        # Twenty looks at the reins: a try that was made in spite of them would show by now.
+        threading.Event().wait(0.3)
+        assert server.counts.total() - calls <= 1
+        control.cancel()
+        thread.join(20)
+    assert done == [{}]
+
+
+def test_an_endpoint_that_is_down_is_waited_for_until_the_patience_ends() -> None:
+    with EndpointServer(lambda seen: status(503)) as server, pytest.raises(GradingError) as caught:
+        drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=HOUR))
+    check_error(caught.value, "endpoint-gone", "60", "503")
+    assert server.counts.total() < 25, "a few tries, ever further apart"
+    control = Control(concurrency=4, patience=1000 * DAY)
+    with EndpointServer() as server:
+        pass
+    end = make(server, attempts=2, clock=quick)
+    done: list[dict[int, Grade]] = []
+    thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
+    thread.start()
+    until(lambda: control.awaited)
+    with EndpointServer(port=server.port):
+        thread.join(30)
+    assert [grade.rating for grade in done[0].values()].count(None) == 0
+    assert len(done[0]) == 20
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [(status(401), "key-refused"), (status(403), "model-not-allowed"), (status(404), "unknown-model")],
+)
+def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(reply: Reply, code: str) -> None:
+    numbers = count()
+    with (
+        EndpointServer(lambda seen: status(503) if next(numbers) < 12 else reply) as server,
+        refusal(code, "HTTP", kind=GradingError),
+    ):
+        drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=DAY))
+
+
+@pytest.mark.parametrize(("http", "concurrency"), [(500, 2), (503, 1)])
+def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int, concurrency: int) -> None:
+    def behave(seen: Seen) -> Reply:
+        return status(http) if seen.prompt == prompt(3) else rate(seen, 2)
+
+    control = Control(concurrency=concurrency, patience=DAY)
+    with EndpointServer(behave) as server:
+        grades = drive(make(server, attempts=3, clock=quick), pairs(30), control)
+    assert [i for i, grade in grades.items() if grade.rating is None] == [3]
+    assert re.findall(r"\d+", str(grades[3].reason)) == [str(http), "3"], "the status and the attempts"
+    # Its attempts, a try while the endpoint counts as gone, and its attempts once more.
+    assert server.counts[prompt(3)] <= 3 + 1 + 3
+
+
+def test_the_last_pairs_of_a_job_are_not_waited_for_if_they_fail_by_themselves() -> None:
+    said: list[str] = []
+    control = Control(concurrency=4, report=said.append, patience=DAY)
+    with EndpointServer(lambda seen: status(503) if seen.prompt == prompt(29) else rate(seen, 2)) as server:
+        grades = drive(make(server, attempts=2, clock=quick), pairs(30), control)
+    assert [i for i, grade in grades.items() if grade.rating is None] == [29]
+    assert re.findall(r"\d+", str(grades[29].reason)) == ["503", "2"]
+    assert server.counts[prompt(29)] == 2 + TRIES_ALONE
+    assert ANSWERS_AGAIN not in said and control.awaited is None
+    control = Control(concurrency=2, patience=DAY)
+    with EndpointServer(lambda seen: status(500)) as server:
+        grades = drive(make(server, attempts=2, clock=quick), pairs(SILENT_PAIRS - 1), control)
+    (reason,) = {grade.reason for grade in grades.values()}
+    assert re.findall(r"\d+", str(reason)) == ["500", "2"] and len(grades) == SILENT_PAIRS - 1
+
+
+def test_pauses_grow_and_are_bounded_and_the_last_try_is_at_the_end() -> None:
+    now, control = [0.0], Control(patience=HOUR)
+    absence = Absence("http://localhost/v1", control, lambda line: None, lambda: now[0])
+    tries = []
+    while absence.wait("HTTP 503", None) is None:
+        assert absence.room == 0
+        step = next(second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second))
+        tries.append(step)
+    assert tries == [30, 60, 120, 240, 480, 600, 600, 600, 600, 270]
+    assert sum(tries) == HOUR
+    assert max(tries) == LONGEST_PAUSE
+    assert isinstance(control.awaited, Awaited)
+    absence.over()
+    assert control.awaited is None and not absence.gone
+
+
+def _has_room_at(absence: Absence, now: list[float], at: float) -> bool:
+    now[0], before = at, now[0]
+    if absence.room:
+        return True
+    now[0] = before
+    return False

@@ -1,19 +1,35 @@
-"""Keys and proxies of an endpoint: where a key is found, where it goes, and that it shows nowhere."""
+"""Safety at an endpoint: keys, proxies, redaction and bounds of answers."""
 
 from __future__ import annotations
 
+import base64
+import html
+import json
 import logging
+import os
+import re
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given, strategies as st
 
+from exam_workbench import limits
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import Control, _access as access, extend_access, use_access
+from exam_workbench.graders import Control, Price, _access as access, extend_access, other_models_note, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
-from exam_workbench.graders._endpoint.redaction import redact_keys
+from exam_workbench.graders._endpoint.http_client import BROKEN_COMPRESSION, UNKNOWN_COMPRESSION
+from exam_workbench.graders._endpoint.redaction import REDACTED, redact_keys, without_keys
+from exam_workbench.graders._endpoint.retry import requested_wait
+from exam_workbench.graders._endpoint.single_call import REDIRECTED
+from exam_workbench.graders._grader_interface import is_version_of
+from exam_workbench.graders._reading.calls import complete_calls
+from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,
     drive,
@@ -23,6 +39,8 @@ from tests.made.endpoint_calls import (
     only,
     pairs,
     prompt,
+    question,
+    until,
 )
 from tests.made.endpoint_server import (
     EndpointServer,
@@ -30,10 +48,14 @@ from tests.made.endpoint_server import (
     Seen,
     chat,
     digit,
+    hang,
+    leading_to,
+    packed,
     rate,
     status,
+    torn,
 )
-from tests.made.refusals import refusal
+from tests.made.refusals import mentions, refusal
 
 __all__ = ["key", "nothing_is_left_running"]
 
@@ -69,26 +91,30 @@ def test_the_key_is_sent_and_appears_nowhere_else(caplog: pytest.LogCaptureFixtu
     assert len(reported) == len(lines)
 
 
-def test_every_failed_call_is_reported_with_its_attempt() -> None:
+def test_keys_are_removed_from_messages_and_failed_calls_reported() -> None:
     lines: list[str] = []
     with EndpointServer(lambda seen: status(503, "overloaded") if seen.attempt == 1 else rate(seen, 1)) as server:
         drive(make(server), pairs(1), Control(report=lines.append))
     assert len(lines) == 1 and lines[0].startswith("HTTP 503: overloaded (attempt 1 of 6, the next in ")
+    with pytest.raises(InputError) as refused:
+        EndpointBackEnd("m", key_variable="sk-abcdef-0123456789")
+    assert "abcdef" not in str(refused.value)
+    assert redact_keys("the key is ollama", ["ollama"]) == "the key is [key]"
+    assert without_keys("o l l a m a, amallo", ["ollama"]) == "o l l a m a, amallo"
+    key = "my-local-server-key-2024"
+    assert without_keys("The local server is in 2024 rooms.", [key]) == "The local server is in 2024 rooms."
+    for name, limit in limits.LIMITS.items():
+        assert limits.read_limit(name) == limit.default >= 1 and limit.unit and limit.what
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "http://me:secretword@127.0.0.1/v1",
-        "http://secretword@127.0.0.1/v1",
-        "http://127.0.0.1/v1?api-key=secretword",
-        "http://127.0.0.1/v1#secretword",
-        "http://127.0.0.1:secretword/v1",
-        "ftp://127.0.0.1/secretword",
-        "secretword",
-        "http://",
+        "http://me:secretword@127.0.0.1/v1", "http://secretword@127.0.0.1/v1",
+        "http://127.0.0.1/v1?api-key=secretword", "http://127.0.0.1/v1#secretword", "http://127.0.0.1:secretword/v1",
+        "ftp://127.0.0.1/secretword", "secretword", "http://",
     ],
-)
+)  # fmt: skip
 def test_an_address_that_may_hold_a_secret_or_is_none_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(InputError) as caught:
         EndpointBackEnd("m", address)
@@ -98,26 +124,18 @@ def test_an_address_that_may_hold_a_secret_or_is_none_is_refused_without_repeati
 @pytest.mark.parametrize(
     "options",
     [
-        {"attempts": 0},
-        {"timeout_s": 0},
-        {"max_tokens_in": 0},
-        {"temperature": -1.0},
-        {"structured": "yes"},
+        {"attempts": 0}, {"timeout_s": 0}, {"max_tokens_in": 0}, {"temperature": -1.0}, {"structured": "yes"},
         {"model": " "},
     ],
-)
+)  # fmt: skip
 def test_parameters_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         EndpointBackEnd(**({"model": "m"} | options))
 
 
-def test_a_key_in_the_place_of_its_variables_name_is_refused_without_repeating_it() -> None:
-    with pytest.raises(InputError) as refused:
-        EndpointBackEnd("m", key_variable="sk-abcdef-0123456789")
-    assert "abcdef" not in str(refused.value)
-
-
-def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_must_be_sendable_and_only_local_calls_need_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with EndpointServer() as server:
         assert len(drive(make(server), pairs(1))) == 1
@@ -125,23 +143,23 @@ def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(monkeypatch:
         named = EndpointBackEnd("m", "https://example.invalid/v1", "OTHER_KEY")
     with refusal("key-not-set", "OTHER_KEY", kind=GradingError):
         drive(named, pairs(1))
-
-
-def test_a_key_that_cannot_be_sent_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-broken\nkey")
     with EndpointServer() as server, pytest.raises(GradingError) as caught:
         drive(make(server), pairs(1))
     assert "OPENAI_API_KEY" in str(caught.value) and "broken" not in str(caught.value)
 
 
-def test_keys_are_found_in_the_environment_first_and_then_in_the_registered_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_proxies_and_registered_keys_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "_secrets", access._secrets)
     assert access.find_key("NOT_THERE") is None
     access.provide_keys({"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get)
     assert access.find_key("NOT_THERE") == "from secrets"
     assert access.find_key("OPENAI_API_KEY") == KEY
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with EndpointServer() as server:
+        assert only(drive(make(server, attempts=1), pairs(1))).rating == digit(prompt(0))
 
 
 @pytest.mark.parametrize(
@@ -157,14 +175,6 @@ def test_keys_are_found_in_the_environment_first_and_then_in_the_registered_plac
 )
 def test_keys_and_what_looks_like_one_are_taken_out_of_texts(text: str, shown: str) -> None:
     assert redact_keys(text, [KEY, ""]) == shown
-
-
-def test_a_proxy_of_the_environment_is_not_used_for_this_computer(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.delenv("no_proxy", raising=False)
-    with EndpointServer() as server:
-        assert only(drive(make(server, attempts=1), pairs(1))).rating == digit(prompt(0))
 
 
 SECRET_PROXY = "http://me:s3cretword@127.0.0.1"
@@ -190,9 +200,7 @@ def heard(port_of: dict[str, int]) -> tuple[threading.Thread, list[bytes]]:
 
 
 @pytest.mark.parametrize(("scheme", "goes_there"), [("http", False), ("https", True)])
-def test_a_key_goes_through_a_proxy_of_the_environment_only_where_it_is_sealed(
-    monkeypatch: pytest.MonkeyPatch, scheme: str, goes_there: bool
-) -> None:
+def test_a_key_passes_a_proxy_only_if_sealed(monkeypatch: pytest.MonkeyPatch, scheme: str, goes_there: bool) -> None:
     ports: dict[str, int] = {}
     thread, told = heard(ports)
     monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{ports['proxy']}")
@@ -211,9 +219,7 @@ def test_a_key_goes_through_a_proxy_of_the_environment_only_where_it_is_sealed(
      "http://me:s3c retword@127.0.0.1:99", "foo://me:s3cretword@127.0.0.1:9", f"{SECRET_PROXY}:99999",
      "socks5://me:s3cretword@127.0.0.1:9"],
 )  # fmt: skip
-def test_what_a_proxy_of_the_environment_is_does_not_show_in_a_message(
-    monkeypatch: pytest.MonkeyPatch, proxy: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_messages_hide_proxies(monkeypatch: pytest.MonkeyPatch, proxy: str, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("https_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
     with use_access(extend_access("https://lab.example.invalid/v1", "OPENAI_API_KEY")):
@@ -225,3 +231,352 @@ def test_what_a_proxy_of_the_environment_is_does_not_show_in_a_message(
         shown = f"{error} {error.hint}"
         assert "proxy" in error.hint
     assert all("s3c" not in text for text in [shown, *lines, caplog.text])
+
+
+LONG_KEY = "sk-test-0123456789abcdef0123456789ABCDEF"
+RANDOM = "Zq8vK2mXw7RtYb4NcP1sLd9HfJ6gTe3A"
+
+
+def encoded(key: str) -> str:
+    return base64.b64encode(key.encode()).decode()
+
+
+def percent(key: str) -> str:
+    return "".join(f"%{ord(one):02x}" for one in key)
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "whole": str,
+    "upper case": str.upper,
+    "in a sentence": lambda key: f"Incorrect API key provided: {key}. You can find yours online.",
+    "without its first and last characters": lambda key: key[3:-3],
+    "a piece of 12": lambda key: key[10:22],
+    "a piece of 8": lambda key: key[10:18],
+    "reversed": lambda key: key[::-1],
+    "a piece reversed": lambda key: key[5:19][::-1],
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 of a header": lambda key: base64.b64encode(f"Bearer {key} !".encode()).decode(),
+    "base64 of a piece": lambda key: base64.b64encode(key[7:25].encode()).decode(),
+    "base64 in lines": lambda key: "\n".join(
+        base64.b64encode(key.encode()).decode()[i : i + 9] for i in range(0, 60, 9)
+    ),
+    "base64 for URLs": lambda key: base64.urlsafe_b64encode(f"?>?{key}".encode()).decode(),
+    "base64 reversed": lambda key: base64.b64encode(key[::-1].encode()).decode(),
+    "base64 escaped": lambda key: quote(base64.b64encode(key.encode()).decode()),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "hexadecimal, capitals": lambda key: key.encode().hex().upper(),
+    "URL": lambda key: quote(key, safe=""),
+    "every character for a URL": percent,
+    "twice for a URL": lambda key: quote(percent(key)),
+    "JSON escapes": lambda key: "".join(f"\\u{ord(one):04x}" for one in key),
+    "JSON in JSON": lambda key: json.dumps("".join(f"\\u{ord(one):04x}" for one in key)),
+    "HTML": lambda key: "".join(f"&#{ord(one)};" for one in key),
+    "HTML twice": lambda key: html.escape("".join(f"&#x{ord(one):x};" for one in key)),
+    "over lines": lambda key: "\n".join(key[i : i + 5] for i in range(0, len(key), 5)),
+    "over lines that are written out": lambda key: "\\n".join(key[i : i + 5] for i in range(0, len(key), 5)),
+    "letter by letter": " ".join,
+    "with blanks that are not seen": "\u200b".join,
+    "with dashes": "-".join,
+    "hexadecimal with colons": lambda key: ":".join(f"{ord(one):02x}" for one in key),
+    "hexadecimal with dashes": lambda key: "-".join(key.encode().hex()[i : i + 4] for i in range(0, len(key) * 2, 4)),
+    "hexadecimal as numbers": lambda key: ", ".join(f"0x{ord(one):02x}" for one in key),
+    "hexadecimal reversed": lambda key: key.encode().hex()[::-1],
+    "base64 with dashes": lambda key: "-".join(encoded(key)[i : i + 4] for i in range(0, len(encoded(key)), 4)),
+    "base64 in quotes": lambda key: '" "'.join(encoded(key)[i : i + 8] for i in range(0, len(encoded(key)), 8)),
+    "base64 written backwards": lambda key: encoded(key)[::-1],
+    "base64 twice": lambda key: base64.b64encode(encoded(key).encode()).decode(),
+    "base64 of UTF-16": lambda key: base64.b64encode(key.encode("utf-16le")).decode(),
+    "base32": lambda key: base64.b32encode(key.encode()).decode(),
+    "octal": lambda key: "".join(f"\\{ord(one):03o}" for one in key),
+    "decimal codes": lambda key: ", ".join(str(ord(one)) for one in key),
+    "JavaScript": lambda key: "".join(f"\\u{{{ord(one):x}}}" for one in key),
+    "quoted-printable": lambda key: "".join(f"={ord(one):02X}" for one in key),
+    "HTML without semicolons": lambda key: "".join(f"&#{ord(one)}" for one in key),
+    "full-width": lambda key: "".join(chr(ord(one) + 0xFEE0) for one in key),
+    "in quotes": lambda key: "' + '".join(key[i : i + 4] for i in range(0, len(key), 4)),
+}
+
+
+def pieces(key: str, n: int = 8) -> set[str]:
+    return {key[i : i + n] for i in range(len(key) - n + 1)}
+
+
+@pytest.mark.parametrize("key", [LONG_KEY, RANDOM])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_is_taken_out_in_every_form(form: str, key: str) -> None:
+    sent = FORMS[form](key)
+    shown = without_keys(f"The grade is 3. {sent} It says so.", [key])
+    assert shown.startswith("The grade is 3. ") and shown.endswith(" It says so.") and REDACTED in shown
+    # What is left between the words gives nothing away: no run of characters of what was sent.
+    left = shown.removeprefix("The grade is 3. ").removesuffix(" It says so.")
+    for said in ("Incorrect API key provided: ", ". You can find yours online.", "QmVhcmVyI"):
+        left = left.replace(said, "")
+    for one in left.split(REDACTED):
+        assert len("".join(one.split())) <= 8, left
+
+
+@given(st.text(max_size=300))
+def test_a_text_without_the_key_stays_as_it_is(text: str) -> None:
+    assert without_keys(text, [RANDOM]) == text
+
+
+@given(st.text(max_size=50), st.integers(0, 24), st.integers(8, 32), st.text(max_size=50))
+def test_no_piece_of_a_key_is_left_wherever_it_stands(before: str, begin: int, length: int, after: str) -> None:
+    shown = without_keys(before + RANDOM[begin : begin + length] + after, [RANDOM])
+    assert not any(piece in shown.lower() for piece in pieces(RANDOM.lower()))
+
+
+@pytest.mark.parametrize("text", ["a" * 200_000, "%61" * 60_000, LONG_KEY[:7] * 30_000, "\\" * 200_000])
+def test_a_long_text_without_the_key_is_looked_through(text: str) -> None:
+    assert without_keys(text, [RANDOM]) == text
+    assert without_keys(text + RANDOM, [RANDOM]) == text + REDACTED
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_a_failure_and_nothing_is_sent_to_where_it_leads(code: int) -> None:
+    control = Control()
+    with EndpointServer() as elsewhere, EndpointServer(lambda seen: leading_to(elsewhere.url + "/x", code)) as server:
+        grade = only(drive(make(server), pairs(1), control))
+    assert grade == Grade(None, "failed", reason=f"HTTP {code}: {REDIRECTED}")
+    assert (elsewhere.seen, elsewhere.connections, control.usage.calls) == ([], 0, 1)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(endless=b" " * 65536),
+        Reply(content=b'{"choices": [', endless=b'{"message": {"content": "4"}},' * 2000),
+        Reply(500, endless=b"x" * 65536),
+        replace(packed(b" " * 9), endless=os.urandom(65536)),
+        packed(b" " * (64 * MIB)),
+    ],
+    ids=["blanks", "choices", "error", "endless gzip", "gzip bomb"],
+)
+def test_an_answer_without_end_is_given_up_at_its_limit(reply: Reply) -> None:
+    with EndpointServer(lambda seen: reply) as server:
+        grade = only(drive(make(server), pairs(1)))
+        until(lambda: server.connections == 0)
+    assert grade == Grade(None, "failed", reason=grade.reason) and mentions(str(grade.reason), "1,048,576")
+    # What lies in the buffers of the connection comes on top.
+    assert server.poured < 16 * MIB and server.counts[prompt(0)] == 1
+
+
+def test_an_endless_head_or_trickling_body_ends_at_its_limit_which_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, trickle = Reply(endless_head=b"x-more: " + b"y" * 8000 + b"\r\n"), Reply(endless=b" ", pause=0.01)
+    with EndpointServer(lambda seen: head) as server:
+        reasons = [only(drive(make(server, attempts=1), pairs(1))).reason]
+        server.behave = lambda seen: trickle
+        reasons.append(only(drive(make(server, attempts=1, timeout_s=2), pairs(1))).reason)
+    # A connection that failed, after one attempt; and a time limit of two seconds, after one attempt.
+    assert [re.findall(r"\d+", str(reason)) for reason in reasons] == [["1"], ["2", "1"]]
+    assert server.poured < 16 * MIB
+    with EndpointServer(lambda seen: rate(seen, 4)) as server:
+        monkeypatch.setenv("EXAM_LIMIT_ENDPOINT_ANSWER", "100")
+        assert mentions(str(only(drive(make(server), pairs(1))).reason), "100")
+        monkeypatch.setenv("EXAM_LIMIT_ENDPOINT_ANSWER", "100 kB")
+        with refusal("invalid-limit", "100 kB", "EXAM_LIMIT_ENDPOINT_ANSWER"):
+            drive(make(server), pairs(1))
+
+
+def test_an_answer_that_is_compressed_as_asked_is_read_and_another_way_is_not() -> None:
+    with EndpointServer(lambda seen: packed(rate(seen, 4).content)) as server:
+        assert only(drive(make(server), pairs(1))).rating == 4
+        server.behave = lambda seen: packed(b"{}", "br")
+        assert only(drive(make(server), pairs(1))) == Grade(None, "failed", reason=UNKNOWN_COMPRESSION)
+        server.behave = lambda seen: Reply(content=b"no gzip", headers={"content-encoding": "gzip"})
+        assert only(drive(make(server), pairs(1))) == Grade(None, "failed", reason=BROKEN_COMPRESSION)
+        assert server.counts[prompt(0)] == 3, "neither is asked again"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-type": "application/json; charset=zlib"},
+        {"content-type": "text/html; charset=undefined"},
+        {"set-cookie": f"a={KEY}; Max-Age=999999"},
+        {"retry-after": KEY},
+        {"x-request-id": KEY * 100},
+    ],
+)
+def test_headers_change_nothing_of_how_an_answer_is_read(headers: dict[str, str], caplog: Any) -> None:
+    caplog.set_level(logging.DEBUG)
+    with EndpointServer(lambda seen: Reply(content=rate(seen, 3).content, headers=headers)) as server:
+        assert {grade.rating for grade in drive(make(server), pairs(3), Control(concurrency=1)).values()} == {3}
+        server.behave = lambda seen: Reply(400, status(400, "no").content, headers)
+        assert only(drive(make(server), pairs(1))).reason == "HTTP 400: no"
+    assert all("cookie" not in seen.headers for seen in server.seen)
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 2**62, "completion_tokens": 2**62}, (2_000_000, 2_000_000)),
+        ({"prompt_tokens": 10**30, "completion_tokens": 3}, (2_000_000, 3)),
+        ({"prompt_tokens": -5, "completion_tokens": True}, (11, 4)),
+        ({"prompt_tokens": "12", "completion_tokens": None}, (11, 4)),
+        ({"prompt_tokens": 12.0, "completion_tokens": 3.5}, (12, 4)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, (11, 4)),
+        ("many", (11, 4)),
+        ([7], (11, 4)),
+    ],
+)
+def test_a_reported_usage_is_a_plausible_number_or_else_estimated(usage: object, counted: tuple[int, int]) -> None:
+    control = Control()
+    with EndpointServer(lambda seen: chat(json.dumps({"rating": 3}), usage=usage)) as server:
+        assert only(drive(make(server), pairs(1), control)).rating == 3
+    assert (control.usage.input_tokens, control.usage.output_tokens) == counted
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "9" * 100_000, "9" * 100_000 + "s", "1e999", "-inf", "NaN", "Fri, 15 Jan 99999 08:00:30 GMT",
+        "Fri, 99 Jan 2027 99:99:99 GMT", "Fri, 15 Jan 2027 08:00:30 +999999999999", "\x00", "0x10", "1_000", "١٢",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["retry-after", "retry-after-ms", "x-ratelimit-reset"])
+def test_whatever_a_header_says_of_when_to_ask_again_a_wait_is_bounded(name: str, value: str) -> None:
+    told = requested_wait({name: value}, 1_800_000_000.0)
+    assert told is None or 0 <= told <= 300
+
+
+def test_under_a_cap_calls_wait_unless_it_bears_the_most_they_may_report() -> None:
+    """A reservation is far more than a call uses; the calls in flight must not end the job with the cap unspent."""
+    one = Price(input=0.0, output=1e6 / 64)  # a call sets 1 aside, and uses 5 / 64
+    control = Control(max_cost=4, price=one, concurrency=32)
+    with EndpointServer(latency=0.002) as server:
+        grades = drive(make(server), pairs(1000), control)
+    # The last call that was allowed had 1 left.
+    assert control.exhausted and 3 < control.usage.cost <= 4
+    assert len(grades) == server.counts.total() == control.usage.calls
+    control = Control(max_cost=1000, price=Price(1.0, 1.0), concurrency=16)
+    with EndpointServer(latency=0.05) as server:
+        drive(make(server), pairs(60), control)
+    assert server.max_in_flight == 16
+
+
+def test_implausible_usage_stops_the_job_or_uses_up_the_cap() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 1500}
+    control = Control(max_cost=10_000, price=Price(output=1e6), concurrency=8)
+    with EndpointServer(lambda seen: chat(json.dumps({"rating": 3}), usage=usage), latency=0.005) as server:
+        grades = drive(make(server), pairs(500), control)
+    assert len(grades) == server.counts.total() == 1 and control.exhausted
+    assert mentions(control.overrun, "10") and mentions(control.overrun, "1,500")
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0}
+    control = Control(max_cost=0.002, price=Price(1.0, 1.0), concurrency=4)
+    with EndpointServer(lambda seen: chat(json.dumps({"rating": 3}), usage=nothing)) as server:
+        drive(make(server), pairs(1000), control)
+    assert control.exhausted and server.counts.total() < 200
+
+
+def test_schemas_are_turned_off_for_all_pairs_only_if_an_endpoint_ignores_them() -> None:
+    with EndpointServer(lambda seen: chat("4")) as server:
+        grades = drive(make(server), pairs(5), Control(concurrency=1))
+    assert [grade.raw for grade in grades.values()] == ["4"] * 5
+    assert [seen.wants_json for seen in server.seen] == [True, False] * 3 + [False] * 2
+
+    def stray(seen: Seen) -> Reply:
+        return chat("5") if seen.prompt == prompt(1) else rate(seen, 2)
+
+    with EndpointServer(stray) as server:
+        answers = complete_calls(make(server), [question(i) for i in range(3)], Control(concurrency=1))
+    assert [answer.text for answer in answers] == ['{"rating": 2}', "5", '{"rating": 2}']
+    assert all(answer.structured for answer in answers) and len(server.seen) == 3
+
+    def behave(seen: Seen) -> Reply:
+        return chat("Rating: 3") if seen.prompt == prompt(0) else rate(seen, 2)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server), pairs(8), Control(concurrency=1))
+    assert [grade.rating for grade in grades.values()][1:] == [2] * 7
+    assert [seen.wants_json for seen in server.seen] == [True, False] + [True] * 7
+    # The one pair was asked in plain text, and what came was read as that.
+    assert grades[0].raw == "Rating: 3"
+
+
+@pytest.mark.parametrize("text", ["I'm sorry, but I can't assist", "Please retry in 5 seconds.", "eh"])
+def test_what_is_no_answer_does_not_turn_schemas_off(text: str) -> None:
+    with EndpointServer(lambda seen: chat(text)) as server:
+        drive(make(server), pairs(3))
+    assert all(seen.wants_json for seen in server.seen) and len(server.seen) == 3
+
+
+def test_answering_models_are_counted_and_named_and_endless_names_counted_together() -> None:
+    def behave(seen: Seen) -> Reply:
+        named = ["m", "m-2024-08-06", f"other {KEY}", ["no name"], None]
+        return chat(json.dumps({"rating": 1}), model=named[int(seen.prompt[len("Question: q")])])
+
+    control = Control()
+    with EndpointServer(behave) as server:
+        answers = complete_calls(make(server), [question(i) for i in range(5)], control)
+    assert [answer.model for answer in answers] == [None, "m-2024-08-06", "other [key]", None, None]
+    assert control.models == {"m": 1, "m-2024-08-06": 1, "other [key]": 1}
+    control = Control()
+    for i in range(1000):
+        control.answered_by(f"model {i}")
+    assert len(control.models) == 9 and sum(control.models.values()) == 1000
+    assert other_models_note("m", {}) == other_models_note("m", {"m": 3}) == ""
+    # Of versions no answers are counted; of another model those of each name are, the most first.
+    version, older = other_models_note("m", {"m-0613": 3}), other_models_note("m-999", {"m": 3, "m-999": 1})
+    assert mentions(version, "m-0613") and mentions(version, "m") and re.findall(r"\d+", version) == ["0613"]
+    assert mentions(older, "m") and mentions(older, "m-999") and set(re.findall(r"\d+", older)) == {"999"}
+    assert "cheap (1,200), m-0613 (2)" in other_models_note("m", {"m": 3, "cheap": 1200, "m-0613": 2})
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "same"),
+    [
+        ("gpt-4o-2024-08-06", "gpt-4o", True), ("gpt-4-0613", "gpt-4", True), ("llama3:latest", "llama3", True),
+        ("openai/gpt-4o", "gpt-4o", True), ("gpt-4o", "gpt-4o-2024-08-06", True), ("GPT-4o", "gpt-4o", True),
+        ("gpt-4o-mini", "gpt-4o", False), ("gpt-4.1", "gpt-4", False), ("gpt-3.5-turbo", "gpt-4o", False),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o", False), ("gpt-4o-2024-05-13", "gpt-4o-2024-08-06", False),
+    ],
+)  # fmt: skip
+def test_a_version_of_a_model_is_told_from_another_model(named: str, asked: str, same: bool) -> None:
+    assert is_version_of(named, asked) == same
+
+
+@pytest.mark.parametrize(
+    "field", ["max_tokens", "MAX_TOKENS", "max_completion_tokens", "n", "best_of", "stream", "models", "temperature"]
+)
+def test_a_further_field_that_would_break_a_cap_or_change_what_is_asked_is_refused_by_its_name(field: str) -> None:
+    with refusal("invalid-further-fields", str(field)):
+        EndpointBackEnd("m", "http://127.0.0.1:9/v1", extra={"seed": 1, field: 9})
+
+
+def test_an_endpoint_that_lies_after_a_sound_answer_gets_no_call_beyond_the_few_in_flight() -> None:
+    """The first answer keeps to what was set aside; all others report far more."""
+
+    def lies(seen: Seen) -> Reply:
+        usage = {"prompt_tokens": 10, "completion_tokens": 5 if seen.prompt == prompt(0) else 100_000}
+        return chat(json.dumps({"rating": 3}), usage=usage)
+
+    control = Control(max_cost=100, price=Price(output=1e6 / 64), concurrency=32)
+    with EndpointServer(lies, latency=0.05) as server:
+        drive(make(server), pairs(500), control)
+    assert control.exhausted and control.overrun
+    assert server.counts.total() == control.usage.calls <= 5 and server.max_in_flight <= 4
+
+
+def test_lost_calls_are_charged_and_refused_connections_are_not() -> None:
+    control = Control(max_cost=30, price=Price(output=1e6 / 64), concurrency=8)
+    with EndpointServer(lambda seen: hang() if seen.prompt in (prompt(0), prompt(3)) else rate(seen, 3)) as server:
+        server.latency = 0.05
+        drive(make(server, attempts=1, timeout_s=3), pairs(20), control)
+    assert server.max_in_flight == 4 and not control.exhausted
+    assert control.usage.output_tokens == 2 * 64 + 18 * 5
+    control = Control(max_cost=3, price=Price(output=1e6 / 64), concurrency=8)
+    with EndpointServer(lambda seen: hang()) as server:
+        drive(make(server, attempts=2, timeout_s=1), pairs(20), control)
+    assert control.exhausted and control.usage.cost == 3 and server.counts.total() == 3
+    control = Control()
+    with EndpointServer(lambda seen: torn(rate(seen, 3))) as server:
+        end = make(server, attempts=1)
+        drive(end, pairs(1), control)
+    assert control.usage.output_tokens == 64
+    drive(end, pairs(1), control)
+    assert control.usage.output_tokens == 64 and control.usage.calls == 2

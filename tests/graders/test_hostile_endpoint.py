@@ -23,8 +23,8 @@ from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Ranked
 from tests.cli.test_cli import Exam, exam  # noqa: F401
+from tests.graders.test_endpoint_keys import FORMS, pieces
 from tests.graders.test_parsing import SERVICE_MESSAGES
-from tests.graders.test_redaction import FORMS, pieces
 from tests.made.endpoint_server import (
     EndpointServer,
     Reply,
@@ -204,7 +204,6 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
     with EndpointServer() as elsewhere:
         cases = hostile_cases(elsewhere.url)
         prepared(project_path, len(cases))
-
         log = project_path.with_name(f"{project_path.name}.wal")
         logged: list[bytes] = []
 
@@ -229,7 +228,6 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
     logged = [raw for raw, later in itertools.pairwise([*logged, b""]) if not later.startswith(raw)]
     assert [at for at, raw in enumerate(logged) if signs(raw.decode("latin-1"))] == []
     assert "another-model (1)" in ran.err
-
     printed = [ran.out, ran.err]
     for command in (
         ("failures", "--limit", "5000"), ("failures", "--json", "--limit", "5000"), ("jobs",), ("jobs", "--json"),
@@ -240,7 +238,6 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
         shown = exam(*command)
         assert shown.code == 0, (command, shown.err[-2000:])
         printed += [shown.out, shown.err]
-
     project = open_project(project_path)
     try:
         texts = "JOIN passage_texts t ON text_key = passage_text_key"
@@ -253,7 +250,6 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
         assert kept.keys().isdisjoint(failed) and len(kept) + len(failed) == len(cases)
         assert all(reason and len(reason) < 300 and reason.isprintable() for reason in failed.values())
         assert project.value("SELECT count(*) FROM grades WHERE note LIKE '%answered by another-model%'") == 1
-
         held = [text for text in texts_of(project) if signs(text)]
         assert held == []
     finally:

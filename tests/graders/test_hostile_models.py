@@ -164,12 +164,16 @@ def test_damaged_files_end_in_a_sentence(folder: Path) -> None:
         (folder / name).write_bytes(before)
 
 
-def test_errors_say_which_of_both_it_is() -> None:
+def test_errors_name_the_cause_and_a_hostile_template_is_stopped() -> None:
     own = explain_loading_error(
         "m", ValueError("Please pass the argument `trust_remote_code=True` to allow custom code to be run.")
     )
     pickled = explain_loading_error("m", OSError("Error no file named model.safetensors found in directory m."))
     assert len({own.message, pickled.message, explain_loading_error("m", OSError("other")).message}) == 3
+    for template in HOSTILE.values():
+        with pytest.raises(GradingError):
+            fill_chat_template(tokenizer(template), [HELLO])
+        assert fill_chat_template(tokenizer("{{ messages[0].content }}"), [HELLO] * 3) == [HELLO[0]["content"]] * 3
 
 
 # Chat templates
@@ -183,16 +187,12 @@ def tokenizer(template: str) -> Any:
 HELLO = [{"role": "user", "content": "hello 😀 \u2028 \x00"}]
 ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 HOSTILE = {
-    "class": "{{ ''.__class__.__mro__ }}",
-    "globals": "{{ cycler.__init__.__globals__.os.getcwd() }}",
-    "memory": "{{ 'a' * 99999999999 }}",
-    "wide": "{{ 'a'.center(99999999999) }}",
-    "format": "{{ '%99999999999d' % 1 }}",
-    "range": "{% for i in range(9999999999) %}{% endfor %}",
-    "recursion": "{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}",
-    "length": "{{ 'a' * 5000000 }}",
+    "class": "{{ ''.__class__.__mro__ }}", "globals": "{{ cycler.__init__.__globals__.os.getcwd() }}",
+    "memory": "{{ 'a' * 99999999999 }}", "wide": "{{ 'a'.center(99999999999) }}",
+    "format": "{{ '%99999999999d' % 1 }}", "range": "{% for i in range(9999999999) %}{% endfor %}",
+    "recursion": "{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "length": "{{ 'a' * 5000000 }}",
     "type": "{{ 1 + 'a' }}",
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -220,13 +220,6 @@ def test_a_template_is_filled_in_as_by_the_library(folder: Path) -> None:
     known.save_pretrained(folder)
     with pytest.raises(GradingError):
         ask(folder)
-
-
-def test_a_hostile_template_is_stopped_and_the_next_one_is_filled_in() -> None:
-    for template in HOSTILE.values():
-        with pytest.raises(GradingError):
-            fill_chat_template(tokenizer(template), [HELLO])
-        assert fill_chat_template(tokenizer("{{ messages[0].content }}"), [HELLO] * 3) == [HELLO[0]["content"]] * 3
 
 
 @pytest.mark.usefixtures("_impatient")

@@ -30,16 +30,8 @@ from exam_workbench.graders._local.transformers_back_end import (
 )
 from exam_workbench.graders._reading.calls import Form, complete_calls, drive_in_windows
 from exam_workbench.types import Grade
+from tests.made import tiny_models
 from tests.made.refusals import check_error, refusal
-from tests.made.tiny_models import (
-    ANSWERS,
-    CHAT_TEMPLATE,
-    FILLER,
-    build_tiny_causal,
-    build_tiny_extractive,
-    build_tiny_t5,
-    shared_model,
-)
 
 RATE = Prompt(
     name="rate",
@@ -63,17 +55,17 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(shared_model(tmp_path_factory, build_tiny_t5))
+    return str(tiny_models.shared_model(tmp_path_factory, tiny_models.build_tiny_t5))
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(shared_model(tmp_path_factory, build_tiny_causal))
+    return str(tiny_models.shared_model(tmp_path_factory, tiny_models.build_tiny_causal))
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(shared_model(tmp_path_factory, build_tiny_extractive))
+    return str(tiny_models.shared_model(tmp_path_factory, tiny_models.build_tiny_extractive))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +86,7 @@ def gpt2(llama: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 def passage(marker: str, words: int, seed: int = 0) -> str:
     """So many words that mean nothing, with a marker among them."""
     chance = random.Random(f"{marker} {words} {seed}")
-    text = [chance.choice(FILLER[:40]) for _ in range(words)]
+    text = [chance.choice(tiny_models.FILLER[:40]) for _ in range(words)]
     text.insert(chance.randint(0, words), marker)
     return " ".join(text)
 
@@ -135,16 +127,16 @@ def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: 
     return written
 
 
-def test_a_seq2seq_model_gives_the_ratings_that_it_learnt(t5: str) -> None:
+def test_seq2seq_and_causal_models_give_learnt_ratings_and_the_end_is_noticed(t5: str, llama: str) -> None:
     calls = [rating(passage(marker, words)) for words in (6, 40, 90) for marker in RATED]
     assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == [*map(str, RATED.values())] * 3
-
-
-def test_a_causal_model_gives_the_ratings_that_it_learnt(llama: str) -> None:
     calls = [rating(passage(marker, words)) for words in (6, 40, 60) for marker in RATED]
     assert [completion.text for completion in ask(TransformersBackEnd(llama), *calls)] == [
         *map(str, RATED.values())
     ] * 3
+    endless, short = ask(TransformersBackEnd(t5), rating(passage("rain", 20)), rating(passage("tin", 20)))
+    assert (endless.text, endless.complete) == (" ".join(["drip"] * 12), False)
+    assert (short.text, short.complete) == ("1", True)
 
 
 @pytest.mark.parametrize("model", ["t5", "llama", "gpt2"])
@@ -152,7 +144,7 @@ def test_a_causal_model_gives_the_ratings_that_it_learnt(llama: str) -> None:
 def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     # To a model that has learnt nothing one marker is as good as another; each is in a text of one of three lengths.
-    markers = [*ANSWERS][:6] if model == "gpt2" else [*ANSWERS]
+    markers = [*tiny_models.ANSWERS][:6] if model == "gpt2" else [*tiny_models.ANSWERS]
     calls = [rating(passage(m, words), form=form) for m, words in zip(markers, itertools.cycle((3, 30, 80)))]
     together = ask(TransformersBackEnd(folder, batch_tokens=500), *calls)
     alone = [ask(TransformersBackEnd(folder), call)[0] for call in calls]
@@ -164,9 +156,7 @@ def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, re
 
 
 @pytest.mark.parametrize("model", ["llama", "gpt2"])
-def test_a_passage_that_prompts_share_is_read_once_with_the_same_answers(
-    model: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_shared_passage_is_read_once_with_the_same_answers(model: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     questions = ["what is it?", "which is the best of all of them, and on what is it?", "how?"]
     calls = [rating(passage(m, words), q) for m in RATED for words in (30, 70) for q in questions]
@@ -181,13 +171,6 @@ def test_a_passage_that_prompts_share_is_read_once_with_the_same_answers(
     for one, other in zip(with_it, without, strict=True):
         assert one.distribution == (other.distribution and pytest.approx(other.distribution, abs=1e-4))
     assert 0 < sum(with_sharing) < 0.6 * sum(without_sharing)
-
-
-def test_prompts_are_grouped_by_what_saves_most() -> None:
-    template, long = [7] * LEAST_SHARED, [8] * 50
-    prompts = [[*template, 1, *long, i] for i in range(3)] + [[*template, 2, *long, i] for i in range(3)] + [[9, 9]]
-    groups = {group.rows: group.shared for group in share_prefixes(prompts)}
-    assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
 
 
 @given(st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=6), min_size=1, max_size=7))
@@ -215,15 +198,8 @@ def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]
     assert read == least(0)
 
 
-def test_the_same_prompt_twice_still_has_a_token_of_its_own_to_read() -> None:
-    (group,) = share_prefixes([[5] * 40, [5] * 40])
-    assert (sorted(group.rows), group.shared) == ([0, 1], 39)
-
-
 @pytest.mark.parametrize("model", ["t5", "llama"])
-def test_the_distribution_over_ratings_sums_to_one_and_agrees_with_the_text(
-    model: str, request: pytest.FixtureRequest
-) -> None:
+def test_the_distribution_of_ratings_sums_to_one_and_fits_the_text(model: str, request: pytest.FixtureRequest) -> None:
     calls = [rating(passage(m, 20, seed)) for m in (*RATED, "brass") for seed in range(3)]
     for completion in ask(TransformersBackEnd(request.getfixturevalue(model)), *calls):
         assert completion.distribution is not None
@@ -232,19 +208,13 @@ def test_the_distribution_over_ratings_sums_to_one_and_agrees_with_the_text(
         assert max(completion.distribution, key=completion.distribution.__getitem__) == completion.text[-1]
 
 
-def test_a_rating_after_other_words_is_read_where_it_is_written(t5: str) -> None:
+def test_distributions_are_read_at_the_rating_and_exist_for_verdicts_and_letters(t5: str) -> None:
     (completion,) = ask(TransformersBackEnd(t5), rating(passage("brass", 20)))
     assert completion.text == "Rating : 3"
     assert completion.distribution is not None and completion.distribution["3"] > 0.5
-
-
-def test_an_answer_off_the_scale_has_no_distribution(t5: str) -> None:
     off, unanswerable = ask(TransformersBackEnd(t5), rating(passage("mud", 20)), rating(passage("fog", 20)))
     assert (off.text, off.distribution) == ("10", None)
     assert (unanswerable.text, unanswerable.distribution) == ("unanswerable", None)
-
-
-def test_yes_and_no_and_letters_have_distributions_too(t5: str) -> None:
     options = ("Yes", "No")
     calls = [rating(passage(m, 20), form="yes-no", options=options) for m in ("oak", "elm")]
     calls += [rating(passage(m, 20), form="letter", options=tuple("ABCD")) for m in ("apple", "cedar")]
@@ -253,12 +223,6 @@ def test_yes_and_no_and_letters_have_distributions_too(t5: str) -> None:
     assert yes.distribution is not None and yes.distribution["Yes"] > 0.5
     assert no.distribution is not None and no.distribution["No"] > 0.5
     assert third.distribution is not None and third.distribution["C"] > 0.5
-
-
-def test_an_answer_that_never_ends_is_cut_off_and_says_so(t5: str) -> None:
-    endless, short = ask(TransformersBackEnd(t5), rating(passage("rain", 20)), rating(passage("tin", 20)))
-    assert (endless.text, endless.complete) == (" ".join(["drip"] * 12), False)
-    assert (short.text, short.complete) == ("1", True)
 
 
 def test_options_written_in_several_tokens_are_told_apart_where_they_differ() -> None:
@@ -284,7 +248,7 @@ def test_options_written_in_several_tokens_are_told_apart_where_they_differ() ->
     assert found["2"] == 0
 
 
-def test_a_long_passage_is_shortened_and_nothing_else(t5: str) -> None:
+def test_only_the_passage_is_shortened_and_a_prompt_without_room_fails_alone(t5: str, llama: str) -> None:
     text = passage("silver", 10) + " the" * 600 + " END"
     call = rating(text)
     back_end = TransformersBackEnd(t5, max_tokens_in=100)
@@ -297,22 +261,16 @@ def test_a_long_passage_is_shortened_and_nothing_else(t5: str) -> None:
     assert len(prepared.tokens) == 100
     assert prepared.text.endswith(" the Question: what is it made of? Rate from 0 to 5:")
     assert "END" not in prepared.text
-
-
-def test_a_causal_model_keeps_room_for_its_answer(llama: str) -> None:
-    back_end = TransformersBackEnd(llama, max_tokens_in=120)
-    (completion,) = ask(back_end, rating(passage("silver", 5) + " the" * 300))
-    assert completion.text == "4"
-    prepared = back_end._prompting.prepare([rating("the " * 300)], lambda call: call.max_tokens)[0]
-    assert len(prepared.tokens) == 120 - 12
-
-
-def test_a_prompt_that_does_not_fit_without_its_passage_is_an_error_of_that_call_alone(t5: str) -> None:
     too_long, fine = ask(
         TransformersBackEnd(t5, max_tokens_in=60), rating("gold", "why? " * 100), rating(passage("gold", 5))
     )
     assert too_long.error is not None and "too long" in too_long.error
     assert (fine.text, fine.error) == ("5", None)
+    back_end = TransformersBackEnd(llama, max_tokens_in=120)
+    (completion,) = ask(back_end, rating(passage("silver", 5) + " the" * 300))
+    assert completion.text == "4"
+    prepared = back_end._prompting.prepare([rating("the " * 300)], lambda call: call.max_tokens)[0]
+    assert len(prepared.tokens) == 120 - 12
 
 
 def test_markers_of_the_model_inside_a_passage_are_text(llama: str, t5: str) -> None:
@@ -337,7 +295,7 @@ def with_template(folder: str, template: str, to: Path) -> str:
 
 
 def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -> None:
-    folder = with_template(llama, CHAT_TEMPLATE, tmp_path)
+    folder = with_template(llama, tiny_models.CHAT_TEMPLATE, tmp_path)
     call = replace(rating(passage("gold", 20)), prompt=replace(RATE, system="You rate."), form="text")
     back_end = TransformersBackEnd(folder)
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
@@ -349,18 +307,16 @@ def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     "template",
     [
-        CHAT_TEMPLATE.replace(
+        tiny_models.CHAT_TEMPLATE.replace(
             "{% for", "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}{% for"
         ),
-        CHAT_TEMPLATE.replace("<|{{", "{% if message['role'] == 'user' %}<|{{").replace(
+        tiny_models.CHAT_TEMPLATE.replace("<|{{", "{% if message['role'] == 'user' %}<|{{").replace(
             "{% endfor", "{% endif %}{% endfor"
         ),
     ],
     ids=["refuses", "drops"],
 )
-def test_a_template_without_a_system_role_gets_both_texts_from_the_user(
-    template: str, llama: str, tmp_path: Path
-) -> None:
+def test_a_template_without_system_role_gets_both_texts_as_user(template: str, llama: str, tmp_path: Path) -> None:
     call = replace(rating("gold"), prompt=replace(RATE, system="You rate."))
     back_end = TransformersBackEnd(with_template(llama, template, tmp_path))
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
@@ -388,9 +344,7 @@ def test_likelihoods_of_a_seq2seq_model_are_those_of_its_decoder(t5: str) -> Non
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("model", ["llama", "gpt2"])
-def test_likelihoods_of_a_causal_model_are_those_of_the_continuation(
-    model: str, share: bool, request: pytest.FixtureRequest
-) -> None:
+def test_causal_likelihoods_are_of_the_continuation(model: str, share: bool, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     options = ("the red leaves of maple", "5", "the red of")
     calls = [likelihood("maple", *options), likelihood("gold", "4", "5")]
@@ -414,29 +368,20 @@ def span(text: str, question: str = "where is it?") -> Call:
     return Call(RATE, {"question": question, "context": text}, "span")
 
 
-def test_an_extractive_answer_is_cut_from_the_passage_as_it_is_written(reader: str) -> None:
+def test_an_extractive_answer_is_cut_from_anywhere_in_the_passage_or_none(reader: str) -> None:
     (found,) = ask(ExtractiveBackEnd(reader), span("This is the Gold   Coin, and all of it."))
     assert found.text == "Gold   Coin"
     assert found.distribution is not None and found.distribution["answer"] > 0.5
     assert sum(found.distribution.values()) == pytest.approx(1)
-
-
-def test_where_no_answer_is_likelier_there_is_none(reader: str) -> None:
     none, empty = ask(ExtractiveBackEnd(reader), span("This is the best of all."), span("  "))
     assert none.text == empty.text == ""
     assert none.distribution is not None and none.distribution["no answer"] > 0.5
     assert none.error is None and none.shortened == 0
-
-
-def test_an_answer_anywhere_in_a_long_passage_is_found(reader: str) -> None:
     calls = [
         span("the best of all " * before + "gold ring " + "and the most of it " * 40) for before in (0, 12, 33, 61)
     ]
     found = ask(ExtractiveBackEnd(reader, batch_tokens=300), *calls, span("it is the best of all " * 60))
     assert [c.text for c in found] == ["gold ring"] * 4 + [""]
-
-
-def test_a_question_that_leaves_no_room_for_the_passage_is_an_error(reader: str) -> None:
     (found,) = ask(ExtractiveBackEnd(reader), span("gold coin", "where " * 100))
     assert found.error is not None and "no room" in found.error
 
@@ -491,17 +436,21 @@ def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp
             ask(TransformersBackEnd(t5, device="cuda"), rating("gold"))
 
 
-def test_errors_of_fetching_are_told_apart() -> None:
+def test_errors_of_fetching_are_told_apart_and_prompts_grouped() -> None:
     assert explain_loading_error("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
     offline = OSError("cannot load")
     offline.__cause__ = ConnectionError("no route")
     assert explain_loading_error("m", offline).code == "model-unusable"
     check_error(explain_loading_error("m", ValueError("odd\nmore")), "model-unusable", "odd")
+    template, long = [7] * LEAST_SHARED, [8] * 50
+    prompts = [[*template, 1, *long, i] for i in range(3)] + [[*template, 2, *long, i] for i in range(3)] + [[9, 9]]
+    groups = {group.rows: group.shared for group in share_prefixes(prompts)}
+    assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
+    (group,) = share_prefixes([[5] * 40, [5] * 40])
+    assert (sorted(group.rows), group.shared) == ([0, 1], 39)
 
 
-def test_the_identity_of_a_folder_changes_with_its_content_and_that_of_a_hub_model_with_its_revision(
-    t5: str, tmp_path: Path
-) -> None:
+def test_the_identity_follows_the_content_of_a_folder_or_the_revision_of_a_hub_model(t5: str, tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     for name in ("config.json", "model.safetensors", "README.md"):
         (tmp_path / "m" / name).write_text(name)
@@ -528,7 +477,7 @@ def drive(back_end: TransformersBackEnd, work: list[tuple[tuple[int, int], Steps
     return [outcome for batch in back_end.drive(work, control) for outcome in batch]
 
 
-def test_pairs_go_through_all_their_steps(t5: str) -> None:
+def test_pairs_go_through_all_steps_and_a_cap_or_cancel_keeps_what_was_asked(t5: str) -> None:
     markers = ["tin", "gold", "iron", "silver"] * 5
     work = [((i, 0), steps(*[rating(passage(m, 10 + i))] * (i % 3))) for i, m in enumerate(markers)]
     control = Control()
@@ -538,16 +487,10 @@ def test_pairs_go_through_all_their_steps(t5: str) -> None:
     }
     assert control.usage.calls == sum(i % 3 for i in range(len(markers)))
     assert control.usage.input_tokens > 0 and control.usage.output_tokens > 0 and control.usage.cost == 0
-
-
-def test_a_cap_on_calls_stops_with_what_was_asked(t5: str) -> None:
     work = [((i, 0), steps(rating(passage("tin", 20)))) for i in range(30)]
     control = Control(max_calls=7)
     assert len(drive(TransformersBackEnd(t5, batch_tokens=100), work, control)) == 7
     assert control.exhausted and control.usage.calls == 7
-
-
-def test_a_cancel_keeps_what_came_and_drops_what_would_ask_again(t5: str) -> None:
     work = [((i, 0), steps(rating(passage("tin", 20)))) for i in range(30)]
     control = Control()
     came = []
@@ -606,9 +549,7 @@ def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
         RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried to ..."),
     ],
 )
-def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(
-    t5: str, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_batch_over_memory_is_run_in_parts(t5: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     back_end = TransformersBackEnd(t5)
     calls = [rating(passage(marker, 20)) for marker in RATED]
     whole: Callable[..., Any] = back_end._runner.write

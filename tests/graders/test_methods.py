@@ -1,15 +1,17 @@
-"""Each method asks a model step by step and turns what comes back into a grade, driven here by hand."""
+"""Each method of grading, driven by hand, and the matching of extracted answers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
 import pytest
+from hypothesis import given, strategies as st
 
-from exam_workbench.graders import Call, Completion, Prompt, Steps, built_in_prompts, fill_prompt
+from exam_workbench.graders import Call, Completion, Prompt, Steps, built_in_prompts, fill_prompt, ill_formed
 from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.graders._reading.grading_methods import (
     CONTAINED,
@@ -24,7 +26,9 @@ from exam_workbench.graders._reading.grading_methods import (
     verify_check,
     word_match_check,
 )
-from exam_workbench.graders._reading.parsing import UNDECIDED
+from exam_workbench.graders._reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
+from exam_workbench.graders._reading.parsing import UNANSWERABLE, UNDECIDED
+from exam_workbench.text import STOP_WORDS, normalise_text
 from exam_workbench.types import Asked, Grade
 from tests.made.injections import INJECTIONS, Injection
 from tests.made.refusals import mentions
@@ -56,22 +60,16 @@ def judge(completion: Completion, name: str) -> Grade:
     return ask(rate_directly(RISE, PASSAGE, PROMPTS[name]), completion)[0]
 
 
-def test_a_self_rating_asks_once_with_the_question_the_passage_and_the_scale() -> None:
+def test_a_self_rating_asks_once_and_keeps_text_beyond_the_rating_and_thoughts() -> None:
     grade, calls = ask(self_rating(RISE, PASSAGE, PROMPTS["self-rating"], fence=True), Completion("4"))
     assert grade == Grade(4, raw="4")
     assert calls[0].form == "rating" and calls[0].options == ("0", "1", "2", "3", "4", "5") and calls[0].fence
     asked = fill_prompt(calls[0].prompt, calls[0].values).user
     assert RISE.text in asked and PASSAGE in asked and RISE.answer_key not in asked.replace(PASSAGE, "")
-
-
-def test_what_the_model_wrote_beyond_the_rating_is_its_answer() -> None:
     assert rate(Completion("**4**.")).answer is None
     assert rate(Completion("4: The answer is mostly complete.")).answer == "4: The answer is mostly complete."
     assert rate(Completion("It rises.")) == Grade(1, "defaulted", answer="It rises.", raw="It rises.")
     assert rate(Completion("unanswerable")).rating == 0
-
-
-def test_thoughts_before_the_answer_are_kept_but_not_read() -> None:
     thought = "<think>Is it 0 or 1? The passage gives 3 facts.</think>\n4"
     assert rate(Completion(thought)) == Grade(4, raw=thought)
     assert rate(Completion("<think>It may be a 5, since")).status == "failed"
@@ -84,12 +82,19 @@ def test_thoughts_before_the_answer_are_kept_but_not_read() -> None:
     )
 
 
-def test_a_distribution_runs_over_the_scale_and_gives_the_confidence() -> None:
+def test_distributions_structured_answers_and_half_characters_become_grades() -> None:
     given = {"5": 0.1, "4": 0.7, "3": 0.2}
     grade = rate(Completion("4", distribution=given))
     assert grade.distribution == (0, 0, 0, 0.2, 0.7, 0.1) and grade.confidence == 0.7
     assert rate(Completion("It rises.", distribution=given)).confidence is None, "no rating was written"
     assert rate(Completion("10", distribution=given)).distribution is None
+    written = '{"rating": 3}'
+    assert rate(Completion(written, structured=True)) == Grade(3, raw=written)
+    assert judge(Completion('{"answer": "No"}', structured=True), "FaggioliB").rating == 0
+    letter, _ = ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion('{"answer":"B"}', structured=True))
+    assert letter.rating == 1
+    grade = rate(Completion("4: a smile \ud83d"))
+    assert (grade.rating, grade.raw, grade.answer) == (4, "4: a smile ?", "4: a smile ?")
 
 
 @pytest.mark.parametrize(
@@ -104,14 +109,6 @@ def test_a_distribution_runs_over_the_scale_and_gives_the_confidence() -> None:
 )
 def test_an_unusable_answer_is_a_failed_grade_that_keeps_what_was_written(completion: Completion, reason: str) -> None:
     assert rate(completion) == Grade(None, "failed", raw=completion.text, reason=reason)
-
-
-def test_a_structured_answer_is_read_as_json() -> None:
-    written = '{"rating": 3}'
-    assert rate(Completion(written, structured=True)) == Grade(3, raw=written)
-    assert judge(Completion('{"answer": "No"}', structured=True), "FaggioliB").rating == 0
-    letter, _ = ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion('{"answer":"B"}', structured=True))
-    assert letter.rating == 1
 
 
 METHODS = {
@@ -141,11 +138,6 @@ def test_a_shortened_passage_is_noted_whatever_the_grade() -> None:
     assert grade.note == "the passage was shortened by 2 tokens"
 
 
-def test_half_a_surrogate_pair_from_an_endpoint_can_still_be_stored() -> None:
-    grade = rate(Completion("4: a smile \ud83d"))
-    assert (grade.rating, grade.raw, grade.answer) == (4, "4: a smile ?", "4: a smile ?")
-
-
 # --- answers ---
 
 
@@ -158,7 +150,7 @@ def test_an_answer_is_compared_with_the_key_by_words(given: str, rating: int) ->
     assert calls[0].form == "text" and calls[0].fence
 
 
-def test_an_answer_is_verified_by_a_second_call_and_both_texts_are_kept() -> None:
+def test_an_answer_is_verified_by_a_second_call_whose_failure_keeps_the_answer() -> None:
     check = partial(verify_check, prompt=PROMPTS["verify"])
     steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], True, check)
     grade, calls = ask(steps, Completion("be higher"), Completion("Yes", distribution={"Yes": 0.75, "No": 0.25}))
@@ -170,6 +162,13 @@ def test_an_answer_is_verified_by_a_second_call_and_both_texts_are_kept() -> Non
         'For the question "During very wet times, the water table will..." the correct answer is "rise". '
         'Is "be higher" an equally correct response to this question? Answer yes or no.'
     )
+    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check)
+    grade, _ = ask(steps, Completion("be higher"), Completion("Perhaps"))
+    assert (grade.rating, grade.status, grade.reason) == (None, "failed", "neither yes nor no")
+    assert (grade.answer, grade.raw) == ("be higher", "answer: be higher\nverification: Perhaps")
+    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check)
+    grade, _ = ask(steps, Completion("be higher"), Completion(error="timed out"))
+    assert (grade.status, grade.reason, grade.answer, grade.raw) == ("failed", "timed out", "be higher", "be higher")
 
 
 def test_the_answer_to_be_verified_is_fenced_off_as_the_passage_is_that_it_comes_from() -> None:
@@ -182,17 +181,6 @@ def test_the_answer_to_be_verified_is_fenced_off_as_the_passage_is_that_it_comes
         assert f'the correct answer is "{RISE.answer_key}". Is "' in messages.user, "the papers' wording"
         assert (fence_text(given, "answer")[0] in messages.user) == fence
         assert (fence_text(given, "answer")[1] in messages.user) == fence
-
-
-def test_a_verification_that_fails_is_a_failed_grade_with_the_answer() -> None:
-    check = partial(verify_check, prompt=PROMPTS["verify"])
-    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check)
-    grade, _ = ask(steps, Completion("be higher"), Completion("Perhaps"))
-    assert (grade.rating, grade.status, grade.reason) == (None, "failed", "neither yes nor no")
-    assert (grade.answer, grade.raw) == ("be higher", "answer: be higher\nverification: Perhaps")
-    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check)
-    grade, _ = ask(steps, Completion("be higher"), Completion(error="timed out"))
-    assert (grade.status, grade.reason, grade.answer, grade.raw) == ("failed", "timed out", "be higher", "be higher")
 
 
 def test_a_key_within_a_short_answer_matches_by_a_rule_that_the_grade_names() -> None:
@@ -222,16 +210,13 @@ def test_an_empty_or_cut_off_answer_is_a_failure(completion: Completion, reason:
     assert grade == Grade(None, "failed", raw=completion.text, reason=reason)
 
 
-def test_an_extractive_model_may_say_that_there_is_no_answer() -> None:
+def test_missing_keys_and_answers_fail_or_are_0() -> None:
     def extract(text: str) -> Grade:
         return ask(extract_and_check(RISE, PASSAGE, PROMPTS["answer"], word_match_check), Completion(text))[0]
 
     assert extract("") == Grade(0, raw="")
     assert extract("rises") == Grade(1, answer="rises", raw="rises")
     assert extract("the water table") == Grade(0, answer="the water table", raw="the water table")
-
-
-def test_a_question_without_a_key_is_failed_before_the_model_is_asked() -> None:
     keyless = replace(RISE, answer_key="")
     for steps in (
         answer_and_check(keyless, PASSAGE, PROMPTS["answer"], False, word_match_check),
@@ -252,21 +237,22 @@ def weigh(asked: Asked, means: Sequence[float]) -> Grade:
     return grade
 
 
-def test_the_likeliest_choice_is_the_answer_and_the_softmax_its_confidence() -> None:
+def test_choices_are_answered_by_likelihood_or_letter() -> None:
     grade = weigh(CHOICE, [-1.5, -0.5, -2.5])
     total = math.exp(-1.5) + math.exp(-0.5) + math.exp(-2.5)
     assert (grade.rating, grade.answer) == (1, "rise")
     assert grade.confidence == pytest.approx(math.exp(-0.5) / total)
     assert grade.distribution == pytest.approx((1 - math.exp(-0.5) / total, math.exp(-0.5) / total))
     assert grade.raw == "fall: -1.5000\nrise: -0.5000\nfreeze: -2.5000"
-
-
-def test_another_choice_than_the_key_is_0() -> None:
     grade = weigh(CHOICE, [-0.5, -1.5, -math.inf])
     total = math.exp(-0.5) + math.exp(-1.5)
     assert (grade.rating, grade.answer) == (0, "fall")
     assert grade.confidence == pytest.approx(math.exp(-0.5) / total), "of the choice that was made"
     assert grade.distribution == pytest.approx((math.exp(-0.5) / total, math.exp(-1.5) / total))
+    assert ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion("C"))[0].rating == 0
+    for written in ("D", "A or B", "", "the second"):
+        grade, _ = ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion(written))
+        assert (grade.rating, grade.status, grade.raw) == (None, "failed", written)
 
 
 @pytest.mark.parametrize(
@@ -320,23 +306,21 @@ def test_a_letter_names_the_choice_that_the_prompt_shows_beside_it(choices: tupl
     assert "A. fall\nB. rise\nC. freeze" in fill_prompt(calls[0].prompt, calls[0].values).user
 
 
-def test_a_wrong_letter_is_0_and_none_a_failure() -> None:
-    assert ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion("C"))[0].rating == 0
-    for written in ("D", "A or B", "", "the second"):
-        grade, _ = ask(choice_by_letter(CHOICE, PASSAGE, PROMPTS["choice"]), Completion(written))
-        assert (grade.rating, grade.status, grade.raw) == (None, "failed", written)
-
-
 # --- direct judges ---
 
 
-def test_a_direct_judge_keeps_its_own_scale() -> None:
+def test_direct_judges_keep_their_scale_and_injections_cover_every_family() -> None:
     steps = rate_directly(Asked("dog age by teeth"), PASSAGE, PROMPTS["Thomas"])
     grade, calls = ask(steps, Completion("2", distribution={"2": 0.9, "0": 0.1}))
     assert grade == Grade(2, raw="2", confidence=0.9, distribution=(0.1, 0, 0.9))
     assert calls[0].options == ("0", "1", "2")
     assert judge(Completion("3"), "Thomas").status == "failed"
     assert judge(Completion("relevant"), "Thomas").status == "failed", "there is no default"
+    _, calls = ask(rate_directly(RISE, PASSAGE, PROMPTS["QA-judge"]), Completion("YES"))
+    assert "Correct Answers: rise Retrieved" in fill_prompt(calls[0].prompt, calls[0].values).user
+    assert len({injection.name for injection in INJECTIONS}) == len(INJECTIONS) >= 30
+    families = {"claim", "order", "format", "JSON", "fence", "turn", "example", "unicode", "token"}
+    assert {injection.family for injection in INJECTIONS} == families
 
 
 @pytest.mark.parametrize("name", ["FaggioliB", "FaggioliB_few", "HELM", "Sun", "Sun_few", "Q-judge", "QA-judge"])
@@ -345,11 +329,6 @@ def test_yes_is_1_and_no_is_0(name: str) -> None:
     grade = judge(Completion("No", distribution={"Yes": 0.25, "No": 0.75}), name)
     assert grade == Grade(0, raw="No", confidence=0.75, distribution=(0.75, 0.25))
     assert judge(Completion("XXX"), name) == Grade(None, "failed", raw="XXX", reason=UNDECIDED)
-
-
-def test_the_qa_judge_shows_the_answer() -> None:
-    _, calls = ask(rate_directly(RISE, PASSAGE, PROMPTS["QA-judge"]), Completion("YES"))
-    assert "Correct Answers: rise Retrieved" in fill_prompt(calls[0].prompt, calls[0].values).user
 
 
 # --- passages that ask for a grade ---
@@ -371,7 +350,109 @@ def test_what_a_passage_says_of_its_grade_never_reaches_the_parser(injection: In
         assert silent.status == "failed"
 
 
-def test_injections_are_told_apart_by_name_and_cover_every_family() -> None:
-    assert len({injection.name for injection in INJECTIONS}) == len(INJECTIONS) >= 30
-    families = {"claim", "order", "format", "JSON", "fence", "turn", "example", "unicode", "token"}
-    assert {injection.family for injection in INJECTIONS} == families
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        # answers that differ in endings case small words or a typing error match
+        ("rise", "rise"), ("rising", "rise"), ("It will rise.", "rise"), ("RISES", "rise"), ("b. rise", "rise"),
+        ("rise", "(b) rise"), ("b) rising", "c. rise"), ("the solar system", "Solar Systems"),
+        ("photosynthesys", "photosynthesis"), ("ﬁlter", "filter"), ("3.5", "3.5"), ("cafe\u0301", "café"),
+        ("US", "us"), ("it", "It"), ("May", "may"),
+        # citation marks are no part of an answer
+        ("Paris[1].", "Paris"), ("Paris⁶", "Paris"), ("Paris [2, 3]", "Paris"), ("Paris【4†source】", "Paris"),
+        ("Paris [doc 2]", "Paris"), ("Paris<sup>1</sup>", "Paris"), ("[1] Paris", "Paris"),
+    ],
+)  # fmt: skip
+def test_answers_that_differ_in_endings_case_small_words_or_marks_match(answer: str, key: str) -> None:
+    assert word_match(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        # answers of other words do not match
+        ("increase", "rise"), ("During very wet times, the water table will rise.", "rise"), ("fall", "rise"),
+        ("not possible", "possible"), ("before the war", "after the war"), ("3.5", "35"), ("1990", "1991"),
+        ("it", "them"), ("rise", ""), ("東京", "京都"),
+        # another verdict does not match
+        ("no", "true"), ("yes", "false"), ("No water rises", "false"), ("no answer", "false"), ("not true", "true"),
+        ("unknown", "no"), ("no", "unknown"), ("unknown", "unanswerable"), ("none of the above", "all of the above"),
+        ("all", "none"), ("Yes and no", "true"), ("a.", "a."),
+    ],
+)  # fmt: skip
+def test_answers_of_other_words_or_verdicts_do_not_match(answer: str, key: str) -> None:
+    assert not word_match(answer, key)
+
+
+@pytest.mark.parametrize("answer", [*UNANSWERABLE, "Unanswerable.", "a.", "(iii)", "", "...", "No answer is given."])
+def test_an_answer_that_is_none_matches_no_key_of_substance(answer: str) -> None:
+    for key in ("rise", "Norway", "all of the above", "true"):
+        assert not word_match(answer, key) and is_no_answer(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("yes", "true"), ("Yes.", "True"), ("true", "yes"), ("Yes, the tides rise.", "b. true"), ("It is true", "yes"),
+        ("The answer is yes", "true"), ("no", "false"), ("No.", "False"), ("False", "No"), ("No, it falls.", "no"),
+        ("unknown", "Unknown"), ("Unknown.", "(c) unknown"), ("no", "No"), ("It does not say", "it does not say"),
+        ("none of the above", "none of the above"), ("None of these", "d. none of the above"), ("none",
+        "none of these"),
+        ("d. all of the above", "all of the above"), ("All of these.", "all of the choices"),
+    ],
+)  # fmt: skip
+def test_keys_that_are_verdicts_or_say_that_there_is_none_can_be_matched(answer: str, key: str) -> None:
+    assert word_match(answer, key) and not is_no_answer(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("The war began in 1962 and ended in 1967.", "1967"), ("During wet times, the water table will rise.", "rise"),
+        ("It was Peter Gardner Ostrum who played him", "Gardner Ostrum"), ("Tides[1] are rising", "rise"),
+        ("It is the solar system, Sir.", "the Solar Systems"),
+        ("They said it was not for the poor.", "not for the poor"),
+    ],
+)  # fmt: skip
+def test_a_short_answer_contains_a_key_as_a_whole_phrase(answer: str, key: str) -> None:
+    assert contains_key(answer, key) and not word_match(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("It did not end in 1967.", "1967"), ("It ended in 1966 or 1967.", "1967"), ("It didn't end in 1967", "1967"),
+        ("It ended in 19678.", "1967"), ("3.5 metres", "3"), ("The passage does not mention it.", "mention"),
+        ("No water rises.", "no"), ("It is true that it rises", "true"), ("All of them rise", "all of the above"),
+        ("The passage does not answer the question.", "question"), ("rise", "rise of the sea"), ("it", "the"),
+        ("word " * SHORT + "1967", "1967"), ("Nobody knows; unknown", "unknown"), ("", "1967"), ("1967", ""),
+    ],
+)  # fmt: skip
+def test_a_key_within_another_statement_does_not_match(answer: str, key: str) -> None:
+    assert not contains_key(answer, key)
+
+
+def test_answers_are_compared_by_stems_up_to_a_fifth_in_any_thread() -> None:
+    assert word_match("abcdefghij", "abcdefghix")  # 1 of 10
+    assert not word_match("abcdefghij", "abcdefghxy")  # 2 of 10, exactly a fifth
+    assert not word_match("abcde", "abcdx")  # 1 of 5
+    assert word_match("abcdefghij", "abcdefghxy", tolerance=0.21)
+    for length in range(5, 200, 5):
+        fifth = length // 5
+        assert not word_match("w" * length, "w" * (length - fifth) + "z" * fifth), "exactly a fifth, at any length"
+    assert normalise_text("The rising tides, and the Moon's 3.5 pulls!") == "rise tide moon s 3.5 pull"
+    assert normalise_text("of the") == ""
+    assert not STOP_WORDS & {"no", "not", "never", "none", "all", "before", "after", "under", "over", "more", "less"}
+    assert without_letter("b. rise") == without_letter("(B) rise") == without_letter(" b) rise") == "rise"
+    for text in ("rise", "b.", "U.S. Army", "ab. rise", "a rise", "x. rise"):
+        assert without_letter(text) == text
+    words = [f"{word}{ending}" for word in ("jump", "walk", "climb", "paint", "turn") for ending in ("s", "ing", "ed")]
+    with ThreadPoolExecutor(8) as threads:
+        stems = list(threads.map(normalise_text, words * 200))
+    assert set(stems) == {"jump", "walk", "climb", "paint", "turn"}
+
+
+@given(st.text() | st.sampled_from(["rise", "the", "b. rise", "\ud800", "Ⅳ"]), st.text(max_size=20))
+def test_any_text_can_be_compared_and_a_sound_answer_matches_itself(answer: str, key: str) -> None:
+    assert word_match(answer, key) in (True, False)
+    assert word_match(answer, answer) == (not ill_formed(answer))

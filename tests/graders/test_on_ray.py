@@ -14,18 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
+from exam_workbench import graders, grading
 from exam_workbench.errors import FileError, GradingError, InputError
 from exam_workbench.formats import PARQUET, Source
-from exam_workbench.graders import (
-    NOTHING_USED,
-    Grader,
-    Usage,
-    find_remaking_parameters,
-    grade_plan,
-    holds_grades,
-    make_grader,
-    read_grades,
-)
 from exam_workbench.graders._plan_files import (
     KEY,
     GraderOnWorker,
@@ -36,22 +27,12 @@ from exam_workbench.graders._plan_files import (
     vllm_reply,
     vllm_request,
 )
-from exam_workbench.grading import (
-    Request,
-    Scope,
-    import_answer_files,
-    import_grade_files,
-    make_plan,
-    run_job,
-    usual_settings,
-    write_missing,
-)
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.grading._offline_grading import Taking
 from exam_workbench.jobs import find_jobs
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
-from tests.made.projects import copy_of, fill
+from tests.made.projects import copy_of, fill, filled_project
 from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on
 
@@ -66,9 +47,7 @@ def filled(project: Project) -> None:
     fill(project, QUESTIONS, {}, {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}})
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(filled, tmp_path)
+project = filled_project(filled)
 
 
 def grades(project: Project) -> list[tuple[Any, ...]]:
@@ -77,13 +56,13 @@ def grades(project: Project) -> list[tuple[Any, ...]]:
     )
 
 
-def planned(project: Project, grader: Grader, path: Path, **parameters: Any) -> pa.Table:
-    write_missing(project, grader, path, 1, parameters=parameters)
+def planned(project: Project, grader: graders.Grader, path: Path, **parameters: Any) -> pa.Table:
+    grading.write_missing(project, grader, path, 1, parameters=parameters)
     return pq.read_table(path)
 
 
 def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project: Project, tmp_path: Path) -> None:
-    grader = make_grader("embedding", {})
+    grader = graders.make_grader("embedding", {})
     plan = tmp_path / "plan.parquet"
     table = planned(project, grader, plan, key_variable="SECRET")
     assert table.num_rows == 5 and b"SECRET" not in plan.read_bytes()
@@ -98,30 +77,30 @@ def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project:
     pq.write_table(worker(table.slice(0, 3)), files[0])
     pq.write_table(worker(table.slice(2)), files[1])
     assert worker(table.slice(0, 0)).num_rows == 0
-    assert all(map(holds_grades, files)) and not holds_grades(plan)
-    taken = import_grade_files(project, grader, files, "ann")
+    assert all(map(graders.holds_grades, files)) and not graders.holds_grades(plan)
+    taken = grading.import_grade_files(project, grader, files, "ann")
     assert (taken.graded, taken.failed, taken.known) == (5, 0, 1)
     before, count = grades(project), len(find_jobs(project))
-    again = import_grade_files(project, grader, files[::-1], "ann")
+    again = grading.import_grade_files(project, grader, files[::-1], "ann")
     assert (again.graded, again.known, len(find_jobs(project))) == (0, 6, count)
-    assert make_plan(project, grader.spec, 1).to_grade == 0
+    assert grading.make_plan(project, grader.spec, 1).to_grade == 0
     for other in copy_of(filled, tmp_path / "other"):
-        run_job(other, grader, Request(), "ann")
+        grading.run_job(other, grader, grading.Request(), "ann")
         assert grades(other) == before != []
 
 
 def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_path: Path) -> None:
     class Echo:
         def grade(self, questions: Any, passages: Any, pairs: Any, control: Any) -> Iterator[Any]:
-            control.add(Usage(len(pairs), 100, 10))
+            control.add(graders.Usage(len(pairs), 100, 10))
             if any(passages[passage].startswith("words of p2") or "p2" in passages[passage] for _, passage in pairs):
                 raise KeyError("p2")
             yield [
                 (q, p, Grade(1, answer=json.dumps([questions[q].answer_key, *questions[q].choices]))) for q, p in pairs
             ]
 
-    grader = make_grader("choice", {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"})
-    local = make_grader("embedding", {})
+    grader = graders.make_grader("choice", {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"})
+    local = graders.make_grader("embedding", {})
     table = planned(project, local, tmp_path / "plan.parquet")
     assert grader.spec.reads and not local.spec.reads
     worker = GraderOnWorker.__new__(GraderOnWorker)
@@ -137,7 +116,7 @@ def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_
 
 
 def test_a_worker_with_another_grader_refuses(project: Project, tmp_path: Path) -> None:
-    planned(project, make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
+    planned(project, graders.make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
     made = planned_grader(tmp_path / "plan.parquet")
     assert made is not None
     with pytest.raises(GradingError):
@@ -145,18 +124,18 @@ def test_a_worker_with_another_grader_refuses(project: Project, tmp_path: Path) 
 
 
 def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, tmp_path: Path) -> None:
-    grader = make_grader("embedding", {})
+    grader = graders.make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
     name = table["custom_id"][0].as_py()
-    good = grade_columns([name], [Grade(2)], NOTHING_USED)
+    good = grade_columns([name], [Grade(2)], graders.NOTHING_USED)
     file = tmp_path / "grades.parquet"
     cases = [
-        grade_columns([name[:-1] + ("0" if name[-1] != "0" else "1")], [Grade(2)], NOTHING_USED),
-        grade_columns([name], [Grade(6)], NOTHING_USED),
-        grade_columns([name], [Grade(None)], NOTHING_USED),
-        grade_columns([name], [Grade(3, "failed")], NOTHING_USED),
-        grade_columns(["0" * 12 + ".1.2.3"], [Grade(2)], NOTHING_USED),
-        grade_columns(["nonsense"], [Grade(2)], NOTHING_USED),
+        grade_columns([name[:-1] + ("0" if name[-1] != "0" else "1")], [Grade(2)], graders.NOTHING_USED),
+        grade_columns([name], [Grade(6)], graders.NOTHING_USED),
+        grade_columns([name], [Grade(None)], graders.NOTHING_USED),
+        grade_columns([name], [Grade(3, "failed")], graders.NOTHING_USED),
+        grade_columns(["0" * 12 + ".1.2.3"], [Grade(2)], graders.NOTHING_USED),
+        grade_columns(["nonsense"], [Grade(2)], graders.NOTHING_USED),
         good.drop_columns(["rating"]),
     ]
     for case in cases:
@@ -165,10 +144,10 @@ def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, 
             file,
         )
         with pytest.raises(FileError):
-            import_grade_files(project, grader, [file], "ann")
+            grading.import_grade_files(project, grader, [file], "ann")
     assert find_jobs(project) == []
     pq.write_table(good, file)
-    assert import_grade_files(project, grader, [file], "ann").graded == 1
+    assert grading.import_grade_files(project, grader, [file], "ann").graded == 1
 
 
 @given(
@@ -189,10 +168,10 @@ def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, 
 )
 def test_grades_read_back_as_written(tmp_path_factory: pytest.TempPathFactory, grades: list[Grade]) -> None:
     file = tmp_path_factory.getbasetemp() / "grades.parquet"
-    pq.write_table(grade_columns([f"a{n}" for n in range(len(grades))], grades, Usage(3, 200, 10)), file)
-    (rows,) = read_grades(file)
+    pq.write_table(grade_columns([f"a{n}" for n in range(len(grades))], grades, graders.Usage(3, 200, 10)), file)
+    (rows,) = graders.read_grades(file)
     assert [row.grade for row in rows] == grades
-    assert [row.usage for row in rows] == [Usage(3, 200, 10), *[NOTHING_USED] * (len(grades) - 1)]
+    assert [row.usage for row in rows] == [graders.Usage(3, 200, 10), *[graders.NOTHING_USED] * (len(grades) - 1)]
 
 
 def test_a_hostile_plan_chooses_no_key_and_breaks_nothing(tmp_path: Path) -> None:
@@ -214,13 +193,13 @@ def test_a_hostile_plan_chooses_no_key_and_breaks_nothing(tmp_path: Path) -> Non
 
 
 def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: Path, monkeypatch: Any) -> None:
-    grader = make_grader("embedding", {})
+    grader = graders.make_grader("embedding", {})
     for name in ("calls.jsonl", "calls"):
         with pytest.raises(InputError):
-            write_missing(project, grader, tmp_path / name, 1)
+            grading.write_missing(project, grader, tmp_path / name, 1)
     plan = tmp_path / "plan.parquet"
     with pytest.raises(InputError):
-        write_missing(project, grader, plan, 1, answers=[Source.of(str(plan))])
+        grading.write_missing(project, grader, plan, 1, answers=[Source.of(str(plan))])
     for content in (b"", b"PAR1"):
         plan.write_bytes(content)
         with pytest.raises(InputError):
@@ -237,17 +216,17 @@ def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: 
     assert [path.name for path in folder.iterdir()] == ["half.damaged"] and len(told) == 1
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(GradingError) as refused:
-        grade_plan(plan, folder)
+        graders.grade_plan(plan, folder)
     assert "exam-workbench[ray]" in refused.value.hint
     pq.write_table(pa.table({"other": [1]}), folder / "other.parquet")
     with pytest.raises(InputError):
-        grade_plan(plan, folder)
+        graders.grade_plan(plan, folder)
 
 
 def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project, tmp_path: Path) -> None:
-    grader = make_grader("self-rating", CALLS)
+    grader = graders.make_grader("self-rating", CALLS)
     plan = tmp_path / "calls.parquet"
-    write_missing(project, grader, plan, 1, Scope())
+    grading.write_missing(project, grader, plan, 1, grading.Scope())
     assert planned_grader(plan) is None
     check_vllm_calls(plan)
     rows = pq.read_table(plan).to_pylist()
@@ -262,7 +241,7 @@ def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project,
     ]
     done[0] |= {"__inference_error__": "ValueError: too long"}
     pq.write_table(pa.Table.from_pylist([vllm_reply(row) for row in done[1:] + done[:1]]), tmp_path / "replies.parquet")
-    taken = import_answer_files(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
+    taken = grading.import_answer_files(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
     assert (taken.graded + taken.failed, taken.unmatched, taken.usage.input_tokens) == (5, 0, 36)
     cut = vllm_reply(done[1] | {"num_generated_tokens": done[1]["limit"]})
     assert json.loads(cut["response"])["choices"][0]["finish_reason"] == "length"
@@ -282,11 +261,11 @@ def test_the_removed_back_end_vllm_names_what_to_use(kind: str) -> None:
     if kind == "extractive":
         given = {"verify_back_end": "vllm", "check": "model"}
     with pytest.raises(InputError) as refused:
-        make_grader(kind, given)
+        graders.make_grader(kind, given)
     assert "openai" in refused.value.hint and "grade-plan" in refused.value.hint
 
 
-def test_commands_plan_and_take_in(
+def test_commands_plan_a_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(filled, tmp_path, monkeypatch, capsys)
@@ -306,20 +285,20 @@ def test_commands_plan_and_take_in(
 
 def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(project: Project, tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    grader = make_grader("embedding", {})
+    grader = graders.make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
     made = planned_grader(tmp_path / "plan.parquet")
     assert made is not None
     (tmp_path / "out").mkdir()
     pq.write_table(GraderOnWorker(made)(table.slice(0, 2)), tmp_path / "out" / "a.parquet")
-    done = grade_plan(tmp_path / "plan.parquet", tmp_path / "out", workers=1)
+    done = graders.grade_plan(tmp_path / "plan.parquet", tmp_path / "out", workers=1)
     assert (done.rows, done.before, done.done) == (5, 2, 5)
     files = sorted((tmp_path / "out").glob("*.parquet"))
     assert sum(pq.read_metadata(file).num_rows for file in files) == 5
-    assert import_grade_files(project, grader, files, "ann").graded == 5
+    assert grading.import_grade_files(project, grader, files, "ann").graded == 5
 
 
-def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
+def test_an_old_grader_stays_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, parameters = "some/model@main", {"model": "some/model", "back_end": "vllm"}
@@ -330,8 +309,8 @@ def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
     def before(project: Project) -> None:
         filled(project)
         (pairs, *_) = pairs_to_grade(project, spec, 1)
-        taking = Taking(project, cast(Grader, SimpleNamespace(spec=spec)), "ann")
-        taking.take_outcomes([(*pair, Grade(3)) for pair in pairs], NOTHING_USED)
+        taking = Taking(project, cast(graders.Grader, SimpleNamespace(spec=spec)), "ann")
+        taking.take_outcomes([(*pair, Grade(3)) for pair in pairs], graders.NOTHING_USED)
         taking.end()
         with project.transaction() as cursor:
             cursor.execute(
@@ -342,10 +321,10 @@ def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
     exam = shell_on(before, tmp_path, monkeypatch, capsys)
     listed = printed(exam("graders", "list", "--json"))
     assert spec.fingerprint in json.dumps(listed) and "old" in json.dumps(listed)
-    assert find_remaking_parameters(spec) is None
+    assert graders.find_remaking_parameters(spec) is None
     assert exam("grade", "--grader", "old")[0] == 2
     assert printed(exam("check", "--json"))
     assert exam("leaderboard", "--json")[0] == 0
     project = open_project(tmp_path / "some.duckdb")
-    assert usual_settings(project)["back_end"] == "transformers"
+    assert grading.usual_settings(project)["back_end"] == "transformers"
     project.close()

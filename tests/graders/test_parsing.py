@@ -46,23 +46,35 @@ LETTERS = ("A", "B", "C", "D")
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # the whole answer, in quotes and markup too
+        # a number rates that is the answer or is called the rating
         ("4", 4), ("0", 0), (" 5\n", 5), ("**4**", 4), ("_4_", 4), ("[2]", 2), ("`3`", 3), ("'4'", 4), ('1"', 1),
         ("<b>4</b>", 4), ("\x004\x00", 4), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("+4", 4), ("Answer: 4", 4),
-        # followed by : . ) - /5, or the end of its line
         ("4: The answer is mostly relevant.", 4), ("4:The answer", 4), ("- 4: mostly", 4), ("4.", 4),
-        ("4.The answer", 4),
-        ("4. Mostly", 4), ("(4)", 4), ("4) mostly", 4), ("(4) mostly", 4), ("4 - mostly", 4), ("4 – mostly", 4),
-        ("4—mostly", 4), ("**4** - mostly", 4), ("4/5", 4), ("0/5", 0), ("4/5, for it says so", 4), 
-        ("4 \nIt says so.", 4), ("4;", 4),
-        # after rating, grade or score
-        ("Rating: 4", 4), ("Rating=4", 4), ("Rating: 4/5.", 4), ("Rating -- 4", 4), ("Rating--4", 4), ("Rating — 4", 4),
-        ("Rating – 4", 4), ("rating 4 because it says so", 4), ("**Rating:** 4", 4), ("Rating:\n\n4", 4),
-        ("I give it a score of 2, as it says so.", 2), ("The final score is 0.", 0), ("##final score: 3", 3),
-        ("My rating would be 3", 3), ("Rating (0-5): 4", 4), ("The rating for this passage is 4 stars", 4),
-        ("Score: 4 out of 5", 4), ('"rating": 4', 4), ("final_score: 2", 2), ("GRADE: 5", 5),
-        ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1), ("##M: 2  \n##T: 3  \n##O: 1", 1),
-        ("Article 5 is quoted. Score: 3", 3), ("8 months, so I rate it low. Rating: 1", 1),
+        ("4.The answer", 4), ("4. Mostly", 4), ("(4)", 4), ("4) mostly", 4), ("(4) mostly", 4), ("4 - mostly", 4),
+        ("4 – mostly", 4), ("4—mostly", 4), ("**4** - mostly", 4), ("4/5", 4), ("0/5", 0), ("4/5, for it says so", 4),
+        ("4 \nIt says so.", 4), ("4;", 4), ("Rating: 4", 4), ("Rating=4", 4), ("Rating: 4/5.", 4), ("Rating -- 4", 4),
+        ("Rating--4", 4), ("Rating — 4", 4), ("Rating – 4", 4), ("rating 4 because it says so", 4),
+        ("**Rating:** 4", 4), ("Rating:\n\n4", 4), ("I give it a score of 2, as it says so.", 2),
+        ("The final score is 0.", 0), ("##final score: 3", 3), ("My rating would be 3", 3), ("Rating (0-5): 4", 4),
+        ("The rating for this passage is 4 stars", 4), ("Score: 4 out of 5", 4), ('"rating": 4', 4),
+        ("final_score: 2", 2), ("GRADE: 5", 5), ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1),
+        ("##M: 2  \n##T: 3  \n##O: 1", 1), ("Article 5 is quoted. Score: 3", 3),
+        ("8 months, so I rate it low. Rating: 1", 1),
+        # a statement about the passage that names a rating has it
+        ("We cannot answer the question from this passage. Rating: 0", 0),
+        ("404 Not Found means the page is missing. Rating: 5", 5),
+        ("The service is unavailable in winter. Rating: 3", 3),
+        ("As an AI researcher, the author explains. Rating: 4", 4),
+        ("As an assistant professor, he writes. Rating: 2", 2),
+        ("Permission denied errors come from the mode. Rating: 5", 5),
+        ("The content is blocked in Germany. Rating: 2", 2), ("I'm sorry. Rating: 3", 3),
+        # digits of other scripts and number words rate
+        ("４", 4), ("٤", 4), ("५", 5), ("Rating: ５/５", 5), ("four", 4), ("**Four**.", 4), ("Rating: zero", 0),
+        ("Score: three out of five", 3),
+        # an answer about the passage is no refusal
+        ("I cannot find it in the passage. Rating: 1", 1), ("Sorry to say, it is wrong. Rating: 1", 1),
+        ("As an example: rating 1", 1), ("I am a teacher. Score: 1", 1), ("The model declines to answer. Score: 1", 1),
+        ("Unfortunately it is old. Grade: 1", 1),
     ],
 )  # fmt: skip
 def test_a_number_rates_that_is_the_answer_or_is_called_the_rating(text: str, rating: int) -> None:
@@ -86,16 +98,16 @@ def test_an_answer_that_holds_another_number_fails(text: str) -> None:
     assert parse_rating(text, top=3) == Parsed(None, "failed", "no rating")
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        "7", "6", "10", "42", "-1", "-4", "−3", "–2", "-0", "4.5", "4,5", "1e3", "4e-1", ".5", "-.5", "05", "007",
-        "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.05", "1\u0662", "0.4",
-    ],
-)  # fmt: skip
+OFF_SCALE = [
+    "7", "6", "10", "42", "-1", "-4", "−3", "–2", "-0", "4.5", "4,5", "1e3", "4e-1", ".5", "-.5", "05", "007",
+    "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.05", "1\u0662", "0.4",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so 4 weeks.", "{}: 4"])
-def test_a_number_off_the_scale_is_no_rating(number: str, pattern: str) -> None:
-    assert parse_rating(pattern.format(number)) == Parsed(None, "failed", NO_RATING)
+def test_a_number_off_the_scale_is_no_rating(pattern: str) -> None:
+    for number in OFF_SCALE:
+        assert parse_rating(pattern.format(number)) == Parsed(None, "failed", NO_RATING)
 
 
 @pytest.mark.parametrize(
@@ -141,31 +153,6 @@ def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
 )  # fmt: skip
 def test_refusals_in_other_words_and_languages_fail(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", REFUSED)
-
-
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
-        ("We cannot answer the question from this passage. Rating: 0", 0),
-        ("404 Not Found means the page is missing. Rating: 5", 5),
-        ("The service is unavailable in winter. Rating: 3", 3),
-        ("As an AI researcher, the author explains. Rating: 4", 4),
-        ("As an assistant professor, he writes. Rating: 2", 2),
-        ("Permission denied errors come from the mode. Rating: 5", 5),
-        ("The content is blocked in Germany. Rating: 2", 2),
-        # An apology refuses nothing: the number after "Rating" rates.
-        ("I'm sorry. Rating: 3", 3),
-    ],
-)
-def test_a_statement_about_the_passage_that_names_a_rating_has_it(text: str, rating: int) -> None:
-    assert parse_rating(text) == Parsed(rating, "graded")
-
-
-@pytest.mark.parametrize(
-    "text", ["Failure rates per year", "Leider kann ich es im Text nicht finden", "As an AI researcher, he writes"]
-)
-def test_words_of_refusals_and_messages_in_an_answer_get_the_default(text: str) -> None:
-    assert parse_rating(text) == Parsed(1, "defaulted")
 
 
 @pytest.mark.parametrize(
@@ -260,45 +247,6 @@ def test_an_excuse_that_names_no_rating_fails(text: str) -> None:
         assert (parsed.rating, parsed.status) == (None, "failed")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, the passage does not say", "Sorry, this passage has no answer",
-        "I am sorry, but I could not find it",
-        "Unfortunately, it is not in the passage", "Sorry seems to be the hardest word",
-    ],
-)  # fmt: skip
-def test_an_excuse_about_the_passage_gets_the_default_as_before(text: str) -> None:
-    assert parse_rating(text) == Parsed(1, "defaulted")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I cannot find it in the passage. Rating: 1", "Sorry to say, it is wrong. Rating: 1", "As an example: rating 1",
-        "I am a teacher. Score: 1", "The model declines to answer. Score: 1", "Unfortunately it is old. Grade: 1",
-    ],
-)  # fmt: skip
-def test_an_answer_about_the_passage_is_no_refusal(text: str) -> None:
-    assert parse_rating(text) == Parsed(1, "graded")
-
-
-@pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "...", "?!", "[d]"])
-def test_an_ill_formed_answer_is_rated_0(text: str) -> None:
-    assert parse_rating(text) == Parsed(0, "defaulted")
-
-
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
-        ("４", 4), ("٤", 4), ("५", 5), ("Rating: ５/５", 5), ("four", 4), ("**Four**.", 4), ("Rating: zero", 0),
-        ("Score: three out of five", 3),
-    ],
-)  # fmt: skip
-def test_digits_of_other_scripts_and_number_words_rate(text: str, rating: int) -> None:
-    assert parse_rating(text) == Parsed(rating, "graded")
-
-
 @pytest.mark.parametrize("text", ["²", "Ⅳ", "④", "½"])
 def test_other_signs_for_numbers_are_not_guessed(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", NO_RATING)
@@ -314,38 +262,35 @@ def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: 
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ("It does not say when the bridge was built.", 0),
-        ("Not enough information: the passage is about chairs.", 0),
-        ("No relevant information is given", 0),
-        ("There is not enough information", 0),
+        # an answer without a rating is rated 1 unless it begins with a denial
+        ("It does not say when the bridge was built.", 0), ("Not enough information: the passage is about chairs.", 0),
+        ("No relevant information is given", 0), ("There is not enough information", 0),
         ("The passage does not answer the question.", 0),
         ("This passage doesn’t contain an answer to the question.", 0),
         ("The context does not provide enough information to answer it", 0),
         ("No, the passage does not answer the question at all.", 0),
-        ("The question cannot be answered from the passage.", 0),
-        ("The question is not answered here", 0),
-        ("The answer is not given in the passage.", 0),
-        ("There is no answer in the passage.", 0),
-        ("The passage is completely unrelated to the question.", 0),
-        ("Unanswerable. The passage is about chairs.", 0),
-        ("The text does not say.", 0),
-        ("The passage does not convey the nugget", 0),
+        ("The question cannot be answered from the passage.", 0), ("The question is not answered here", 0),
+        ("The answer is not given in the passage.", 0), ("There is no answer in the passage.", 0),
+        ("The passage is completely unrelated to the question.", 0), ("Unanswerable. The passage is about chairs.", 0),
+        ("The text does not say.", 0), ("The passage does not convey the nugget", 0),
         ("The passage does not answer the question fully.", 1),
         ("The passage does not directly answer the question.", 1),
         ("The passage does not answer the question, but names the builder.", 1),
-        ("The passage does not say that monks built it.", 1),
-        ("The drink does not contain alcohol", 1),
-        ("The question is answered.", 1),
-        ("There is no bridge.", 1),
-        ("No bridge was built", 1),
-        ("no answers were found by them", 1),
-        ("unknown soldiers", 1),
-        ("The bridge was built by monks.", 1),
+        ("The passage does not say that monks built it.", 1), ("The drink does not contain alcohol", 1),
+        ("The question is answered.", 1), ("There is no bridge.", 1), ("No bridge was built", 1),
+        ("no answers were found by them", 1), ("unknown soldiers", 1), ("The bridge was built by monks.", 1),
+        # words of refusals and messages in an answer get the default
+        ("Failure rates per year", 1), ("Leider kann ich es im Text nicht finden", 1),
+        ("As an AI researcher, he writes", 1),
+        # an excuse about the passage gets the default as before
+        ("I'm sorry, the passage does not say", 1), ("Sorry, this passage has no answer", 1),
+        ("I am sorry, but I could not find it", 1), ("Unfortunately, it is not in the passage", 1),
+        ("Sorry seems to be the hardest word", 1),
+        # an ill formed answer is rated 0
+        ("a.", 0), ("(iii)", 0), ("b)", 0), ("...", 0), ("?!", 0), ("[d]", 0),
     ],
-)
-def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_saying_that_there_is_none(
-    text: str, rating: int
-) -> None:
+)  # fmt: skip
+def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_a_denial(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "defaulted")
 
 
@@ -356,12 +301,14 @@ def test_nothing_to_see_is_a_failure(text: str) -> None:
     assert parse_list(text, "questions") == ([], EMPTY)
 
 
-def test_a_direct_judge_has_no_default_and_its_own_scale() -> None:
+def test_direct_judges_have_their_own_scale_and_only_denials_are_unanswerable() -> None:
     assert parse_rating("2", top=2) == Parsed(2, "graded")
     assert parse_rating("1/2", top=2) == Parsed(1, "graded")
     assert parse_rating("1/2").status == "failed"
     assert parse_rating("3", top=2).status == "failed"
     assert parse_rating("unanswerable", top=3) == Parsed(None, "failed", "no rating")
+    assert says_unanswerable("  It is not possible to tell, sadly.") and says_unanswerable("NO")
+    assert not says_unanswerable("Norway") and not says_unanswerable("no, never") and not says_unanswerable("")
 
 
 # Pieces that sit badly side by side, among any other text.
@@ -405,21 +352,7 @@ def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text
         assert re.search(rf"(?<![^\W_]){parsed.rating}(?![^\W_])", digits)
 
 
-NOT_NUMBERS = [
-    "The",
-    "answer",
-    "B12",
-    "5th",
-    "covid-19",
-    "3-day",
-    "x_2",
-    "v1.2",
-    "--",
-    "!",
-    "no",
-    "N/4",
-    "(é4)",
-]
+NOT_NUMBERS = ["The", "answer", "B12", "5th", "covid-19", "3-day", "x_2", "v1.2", "--", "!", "no", "N/4", "(é4)"]
 OTHERS = ["6", "-1", "4.5", "1/4", "10", "1e3", "0%", ".4", "12:30", "2½", "04", "(-3)"]
 NAMES = ["Rating: {}", "score of {}", "grade={}", "**Score:** {}", "O: {}", "the final rating is {}/5"]
 
@@ -494,25 +427,10 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
 @pytest.mark.parametrize(
     "piece",
     [
-        "{",
-        '{"a":',
-        "[",
-        "1.",
-        "B1 ",
-        "-",
-        "yes or ",
-        "B, ",
-        "answer ",
-        "A:",
-        "é",
-        '"',
-        "\\",
-        " ",
-        "4",
-        "{ ",
+        "{", '{"a":', "[", "1.", "B1 ", "-", "yes or ", "B, ", "answer ", "A:", "é", '"', "\\", " ", "4", "{ ",
         '{"rating": 4',
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("beginning", ["", "answer"])
 def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
     text = beginning + piece * (100_000 // len(piece)) + "!"
@@ -560,50 +478,35 @@ def test_a_rating_is_settled_as_soon_as_what_follows_cannot_change_it(text: str,
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ("Yes", 1), ("no", 0), ("YES.", 1), ("“YES”", 1), ("**No**, it is not.", 0), ("'yes'", 1), ("\n Yes\nit is", 1),
-        ("Answer: Yes", 1), ("**Answer:** no", 0), ("Final answer: yes", 1), ("Yes, the passage says so.", 1),
-        ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0), ("True", 1), ("false.", 0),
-        ("TRUE, it says so", 1), ("The answer is: Yes", 1), ("The answer is no.", 0),
-        ("The correct answer is “YES”", 1),
-        ("My verdict: No", 0), ("Answer: True", 1),
+        # yes and no count where the answer begins with them
+        ("Yes", 1), ("no", 0), ("YES.", 1), ("“YES”", 1), ("**No**, it is not.", 0), ("'yes'", 1),
+        ("\n Yes\nit is", 1), ("Answer: Yes", 1), ("**Answer:** no", 0), ("Final answer: yes", 1),
+        ("Yes, the passage says so.", 1), ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0),
+        ("True", 1), ("false.", 0), ("TRUE, it says so", 1), ("The answer is: Yes", 1), ("The answer is no.", 0),
+        ("The correct answer is “YES”", 1), ("My verdict: No", 0), ("Answer: True", 1),
+        # prose is read where it names exactly one verdict
+        ("I would say yes", 1), ("So the answer to the query is: “YES”.", 1), ("The passage is relevant.", 1),
+        ("relevant", 1), ("The candidate is correct, as the film was made in England.", 1), ("Correct!", 1),
+        ("The passage answers the question.", 1), ("The answer can be derived from the passage.", 1),
+        ("It is about dogs. Hence, no.", 0), ("not relevant", 0), ("Incorrect.", 0), ("The answer is wrong", 0),
+        ("The passage isn’t relevant to it.", 0), ("It is not a correct answer.", 0),
+        ("It does not include an answer.", 0), ("The answer cannot be found in the passage", 0),
+        ("The passage does not directly answer the query.", 0),
     ],
 )  # fmt: skip
-def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: int) -> None:
+def test_a_verdict_counts_at_the_beginning_or_in_prose_that_names_exactly_one(text: str, rating: int) -> None:
     assert parse_yes_no(text) == Parsed(rating, "graded")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Yes/No",
-        "yes or no",
-        "No and yes",
-        "YES|NO",
-        "“YES” or “NO”",
-        "yes\nno",
-        "No, yes",
-        "Yes and/or No",
+        "Yes/No", "yes or no", "No and yes", "YES|NO", "“YES” or “NO”", "yes\nno", "No, yes", "Yes and/or No",
         "The passage is relevant, so no, it is.",
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
     assert parse_yes_no(text) == Parsed(None, "failed", BOTH)
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("I would say yes", 1), ("So the answer to the query is: “YES”.", 1), ("The passage is relevant.", 1),
-        ("relevant", 1), ("The candidate is correct, as the film was made in England.", 1), ("Correct!", 1),
-        ("The passage answers the question.", 1), ("The answer can be derived from the passage.", 1),
-        ("It is about dogs. Hence, no.", 0), ("not relevant", 0), ("Incorrect.", 0), ("The answer is wrong", 0),
-        ("The passage isn’t relevant to it.", 0), ("It is not a correct answer.", 0),
-        ("It does not include an answer.", 0),
-        ("The answer cannot be found in the passage", 0), ("The passage does not directly answer the query.", 0),
-    ],
-)  # fmt: skip
-def test_prose_is_read_where_it_names_exactly_one_verdict(text: str, verdict: int) -> None:
-    assert parse_yes_no(text) == Parsed(verdict, "graded")
 
 
 @pytest.mark.parametrize(
@@ -656,13 +559,10 @@ def test_a_word_or_several_letters_are_no_choice(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"rating": 4}',
-        '\ufeff\n {"rating":4}\n',
-        '{"rating": 4.0}',
-        '```json\n{"rating": 4}\n```',
+        '{"rating": 4}', '\ufeff\n {"rating":4}\n', '{"rating": 4.0}', '```json\n{"rating": 4}\n```',
         '```\n{"rating": 4}```\n',
     ],
-)
+)  # fmt: skip
 def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
     assert parse_json_rating(text) == Parsed(4, "graded")
 
@@ -699,9 +599,7 @@ def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> No
 
 
 @given(st.integers(-2, 9), st.integers(1, 5), PIECES.filter(lambda text: "{" not in text), PIECES)
-def test_a_rating_in_json_is_read_exactly_where_it_is_on_the_scale(
-    rating: int, top: int, before: str, after: str
-) -> None:
+def test_a_rating_in_json_is_read_exactly_if_it_is_on_scale(rating: int, top: int, before: str, after: str) -> None:
     written = json.dumps({"rating": rating})
     assert parse_json_rating(written, top).rating == (rating if 0 <= rating <= top else None)
     assert parse_json_rating(before + written + after, top).rating in (None, rating)
@@ -733,15 +631,11 @@ def test_a_list_is_read_without_blanks_and_repetitions(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("1. Why?\n2. How?", WITHOUT_JSON),
-        (" ", EMPTY),
-        ('{"questions": ["Why?", "Ho', MALFORMED),
-        ('["Why?", ', MALFORMED),
-        ('{"questions": ["Why?", 5]}', ITEM_NOT_TEXT),
-        ('[{"question": "Why?"}]', ITEM_NOT_TEXT),
-        ('{"questions": ["", " "]}', EMPTY_LIST),
+        ("1. Why?\n2. How?", WITHOUT_JSON), (" ", EMPTY), ('{"questions": ["Why?", "Ho', MALFORMED),
+        ('["Why?", ', MALFORMED), ('{"questions": ["Why?", 5]}', ITEM_NOT_TEXT),
+        ('[{"question": "Why?"}]', ITEM_NOT_TEXT), ('{"questions": ["", " "]}', EMPTY_LIST),
     ],
-)
+)  # fmt: skip
 def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str, reason: str) -> None:
     assert parse_list(text, "questions") == ([], reason)
 
@@ -760,8 +654,3 @@ def test_the_mark_of_a_list_item_is_no_answer(text: str) -> None:
 @pytest.mark.parametrize("text", ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."])
 def test_a_word_a_number_or_a_symbol_is_an_answer(text: str) -> None:
     assert not ill_formed(text)
-
-
-def test_only_what_says_that_there_is_no_answer_is_unanswerable() -> None:
-    assert says_unanswerable("  It is not possible to tell, sadly.") and says_unanswerable("NO")
-    assert not says_unanswerable("Norway") and not says_unanswerable("no, never") and not says_unanswerable("")

@@ -1,70 +1,82 @@
-"""A whole number rates if it is the whole answer or marked as the rating; of different ones the last marked counts."""
+"""Ratings in answers: marks, reasoning, doubtful numbers, cut and long answers."""
 
 from __future__ import annotations
 
+import json
+import signal
+from collections.abc import Callable, Iterator
+
 import pytest
 
-from exam_workbench.graders._reading.parsing import NO_RATING, Parsed, parse_rating, settled_rating
+from exam_workbench.exams._item_generation import ParsedItem, parse_item
+from exam_workbench.graders import parse_list, without_thoughts
+from exam_workbench.graders._endpoint.chat import Dialect, Request, prepare_request, read_answer
+from exam_workbench.graders._endpoint.redaction import redact_keys
+from exam_workbench.graders._prompts.prompt import built_in_prompts
+from exam_workbench.graders._reading.calls import Call, Completion, is_answer, make_settled_test, read_completion
+from exam_workbench.graders._reading.non_answers import opened_reasoning, reasoning_length
+from exam_workbench.graders._reading.parsing import (
+    NO_RATING,
+    Parsed,
+    parse_json_answer,
+    parse_json_rating,
+    parse_letter,
+    parse_object,
+    parse_rating,
+    parse_yes_no,
+    settled_letter,
+    settled_rating,
+    settled_yes_no,
+)
+from exam_workbench.injection_signs import find_signs
 
 
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # whole numbers in other forms
+        # a whole number that is marked as the rating is read
         ("3.0", 3), ("3.0/5", 3), ("3/5.0", 3), ("3,0", 3), ("Score: 2.00", 2), ('{"rating": 2.0}', 2), ("2 / 5.", 2),
-        # as a share of the scale
         ("3 out of 5", 3), ("3 out of 5.", 3), ("It gets 3 out of 5, as it names two.", 3),
         ("3 out of a possible 5", 3), ("This passage deserves 2/5.", 2), ("3 von 5", 3), ("I rate it 5/5", 5),
-        # with a reason behind it
         ("2 (only the year is named)", 2), ("2, since it names the year", 2), ("2; it names the year", 2),
-        ("2 because it names the year", 2), ("2!", 2), ("Rating → 2", 2),
-        ("2 – names the year", 2), ("3 stars", 3), ("3 points.", 3),
-        # labels
-        ("Relevance: 2", 2), ("Relevance score: 2", 2), ("**Verdict:** 3", 3), ("The passage fits.\n\nAnswer: 4", 4),
-        ("Final answer: 2.", 2), ("My assessment: 3, as it is short", 3), ("Rating [0 to 5]: 2", 2),
-        ("Rating on a scale from 0 to 5: 2", 2), ("Rating (out of 5): 2", 2), ("Overall: 3", 3), ("Rating: [[2]]", 2),
-        ("<rating>2</rating>", 2), ("<score> 2 </score>", 2), ("The answer is 2.", 2), ("The verdict is: 2", 2),
-        # other languages and scripts
-        ("Bewertung: 3", 3), ("Note : 3", 3), ("Évaluation : 3", 3), ("Calificación: 3", 3), ("Оценка: 3", 3),
-        ("評価：3", 3), ("得分：3分", 3), ("3分", 3), ("평점: 3점", 3), ("我的评分：２。", 2),
-        ("评分为3分", 3), ("得分是 3", 3), ("التقييم: ٣", 3),
-        # stars
-        ("★★☆☆☆", 2), ("⭐⭐⭐", 3), ("Rating: ★★★★★", 5), ("☆☆☆☆☆", 0), ("⭐️⭐️ (2/5)", 2),
-        # emphasis
-        ("So I arrive at **2**.", 2), ("It follows that $\\boxed{3}$", 3), ("This is a clear __2__, I think", 2),
-        # a line of its own
-        ("It names the year.\n\n3", 3), ("It names the year.\n**3**\n", 3),
-        # statements
+        ("2 because it names the year", 2), ("2!", 2), ("Rating → 2", 2), ("2 – names the year", 2), ("3 stars", 3),
+        ("3 points.", 3), ("Relevance: 2", 2), ("Relevance score: 2", 2), ("**Verdict:** 3", 3),
+        ("The passage fits.\n\nAnswer: 4", 4), ("Final answer: 2.", 2), ("My assessment: 3, as it is short", 3),
+        ("Rating [0 to 5]: 2", 2), ("Rating on a scale from 0 to 5: 2", 2), ("Rating (out of 5): 2", 2),
+        ("Overall: 3", 3), ("Rating: [[2]]", 2), ("<rating>2</rating>", 2), ("<score> 2 </score>", 2),
+        ("The answer is 2.", 2), ("The verdict is: 2", 2), ("Bewertung: 3", 3), ("Note : 3", 3), ("Évaluation : 3", 3),
+        ("Calificación: 3", 3), ("Оценка: 3", 3), ("評価：3", 3), ("得分：3分", 3), ("3分", 3), ("평점: 3점", 3),
+        ("我的评分：２。", 2),
+        ("评分为3分", 3), ("得分是 3", 3), ("التقييم: ٣", 3), ("★★☆☆☆", 2),
+        ("⭐⭐⭐", 3), ("Rating: ★★★★★", 5), ("☆☆☆☆☆", 0),
+        ("⭐️⭐️ (2/5)", 2), ("So I arrive at **2**.", 2), ("It follows that $\\boxed{3}$", 3),
+        ("This is a clear __2__, I think", 2), ("It names the year.\n\n3", 3), ("It names the year.\n**3**\n", 3),
         ("I would give this passage a 2.", 2), ("I'd rate it 3", 3), ("The passage deserves a 3.", 3),
         ("A rating of 4 would be appropriate.", 4),
-    ],
-)  # fmt: skip
-def test_a_whole_number_that_is_marked_as_the_rating_is_read(text: str, rating: int) -> None:
-    assert parse_rating(text) == Parsed(rating, "graded")
-
-
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
+        # of different ratings the last one that is marked counts
         ("A score of 5 requires every date. Two are missing, so the score is 2.", 2),
         ("A grade of 4 would be too generous; a grade of 2 fits.", 2),
         ("For a rating of 5 it would have to name all; I settle on a rating of 3.", 3),
         ("Rating: 5? No, the dates are missing. Rating: 3", 3),
         ("Rating: 4\n\nOn reflection the dates are missing.\n\nFinal rating: 3", 3),
-        ("4\n\nOn reflection the dates are missing.\nRating: 3", 3),
-        ("Score: 5 would need all. Score: 1", 1),
-        ("The rating is 5. No: the rating is 4.", 4),
-        ("It is 5/5 for style. Rating: 2/5", 2),
+        ("4\n\nOn reflection the dates are missing.\nRating: 3", 3), ("Score: 5 would need all. Score: 1", 1),
+        ("The rating is 5. No: the rating is 4.", 4), ("It is 5/5 for style. Rating: 2/5", 2),
         ("It does not reach a rating of 4, so a rating of 3.", 3),
         ("Below a rating of 5, yet above a rating of 3: **4**", 4),
-        # an explanation after the rating is none
         ("3: it names the year. A rating of 5 would name the day.", 3),
         ("3\n\nThe passage names 4 of 5 dates, and a top score of 5 needs all.", 3),
         ("Rating: 3\nA score of 4 is too high, since 2 dates are missing.", 3),
         ("Rating: 3. A rating of 5 is reserved for complete answers.", 3),
+        # the rating that an answer names is read
+        ("My rating is: 3", 3), ("The rating for this passage is: 3", 3), ("Grade for this question: 4", 4),
+        ("The rating is a 4.", 4), ("4 / 5", 4), ("Score: 3 / 5", 3),
+        ("1. The passage is about dogs.\n2. It names no breed.\n\nFinal grade: 3", 3),
+        ("**1.** It fits.\n**2.** It is short.\nRating: 4", 4), ("1. Nothing in it answers the question.", 1),
+        ("It does not deserve a score of 5; score: 2", 2),
+        ("Unfortunately, I could not find any of this in the passage. Rating: 0", 0), ("$4$", 4),
     ],
-)
-def test_of_different_ratings_the_last_one_that_is_marked_counts(text: str, rating: int) -> None:
+)  # fmt: skip
+def test_the_last_number_that_is_marked_as_the_rating_is_read(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
 
 
@@ -86,14 +98,245 @@ def test_numbers_that_nothing_marks_as_the_rating_fail(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["The passage is about the war.", "before", "B12", "It fits well", "covid-19", "the 5th", "Ratings are high"],
-)
-def test_an_answer_without_any_number_gets_the_default(text: str) -> None:
+    [
+        # an answer without any number gets the default
+        "The passage is about the war.", "before", "B12", "It fits well", "covid-19", "the 5th", "Ratings are high",
+        # a price is no rating
+        "$5", "$5.", "**$3**",
+    ],
+)  # fmt: skip
+def test_an_answer_without_any_number_or_with_a_price_gets_the_default(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "defaulted")
 
 
-def test_reasoning_that_no_mark_opened_does_not_settle_a_rating() -> None:
+def test_possible_lists_and_unmarked_reasoning_settle_no_rating() -> None:
+    assert not settled_rating("1. The passage is about dogs.")
+    assert not settled_rating("4 / 5")
+    assert settled_rating("4. The passage is about dogs.")
     assert not settled_rating("Okay, a rating of 2 would be too low.")
     assert not settled_rating("Hmm. Rating: 2 is my first guess")
     assert not settled_rating("Rating: 2 is what I would say")
     assert settled_rating("Okay, a rating of 2 would be too low.</think>\n\n5\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't think the passage is relevant.", "I do not believe that the answer is correct.",
+        "It is unlikely that the answer is correct.", "Nothing here is relevant.", "None of it is relevant.",
+        "Neither is correct.", "The passage never answers the question.", "The passage barely answers the question.",
+        "The passage no longer answers the question.", "The answer is not yes.",
+    ],
+)  # fmt: skip
+def test_a_verdict_that_is_denied_is_none(text: str) -> None:
+    assert parse_yes_no(text).status == "failed"
+
+
+def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Parsed:
+    """How an answer that an endpoint gave to a call of a form is read."""
+    prompt = built_in_prompts()[{"rating": "self-rating", "yes-no": "verify", "letter": "choice"}[form]]
+    names = ("question", "context", "correct_answer", "answer", "choices")
+    call = Call(prompt, dict.fromkeys(names, "Tides rise."), form, options=("A", "B", "C") if form == "letter" else ())
+    request = prepare_request(call, "m", 0.0, dialect, None, None)
+    assert isinstance(request, Request)
+    choice = {"text": text} if dialect.api == "completions" else {"message": {"content": text}}
+    content = json.dumps({"choices": [choice | {"finish_reason": finish}]}).encode()
+    return read_completion(call, read_answer(content, request, str).completion)
+
+
+@pytest.mark.parametrize("dialect", [Dialect(structured=False), Dialect("completions", structured=False)])
+def test_a_verdict_that_comes_first_counts(dialect: Dialect) -> None:
+    for form, text, value in (
+        ("yes-no", "YES\n\nThe passage provides the reasons for", 1), ("yes-no", "No, the passage does not na", 0),
+        ("yes-no", "**No**. It", 0), ("rating", "0\n\nThe passage is about", 0), ("rating", "4 - it names most of", 4),
+        ("rating", "Rating: 3\n\nThe passage na", 3), ("rating", "**Rating: 3**. It na", 3),
+        ("letter", "B\n\nThe mo", 1), ("rating", "Let me see.\n</think>\n\n5\n\nThe pas", 5),
+        ("rating", "3/5\nThe passage", 3),
+    ):  # fmt: skip
+        assert parsed(form, text, dialect) == Parsed(value, "graded"), text
+
+
+@pytest.mark.parametrize("dialect", [Dialect(), Dialect(structured=False), Dialect("completions", structured=False)])
+def test_a_verdict_that_is_not_complete_is_cut_off(dialect: Dialect) -> None:
+    for form, text in (
+        ("yes-no", "Y"), ("yes-no", "The passage says yes, b"), ("yes-no", "Yes"), ("rating", "The passage"),
+        ("rating", "4"), ("rating", "Okay, a rating of 2 would be"), ("rating", "<think>\n4\n\nHmm"),
+        ("rating", "Rating: 5 would"),
+        ("rating", '{"rating": '), ("letter", "B"), ("rating", "1. The passage na"), ("rating", ""),
+    ):  # fmt: skip
+        assert parsed(form, text, dialect) == Parsed(None, "failed", "cut off"), text
+
+
+def test_json_that_is_complete_counts_whatever_blanks_follow() -> None:
+    assert parsed("rating", '{"rating": 4}\n\n\n \n', Dialect()) == Parsed(4, "graded")
+    assert parsed("yes-no", '{"answer": "No"}\n\n', Dialect()) == Parsed(0, "graded")
+    assert parsed("letter", 'Hmm.</think>{"answer": "C"}\n\n', Dialect()) == Parsed(2, "graded")
+    assert parsed("rating", '{"rating": 4}', Dialect(), "stop") == Parsed(4, "graded")
+
+
+SIZE = 1 << 17
+LIMIT_S = 4  # of processor time; what takes the square of the length takes from many seconds to hours
+KEY = "sk-proj-Ab3dEf6hIj9kLmN0pQrStUvWxYz12345678"
+
+
+@pytest.fixture(autouse=True)
+def a_limit() -> Iterator[None]:
+    def ended(*_: object) -> None:
+        raise TimeoutError(f"reading took more than {LIMIT_S} s")
+
+    before = signal.signal(signal.SIGPROF, ended)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "a rating": lambda text: (parse_rating(text), settled_rating(text)),
+    "yes or no": lambda text: (parse_yes_no(text), settled_yes_no(text)),
+    "a letter": lambda text: (parse_letter(text, "ABCD"), settled_letter(text, "ABCD")),
+    "JSON": parse_json_rating,
+    "a list": lambda text: parse_list(text, "questions"),
+}
+ANSWERS = {
+    "a list of blank lines": ("1. x", "\n \n"), "blank lines": ("1. x", "\n"),
+    "tags of ratings": ("rating", "<rating>"), "other tags": ("O:", "<b>"), "ratings": ("", "rating ("),
+    "numbers": ("", "rating 1.1,1/1 "), "spaces": ("The answer is", " "),
+    "words before an answer": ("", "the correct "), "commas": ("yes", ","), "brackets": ("", '{"rating": ['),
+    "a long number": ('{"rating": ', "9"), "doubts": ("", "cannot be "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_long_answer_is_read(reader: str, answer: str) -> None:
+    beginning, piece = ANSWERS[answer]
+    READERS[reader](beginning + piece * (SIZE // len(piece)))
+
+
+@pytest.mark.parametrize("piece", [KEY[:6] + "zz ", KEY[:11] + "_", "%25", "&amp;", "bearer ", "\u0301"])
+def test_keys_are_looked_for_in_a_long_text(piece: str) -> None:
+    shown = redact_keys(piece * (SIZE // len(piece)) + f" {KEY} and {KEY[::-1]}", [KEY])
+    assert KEY not in shown and KEY[::-1] not in shown
+
+
+@pytest.mark.parametrize("piece", ["question: ", "rate this "])
+def test_a_long_passage_is_looked_through_for_orders(piece: str) -> None:
+    find_signs(piece * (SIZE // len(piece)), ["What is the height of the tower?"])
+
+
+REASONED = 'A rating of 1 fits? No, wait. Yes. Rating: 2\n\nA, hmm {"rating": 3}'
+MARKS = [
+    ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>\n", "</thought>"), ("<THINK>", "</THINK>"),
+    ("<thoughts>", "</thoughts>"), ("<reasoning>", "</reasoning>"), ("<analysis>", "</analysis>"),
+    ("<scratchpad>", "</scratchpad>"), ("<rationale>", "</rationale>"),
+    ("<planning>", "</planning>"), ("<internal>", "</internal>"),
+    ("<thinking_process>", "</thinking_process>"), ("<cot>", "</cot>"),
+    ("[THINK]", "[/THINK]"), ("<seed:think>", "</seed:think>"), ("◁think▷", "◁/think▷"),
+    ("<|think|>", "<|/think|>"), ("<|begin_of_thought|>", "<|end_of_thought|>\n<|begin_of_solution|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"), ("Thinking...\n", "\n...done thinking.\n"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("analysis", "assistantfinal"), ("<|channel>thought\n", "<channel|>"),
+    ("Here is my thought process: ", "Here is my response:\n"),
+]  # fmt: skip
+OTHER_MARKS = [
+    ("<plan>", "</plan>"), ("<work>", "</work>"), ("<details><summary>Steps</summary>", "</details>"),
+    ("<steps>", "</steps>"), ("<notes type='own'>", "</notes>"), ("[PLAN]", "[/PLAN]"), ("<hidden>", "</hidden>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("opening", "closing"), MARKS + OTHER_MARKS)
+def test_only_the_text_after_the_last_closing_mark_is_read(opening: str, closing: str) -> None:
+    for before in (opening + REASONED + closing, REASONED + closing, (opening + REASONED + closing) * 2):
+        for gap in ("", "\n\n"):
+            assert parse_rating(f"{before}{gap}5") == Parsed(5, "graded")
+            assert parse_json_rating(f'{before}{gap}{{"rating": 5}}') == Parsed(5, "graded")
+            assert parse_yes_no(f"{before}{gap}NO") == Parsed(0, "graded")
+            assert parse_json_answer(f'{before}{gap}{{"answer": "No"}}') == Parsed(0, "graded")
+            assert parse_letter(f"{before}{gap}B", "ABC") == Parsed(1, "graded")
+            assert parse_list(f'{before}{gap}["Why?"]', "questions") == (["Why?"], None)
+            assert parse_object(f'{before}{gap}{{"rating": 5}}') == {"rating": 5}
+        assert without_thoughts(before + "Paris.").strip() == "Paris."
+        assert reasoning_length(before + "5") >= len(before) - len("<|begin_of_solution|><|START_RESPONSE|>")
+
+
+@pytest.mark.parametrize(("opening", "closing"), MARKS)
+def test_an_answer_that_only_reasons_is_empty(opening: str, closing: str) -> None:
+    for text in (opening + REASONED + closing, REASONED + closing):
+        assert parse_rating(text) == Parsed(None, "failed", "empty")
+        assert parse_yes_no(text) == Parsed(None, "failed", "empty")
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "<think>", "<thinking>", "<reasoning>", "<plan>", "[THINK]", "<|channel|>analysis<|message|>",
+        "<|START_THINKING|>",
+    ],
+)  # fmt: skip
+def test_nothing_is_settled_inside_reasoning(opening: str) -> None:
+    for text in (f"{opening}\n4\n", f"{opening}Rating: 4\n", f"{opening}\nOkay, a rating of 2 would"):
+        assert not settled_rating(text)
+        assert parse_rating(text) == Parsed(None, "failed", "empty")
+    assert not settled_yes_no(f"{opening}Yes, it does") and not settled_letter(f"{opening}B. It", "ABC")
+
+
+def test_a_prompt_that_opens_reasoning_keeps_an_answer_from_being_settled_in_it() -> None:
+    prompts = built_in_prompts()
+    for form, prompt, begins, ends in (
+        ("rating", "self-rating", "4\n", "4\n"), ("yes-no", "verify", "Yes, it ", "Yes, it "),
+    ):  # fmt: skip
+        call = Call(prompts[prompt], {}, form)
+        assert make_settled_test(call)(begins)
+        within = make_settled_test(call, "<|Assistant|><think>\n")
+        assert not within(begins) and within(f"Hmm.</think>{ends}")
+    assert opened_reasoning("Rate it from 0 to 5.\n<|Assistant|><think>\n") == "<think>\n"
+    assert opened_reasoning("Rate it from 0 to 5.\n<plan>") == "<plan>"
+    assert opened_reasoning("<think>\n\n</think>\n\n") == opened_reasoning("Write <think> first.") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5<|eot_id|>", "5<|im_end|>", "5<end_of_turn>", "5</s>", "5<｜end▁of▁sentence｜>",
+        "5<|im_end|>\n<|im_start|>user\n2",
+        "<|im_start|>assistant\n5<|im_end|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n5<|eot_id|>", "<s> 5 </s>",
+        "<answer>5</answer>", "<reasoning>2</reasoning><answer>\n5\n</answer>",
+    ],
+)  # fmt: skip
+def test_marks_of_the_turn_are_no_part_of_an_answer(text: str) -> None:
+    assert parse_rating(text) == Parsed(5, "graded")
+    assert parse_yes_no(text.replace("5", "Yes")) == Parsed(1, "graded")
+    assert parse_letter(text.replace("5", "C"), "ABC") == Parsed(2, "graded")
+    assert parse_json_rating(text.replace("5", '{"rating": 5}')) == Parsed(5, "graded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 < 5 and 5 > 2", "a [citation]", "<b>Paris</b>", "Think of 5.", "<rating>4</rating> It names the key.",
+        "<ul><li>Paris</li></ul> and more", "4\n<explanation>It says so.</explanation>\nDone.",
+        "The <passage>text</passage> tells: 4", "[2] Paris [/2] is it", "<No> It is not.", "[Yes] It is.",
+        "<evaluation>4</evaluation>",
+    ],
+)  # fmt: skip
+def test_other_tags_are_left_alone(text: str) -> None:
+    assert without_thoughts(text) == text and reasoning_length(text) == 0
+
+
+def test_calls_and_items_are_read_without_reasoning() -> None:
+    call = Call(built_in_prompts()["self-rating"], {}, "rating")
+    text = 'Okay, maybe a rating of 2, no.\n</think>\n\n{"rating": 5}'
+    assert (
+        read_completion(call, Completion(text, structured=True))
+        == read_completion(call, Completion(text))
+        == Parsed(5, "graded")
+    )
+    assert is_answer(call, text, structured=True)
+    item = (
+        "Question: What do the tides of the sea follow, by and large, over a month?\nA) The Moon\nB) The wind\n"
+        "C) Rain\nD) Mars\nCorrect Answer: {}"
+    )
+    parsed = parse_item(f"Let me draft one. {item.format('B')}\n</think>\n{item.format('A')}")
+    assert isinstance(parsed, ParsedItem) and parsed.key == 0

@@ -1,31 +1,28 @@
-"""Graders that read, from parameters to labels: what they are asked, what is asked again, what a job may spend."""
+"""Graders that read, from settings and fingerprints to labels."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
-from exam_workbench import bank
-from exam_workbench.bank import _saved_graders as named_graders, model_prices, set_price
+from exam_workbench import bank, graders
+from exam_workbench.bank import _saved_graders as named_graders, grader_again, model_prices, set_price
+from exam_workbench.errors import GradingError, InputError
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.graders import (
-    Price,
-    Prompt,
-    ReadingGrader,
-    built_in_prompts,
-    find_remaking_parameters,
-    make_grader,
-    read_prompt,
-    try_injections,
-    try_pair,
-    write_prompt,
-)
 from exam_workbench.graders._endpoint.chat import AROUND_PROMPT
+from exam_workbench.graders._local import loading as local_loading
+from exam_workbench.graders._local.loading import load_model, resolved_dtype
+from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd
+from exam_workbench.graders._prompts.prompt import fence_text
+from exam_workbench.graders._reading.calls import complete_calls
 from exam_workbench.graders._reading.injections import INJECTIONS
 from exam_workbench.graders._reading.parsing import RULES_VERSION
 from exam_workbench.grading import Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
@@ -36,10 +33,11 @@ from exam_workbench.labels import Policy, add_override, basis, coverage_scores, 
 from exam_workbench.records import add_queries
 from exam_workbench.review import changes
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, Query, Question
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
-from tests.made.projects import fill, judge, new_project
+from exam_workbench.types import Asked, Grade, Query, Question
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, going_on, rate, status
+from tests.made.projects import fill, fill as fill_project, judge, new_project
 from tests.made.refusals import mentions, refusal
+from tests.made.tiny_models import CHAT_TEMPLATE, FILLER, _text_tokenizer
 
 ASKED = Question("q1/a", "q1", "How tall is it?", answer_key="ten metres")
 CHOSEN = Question("q1/c", "q1", "What is it?", kind="choice", answer_key="a tree", choices=("a dog", "a tree"))
@@ -78,7 +76,7 @@ def settings(server: EndpointServer, **more: object) -> dict[str, object]:
 
 
 def graded(project: Project, kind: str, server: EndpointServer, **more: object) -> tuple[str, Progress]:
-    made = make_grader(kind, settings(server, **more), bank.list_prompts(project))
+    made = graders.make_grader(kind, settings(server, **more), bank.list_prompts(project))
     final = run_job(project, made, Request(), "ann")
     assert final.state == "done", final.message
     return made.spec.fingerprint, final
@@ -92,18 +90,26 @@ def label_of(project: Project, grader: str, **more: object) -> dict[tuple[str, s
     }
 
 
-def test_a_grader_that_checks_answers_grades_the_questions_that_have_a_key(filled: Project, server: EndpointServer):
+def test_keyed_questions_are_graded_in_two_ways_and_choices_by_choice(filled: Project, server: EndpointServer) -> None:
     name, final = graded(filled, "answer", server)
     assert (final.graded, final.failed) == (6, 0), "two questions with a key, three passages"
     assert label_of(filled, name) == {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0}
     assert coverage_scores(filled, basis(filled, Policy(grader=name)))["one"]["q1"] == 0.5, "1 is the top of this scale"
+    words, _ = graded(filled, "answer", server)
+    model, final = graded(filled, "answer", server, check="model")
+    assert words != model
+    assert final.usage.calls == 8, "six answers, of which two are answers that can be verified"
+    assert label_of(filled, model) == label_of(filled, words)
+    raw = filled.value("SELECT raw FROM grades WHERE rating = 1 AND raw LIKE '%verification%'")
+    assert "ten metres" in raw
+    name, final = graded(filled, "choice", server)
+    assert final.graded == 3
+    assert label_of(filled, name)["q1", "p2"] == 1 and label_of(filled, name)["q1", "p1"] == 0
 
 
-def test_a_new_answer_key_is_a_new_thing_to_ask_and_the_old_key_finds_the_old_grades(
-    filled: Project, server: EndpointServer
-):
+def test_a_new_answer_key_is_asked_anew_and_the_old_key_finds_old_grades(filled: Project, server: EndpointServer):
     name, _ = graded(filled, "answer", server)
-    spec = make_grader("answer", settings(server)).spec
+    spec = graders.make_grader("answer", settings(server)).spec
     changed = replace(ASKED, answer_key="eleven metres")
     before = label_of(filled, name)
     found = changes(filled, "EXAM-Cover", Policy(grader=name), {"q1": [changed, CHOSEN]})
@@ -114,25 +120,9 @@ def test_a_new_answer_key_is_a_new_thing_to_ask_and_the_old_key_finds_the_old_gr
     bank.save_version(filled, [ASKED], "old key", "ann")
     assert make_plan(filled, spec, bank.latest_version(filled)).to_grade == 0
     assert label_of(filled, name) == before
-    rating = make_grader("self-rating", settings(server)).spec
+    rating = graders.make_grader("self-rating", settings(server)).spec
     bank.save_version(filled, [changed], "new key", "ann")
     assert make_plan(filled, rating, bank.latest_version(filled)).needed == 8, "a rater does not read the key"
-
-
-def test_two_graders_may_check_the_same_answer_in_two_ways(filled: Project, server: EndpointServer):
-    words, _ = graded(filled, "answer", server)
-    model, final = graded(filled, "answer", server, check="model")
-    assert words != model
-    assert final.usage.calls == 8, "six answers, of which two are answers that can be verified"
-    assert label_of(filled, model) == label_of(filled, words)
-    raw = filled.value("SELECT raw FROM grades WHERE rating = 1 AND raw LIKE '%verification%'")
-    assert "ten metres" in raw
-
-
-def test_multiple_choice_asks_about_choices_alone(filled: Project, server: EndpointServer):
-    name, final = graded(filled, "choice", server)
-    assert final.graded == 3
-    assert label_of(filled, name)["q1", "p2"] == 1 and label_of(filled, name)["q1", "p1"] == 0
 
 
 def test_a_direct_judge_asks_about_the_query_and_its_rating_is_the_label(filled: Project, server: EndpointServer):
@@ -146,20 +136,17 @@ def test_a_direct_judge_asks_about_the_query_and_its_rating_is_the_label(filled:
     assert changes(filled, "P@5", Policy(grader=name), {"q1": [reworded]}).labels == []
 
 
-def test_the_qa_judge_waits_for_the_answer_of_a_query(filled: Project, server: EndpointServer):
-    spec = make_grader("direct", settings(server, prompt="QA-judge")).spec
+def test_judges_wait_for_answers_and_titles(filled: Project, server: EndpointServer, project: Project) -> None:
+    spec = graders.make_grader("direct", settings(server, prompt="QA-judge")).spec
     assert make_plan(filled, spec, 1).needed == 0
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q1", "query q1", answer="ten metres")], replace=True)
     name, final = graded(filled, "direct", server, prompt="QA-judge")
     assert final.graded == 3 and set(label_of(filled, name).values()) == {1}
-
-
-def test_a_judge_is_not_asked_about_a_query_that_is_known_by_its_id_alone(project: Project, server: EndpointServer):
     fill(project, [PLAIN], {}, RUNS)
     with project.transaction() as cursor:
         cursor.execute("UPDATE queries SET text = query_id WHERE query_id = 'q1'")
-    spec = make_grader("direct", settings(server, prompt="Sun")).spec
+    spec = graders.make_grader("direct", settings(server, prompt="Sun")).spec
     assert make_plan(project, spec, 1).needed == 2
 
 
@@ -198,19 +185,12 @@ def test_grades_of_readers_travel_in_a_graded_file(filled: Project, server: Endp
     other.close()
 
 
-def test_a_cap_of_calls_stops_the_job_and_the_next_one_goes_on(filled: Project, server: EndpointServer):
-    made = make_grader("self-rating", settings(server))
-    final = run_job(filled, made, Request(max_calls=3), "ann")
-    assert (final.state, final.graded, final.usage.calls, len(server.seen)) == ("stopped", 3, 3, 3)
-    assert run_job(filled, made, Request(), "ann").graded == 5
-
-
 def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Project, server: EndpointServer):
-    made = make_grader("self-rating", settings(server))
+    made = graders.make_grader("self-rating", settings(server))
     with refusal("no-price", "m"):
         run_job(filled, made, Request(max_cost=1.0), "ann")
-    set_price(filled, "m", Price(1000.0, 1000.0), "ann")
-    assert model_prices(filled) == {"m": Price(1000.0, 1000.0)}
+    set_price(filled, "m", graders.Price(1000.0, 1000.0), "ann")
+    assert model_prices(filled) == {"m": graders.Price(1000.0, 1000.0)}
     run_job(filled, made, Request(Scope(limit=1)), "ann")
     body = server.seen[0].body
     set_aside = AROUND_PROMPT + sum(len(one["content"].encode()) for one in body["messages"]) + body["max_tokens"]
@@ -219,30 +199,32 @@ def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Pro
     final = run_job(filled, made, Request(max_cost=cap, concurrency=4), "ann")
     assert final.state == "stopped" and 0 < final.usage.cost <= cap and 0 < final.graded < 7
     with refusal("invalid-price"):
-        set_price(filled, "m", Price(-1.0, 0.0), "ann")
+        set_price(filled, "m", graders.Price(-1.0, 0.0), "ann")
 
 
-def test_the_price_tag_comes_close_to_what_a_job_then_takes(filled: Project, server: EndpointServer):
-    set_price(filled, "m", Price(1.0, 2.0), "ann")
-    made = make_grader("self-rating", settings(server))
+def test_the_price_tag_is_close_and_a_cap_of_money_holds(filled: Project, server: EndpointServer) -> None:
+    set_price(filled, "m", graders.Price(1.0, 2.0), "ann")
+    made = graders.make_grader("self-rating", settings(server))
     tag = price_tag(filled, made, 1)
     assert (tag.pairs, tag.calls, tag.counted, len(server.seen)) == (8, 8, False, 0)
     assert tag.cost == pytest.approx((tag.input_tokens + 2 * tag.output_tokens) / 1e6)
-    in_words = price_tag(filled, make_grader("self-rating", settings(server, structured="text")), 1)
+    in_words = price_tag(filled, graders.make_grader("self-rating", settings(server, structured="text")), 1)
     assert tag.output_tokens - in_words.output_tokens == 8 * 4, "models break the lines of JSON"
-    checked = make_grader("answer", settings(server, check="model"))
+    checked = graders.make_grader("answer", settings(server, check="model"))
     assert price_tag(filled, checked, 1).calls == 12, "an answer and its check for each of six pairs"
-    assert price_tag(filled, make_grader("embedding", {}), 1).calls == 0
+    assert price_tag(filled, graders.make_grader("embedding", {}), 1).calls == 0
+    made = graders.make_grader("self-rating", settings(server))
+    final = run_job(filled, made, Request(max_calls=3), "ann")
+    assert (final.state, final.graded, final.usage.calls, len(server.seen)) == ("stopped", 3, 3, 3)
+    assert run_job(filled, made, Request(), "ann").graded == 5
 
 
-def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
-    filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_named_grader_is_kept_without_keys(filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_KEY", "very-secret-key-1234")
     saved = named_graders.save_named_grader(
         filled, "mine", "self-rating", settings(server, key_variable="MY_KEY"), "ann"
     )
-    again = make_grader(*named_graders.grader_settings(filled, "mine"))
+    again = graders.make_grader(*named_graders.grader_settings(filled, "mine"))
     assert again.spec == saved.spec
     assert run_job(filled, again, Request(), "ann").graded == 8
     found = named_graders.grader_again(filled, saved.spec)
@@ -255,34 +237,30 @@ def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
         named_graders.grader_settings(filled, "mine")
 
 
-def test_how_a_grader_was_set_up_is_remembered_where_its_identity_does_not_tell(
-    filled: Project, server: EndpointServer
-):
-    made = make_grader("self-rating", settings(server))
-    assert find_remaking_parameters(made.spec) is None
+def test_the_setup_of_a_grader_is_remembered_if_its_identity_does_not_tell(filled: Project, server: EndpointServer):
+    made = graders.make_grader("self-rating", settings(server))
+    assert graders.find_remaking_parameters(made.spec) is None
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
     assert [named.name for named in named_graders.named_graders(filled)] == [made.spec.name]
-    hub = make_grader("self-rating", {"model": "google/flan-t5-small"})
-    again = find_remaking_parameters(hub.spec)
-    assert again is not None and make_grader("self-rating", again).spec == hub.spec
+    hub = graders.make_grader("self-rating", {"model": "google/flan-t5-small"})
+    again = graders.find_remaking_parameters(hub.spec)
+    assert again is not None and graders.make_grader("self-rating", again).spec == hub.spec
 
 
-def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades_and_can_go_on(
-    filled: Project, server: EndpointServer
-):
-    fenced = make_grader("answer", settings(server, check="model"))
-    open_ = make_grader("answer", settings(server, check="model", verify_fence=False))
+def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades(filled: Project, server: EndpointServer):
+    fenced = graders.make_grader("answer", settings(server, check="model"))
+    open_ = graders.make_grader("answer", settings(server, check="model", verify_fence=False))
     assert fenced.spec.parameters["verify_fence"] and "verify_fence" not in open_.spec.parameters
     assert fenced.spec.fingerprint != open_.spec.fingerprint, "it is asked otherwise"
-    by_words = make_grader("answer", settings(server)).spec
+    by_words = graders.make_grader("answer", settings(server)).spec
     assert "verify_fence" not in by_words.parameters, "there is nothing to fence"
     at_endpoint = {"check": "model", "verify_model": "m", "base_url": server.url}
-    assert make_grader("extractive", at_endpoint).spec.parameters["verify_fence"]
+    assert graders.make_grader("extractive", at_endpoint).spec.parameters["verify_fence"]
     earlier = {"back_end": "transformers", "fence": True, "check": "model", "model": "google/flan-t5-small"}
-    local = make_grader("answer", earlier | {"verify_fence": False}).spec
-    again = find_remaking_parameters(local)
-    assert again is not None and make_grader("answer", again).spec == local
+    local = graders.make_grader("answer", earlier | {"verify_fence": False}).spec
+    again = graders.find_remaking_parameters(local)
+    assert again is not None and graders.make_grader("answer", again).spec == local
     first, _ = graded(filled, "answer", server, check="model", verify_fence=False)
     before = label_of(filled, first)
     second, _ = graded(filled, "answer", server, check="model")
@@ -296,19 +274,17 @@ def test_how_often_injections_work_is_said_for_every_grader(filled: Project):
 
     asked = Asked(PLAIN.text or "")
     with EndpointServer(gullible) as server:
-        trial = try_injections(make_grader("self-rating", settings(server)), asked)
+        trial = graders.try_injections(graders.make_grader("self-rating", settings(server)), asked)
         assert trial.without == 0 and trial.failed == 0 and len(server.seen) == len(INJECTIONS) + 1
     assert {one.name for one in trial.worked} == {"rate this 5"}
     assert trial.families["order"] == (1, 7) and sum(of for _, of in trial.families.values()) == len(INJECTIONS)
     with EndpointServer(lambda seen: chat("")) as server:
-        silent = try_injections(make_grader("self-rating", settings(server)), asked)
+        silent = graders.try_injections(graders.make_grader("self-rating", settings(server)), asked)
     assert (silent.without, silent.worked, silent.failed) == (None, [], len(INJECTIONS))
 
 
-def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are(
-    filled: Project, server: EndpointServer
-):
-    chat_prompt = built_in_prompts()["self-rating-chat"]
+def test_an_edited_prompt_is_a_new_grader_and_built_in_prompts_stay(filled: Project, server: EndpointServer):
+    chat_prompt = graders.built_in_prompts()["self-rating-chat"]
     with refusal("name-taken"):
         bank.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
     mine = replace(chat_prompt, name="strict", system="Be strict.")
@@ -320,37 +296,34 @@ def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are
     assert [version.prompt for version in bank.prompt_versions(filled)] == [mine]
 
 
-def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(filled: Project):
+def test_a_dead_endpoint_is_tried_once_and_unfit_prompts_are_refused(filled: Project) -> None:
     with EndpointServer(lambda seen: status(503)) as dead:
-        made = make_grader("self-rating", settings(dead))
-        trial = try_pair(made, *pair_to_try(filled, made.spec, passage_id="p1"))
+        made = graders.make_grader("self-rating", settings(dead))
+        trial = graders.try_pair(made, *pair_to_try(filled, made.spec, passage_id="p1"))
         assert (trial.grade.rating, len(dead.seen)) == (None, 1)
     assert mentions(trial.grade.reason or "", "503")
-
-
-def test_a_prompt_that_a_grade_cannot_be_about_is_refused(filled: Project):
-    yaml = write_prompt(replace(built_in_prompts()["self-rating"], name="odd")).replace(
+    yaml = graders.write_prompt(replace(graders.built_in_prompts()["self-rating"], name="odd")).replace(
         "{question}", "{question} {narrative}"
     )
-    odd: Prompt = read_prompt(yaml, "odd.yaml")
+    odd: graders.Prompt = graders.read_prompt(yaml, "odd.yaml")
     with refusal("unknown-prompt-field", "narrative"):
-        make_grader("self-rating", {"prompt": "odd"}, built_in_prompts() | {"odd": odd})
+        graders.make_grader("self-rating", {"prompt": "odd"}, graders.built_in_prompts() | {"odd": odd})
     with refusal("prompt-does-not-fit", "direct"):
-        make_grader("self-rating", {"prompt": "Sun"})
+        graders.make_grader("self-rating", {"prompt": "Sun"})
 
 
 def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(filled: Project, server: EndpointServer):
-    made = make_grader("answer", settings(server, check="model"))
+    made = graders.make_grader("answer", settings(server, check="model"))
     asked, passage = pair_to_try(filled, made.spec, passage_id="p1")
     assert (asked, passage) == (Asked("How tall is it?", "ten metres", ()), "text of p1")
-    trial = try_pair(made, asked, passage)
+    trial = graders.try_pair(made, asked, passage)
     assert trial.exchanges[0].completion.text == "ten metres"
     assert trial.exchanges[0].messages is not None and "How tall is it?" in trial.exchanges[0].messages.user
     assert trial.grade.rating == 1 and len(trial.exchanges) == 2
     assert filled.value("SELECT count(*) FROM grades") == 0, "nothing is kept"
     assert [q.question_id for q in questions_to_try(filled, made.spec)] == ["q1/a", "q1/c"]
     with refusal("no-answer-key"):
-        try_pair(made, Asked("Why?"), passage)
+        graders.try_pair(made, Asked("Why?"), passage)
     with refusal("no-question-to-ask"):
         pair_to_try(filled, made.spec, question_id="q2/b")
 
@@ -362,7 +335,7 @@ def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Pro
         return status(418, "no tea") if "text of p2" in seen.prompt else rate(seen, 4)
 
     with EndpointServer(behave) as server:
-        made = make_grader("self-rating", settings(server, attempts=1))
+        made = graders.make_grader("self-rating", settings(server, attempts=1))
         final = run_job(filled, made, Request(), "ann")
         assert (final.state, final.graded, final.failed) == ("done", 4, 4)
         reasons = {reason for (reason,) in filled.rows("SELECT DISTINCT reason FROM failures")}
@@ -376,7 +349,7 @@ def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Pro
 
 @pytest.mark.parametrize("kind", ["self-rating", "answer", "extractive", "direct"])
 def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identity(kind: str) -> None:
-    spec = make_grader(kind, {}).spec
+    spec = graders.make_grader(kind, {}).spec
     before = {name: value for name, value in spec.parameters.items() if name != "reading"}
     assert spec.parameters["reading"] == RULES_VERSION
     assert replace(spec, parameters=before).fingerprint != spec.fingerprint
@@ -384,27 +357,389 @@ def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identi
 
 @pytest.mark.parametrize("kind", ["choice", "embedding"])
 def test_a_grader_that_reads_by_no_such_rule_stays_the_same(kind: str) -> None:
-    assert "reading" not in make_grader(kind, {}).spec.parameters
+    assert "reading" not in graders.make_grader(kind, {}).spec.parameters
 
 
-def test_a_fence_is_in_the_fingerprint_by_the_place_of_the_sentence_about_it():
+def test_fences_are_in_the_fingerprint_and_leave_a_shared_beginning(filled: Project) -> None:
     model = {"back_end": "openai", "model": "m"}
-    assert make_grader("self-rating", model).spec.parameters["fence"] is True, "as in earlier versions"
-    judge = make_grader("direct", model).spec
+    assert graders.make_grader("self-rating", model).spec.parameters["fence"] is True, "as in earlier versions"
+    judge = graders.make_grader("direct", model).spec
     earlier = replace(judge, parameters=judge.parameters | {"fence": True})
     assert judge.fingerprint != earlier.fingerprint, "what it is sent begins otherwise"
     local = {"model": "google/flan-t5-small", "fence": True, "dtype": "float32"}
-    spec = make_grader("direct", local).spec
-    again = find_remaking_parameters(spec)
-    assert again is not None and make_grader("direct", again).spec == spec
-    assert find_remaking_parameters(replace(spec, parameters=spec.parameters | {"fence": True})) is None
-
-
-def test_fenced_prompts_without_a_system_text_share_what_comes_before_the_passage(filled: Project):
-    grader = make_grader("direct", {"back_end": "openai", "model": "m"})
-    assert isinstance(grader, ReadingGrader)
+    spec = graders.make_grader("direct", local).spec
+    again = graders.find_remaking_parameters(spec)
+    assert again is not None and graders.make_grader("direct", again).spec == spec
+    assert graders.find_remaking_parameters(replace(spec, parameters=spec.parameters | {"fence": True})) is None
+    grader = graders.make_grader("direct", {"back_end": "openai", "model": "m"})
+    assert isinstance(grader, graders.ReadingGrader)
     pairs = [pair for group in pairs_to_grade(filled, grader.spec, bank.latest_version(filled)) for pair in group]
     texts = with_texts(filled, grader.spec, pairs)
     prompts = [first_prompt(grader, texts, pair) for pair in grader.ordered(pairs)]
-    instructions = built_in_prompts()["Thomas"].template.split("{")[0]
+    instructions = graders.built_in_prompts()["Thomas"].template.split("{")[0]
     assert len(prompts) > 1 and all(one.startswith(instructions) for one in prompts)
+
+
+SETTING_RUNS = {"one": {"q1": ["p1", "p2"]}}
+WHY = Question("q1/a", "q1", "Why?")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models that learnt nothing, so that every number counts: t5, causal, and the same causal one that chats."""
+    from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+
+    root = tmp_path_factory.mktemp("models")
+    torch.manual_seed(7)
+    for name, template in (("t5", "$A </s>"), ("causal", "<s> $A"), ("chat", "<s> $A")):
+        tokenizer = _text_tokenizer(template, limit=512)
+        ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "eos_token_id": 1}
+        if name == "t5":
+            size = {"d_model": 32, "d_kv": 16, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
+            model: Any = T5ForConditionalGeneration(
+                T5Config(**size, **ids, decoder_start_token_id=0, initializer_factor=2.0)
+            )
+        else:
+            wide = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, "initializer_range": 0.5}
+            model = GPT2LMHeadModel(GPT2Config(**wide, **ids, bos_token_id=3))
+        if name == "chat":
+            tokenizer.chat_template = CHAT_TEMPLATE
+        model.save_pretrained(root / name)
+        tokenizer.save_pretrained(root / name)
+    return root
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_loading, "_may_have_gpu", lambda: False)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_loading, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+
+
+def made(kind: str, model: Path | str, **more: Any) -> graders.ReadingGrader:
+    grader = graders.make_grader(kind, {"model": str(model), **more})
+    assert isinstance(grader, graders.ReadingGrader)
+    return grader
+
+
+def prompt_of(grader: graders.ReadingGrader) -> str:
+    call = next(grader.steps(Asked("Why?", "because", ("because", "no")), "It rains."))
+    return graders.fill_prompt(call.prompt, call.values, call.fence).joined()
+
+
+# --- The number format
+
+
+def test_auto_is_another_grader_in_another_format(models: Path, no_gpu: None, request: pytest.FixtureRequest) -> None:
+    on_processor = made("self-rating", models / "t5").spec
+    request.getfixturevalue("gpu")
+    on_gpu = made("self-rating", models / "t5").spec
+    assert on_processor.fingerprint != on_gpu.fingerprint
+    assert on_gpu.parameters["dtype"] == "bfloat16"
+    assert on_gpu.fingerprint == made("self-rating", models / "t5", dtype="bfloat16").spec.fingerprint
+    assert on_processor.fingerprint == made("self-rating", models / "t5", dtype="float32").spec.fingerprint
+    assert on_processor.fingerprint == made("self-rating", models / "t5", device="cpu").spec.fingerprint
+
+
+def test_the_number_format_is_known_without_a_model_library(no_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("torch was asked"))
+    assert [resolved_dtype(device, "auto") for device in ("auto", "cpu", "cuda")] == ["float32", "float32", "bfloat16"]
+    assert resolved_dtype("auto", "bfloat16") == "bfloat16"
+
+
+@pytest.mark.parametrize("named", [{}, {"dtype": "float32"}])
+def test_earlier_grades_of_a_cpu_are_found(named: dict[str, str], models: Path, project: Project, no_gpu: None) -> None:
+    spec = made("self-rating", models / "t5").spec
+    # Earlier versions put the format down where a person had named it.
+    earlier = replace(spec, parameters=spec.parameters | named)
+    fill_project(project, [WHY], {("Why?", "p1"): 4, ("Why?", "p2"): 2}, SETTING_RUNS, earlier)
+    assert make_plan(project, spec, 1).known == 2
+    hub = graders.make_grader("self-rating", {"model": "somebody/a-model"}).spec
+    again = graders.find_remaking_parameters(replace(hub, parameters=hub.parameters | named))
+    assert again is not None and graders.make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
+
+
+def test_a_grader_of_a_cpu_continues_with_a_gpu(project: Project, no_gpu: None, request: pytest.FixtureRequest) -> None:
+    spec = graders.make_grader("self-rating", {"model": "somebody/a-model"}).spec
+    request.getfixturevalue("gpu")
+    again = grader_again(project, spec)
+    assert isinstance(again, graders.ReadingGrader) and again.spec.fingerprint == spec.fingerprint
+    assert again.back_end.dtype == "float32"  # type: ignore[attr-defined]
+
+
+def test_cues_and_formats_are_in_the_fingerprint(models: Path, no_gpu: None) -> None:
+    plain = graders.make_grader("extractive", {"model": str(models / "t5"), "check": "model"}).spec
+    half = graders.make_grader("extractive", {"model": str(models / "t5"), "check": "model", "dtype": "bfloat16"}).spec
+    assert "verify_dtype" not in plain.parameters
+    assert (half.parameters["dtype"], half.parameters["verify_dtype"]) == ("bfloat16", "bfloat16")
+    cued = made("self-rating", models / "causal").spec
+    assert cued.parameters["cue"] == "Rating:" and cued.prompt_hash == graders.built_in_prompts()["self-rating"].hash
+    plain = made("self-rating", models / "causal", cue="none")
+    assert "cue" not in plain.spec.parameters and plain.spec.fingerprint != cued.fingerprint
+    assert prompt_of(plain).endswith("Context: It rains.")
+    assert "cue" not in made("self-rating", models / "chat").spec.parameters
+    assert "cue" not in made("direct", models / "causal", prompt="Sun").spec.parameters
+    own = made("self-rating", models / "t5", cue="Score:")
+    assert prompt_of(own).endswith("\nScore:") and own.spec.parameters["cue"] == "Score:"
+    for wrong in ("{context}", "two\nlines", 7, "x" * 200):
+        with refusal("invalid-cue"):
+            made("self-rating", models / "t5", cue=wrong)
+
+
+# --- Beams
+
+
+def beamed(folder: str, text: str, tokens: int, beams: int) -> str:
+    """What the library's own beam search writes for one prompt."""
+    loaded = load_model(folder)
+    inputs = loaded.tokenizer(text, return_tensors="pt")
+    with torch.inference_mode():
+        ids = loaded.model.generate(
+            input_ids=inputs.input_ids,
+            attention_mask=inputs.attention_mask,
+            max_new_tokens=tokens,
+            do_sample=False,
+            num_beams=beams,
+            pad_token_id=0,
+        )
+    start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
+    written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
+    return written
+
+
+@pytest.mark.parametrize("name", ["t5", "causal"])
+def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) -> None:
+    folder = str(models / name)
+    prompt = graders.built_in_prompts()["answer"]
+    words = [" ".join(FILLER[i : i + 3 * i + 2]) for i in range(4)]
+    calls = [
+        graders.Call(prompt, {"question": question, "context": text}, "text", max_tokens=8)
+        for text in words
+        for question in ("what is it ?", "how ?")
+    ]
+    found = complete_calls(TransformersBackEnd(folder, num_beams=5), calls, graders.Control())
+    greedy = complete_calls(TransformersBackEnd(folder), calls, graders.Control())
+    expected = [beamed(folder, graders.fill_prompt(call.prompt, call.values).joined(), 8, 5) for call in calls]
+    assert [one.text for one in found] == expected
+    assert [one.text for one in greedy] != expected
+
+
+def test_beams_are_in_the_fingerprint_and_have_no_probabilities(models: Path, no_gpu: None) -> None:
+    scale = tuple("012345")
+    call = graders.Call(
+        graders.built_in_prompts()["self-rating"],
+        {"question": "q ?", "context": "red leaves"},
+        "rating",
+        options=scale,
+        max_tokens=6,
+    )
+    (found,) = complete_calls(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], graders.Control())
+    assert found.distribution is None
+    assert found.text == beamed(str(models / "t5"), graders.fill_prompt(call.prompt, call.values).joined(), 6, 3)
+    greedy = made("self-rating", models / "t5").spec
+    assert made("self-rating", models / "t5", num_beams=1).spec.fingerprint == greedy.fingerprint
+    five = made("self-rating", models / "t5", num_beams=5).spec
+    assert five.parameters["num_beams"] == 5 and five.fingerprint != greedy.fingerprint
+    of_another_type = "parameter-of-wrong-type"
+    for wrong, code in (
+        (0, ""),
+        (2.5, of_another_type),
+        ("five", of_another_type),
+        (1000, ""),
+        (True, of_another_type),
+    ):
+        with refusal(code or "parameter-out-of-range", "num_beams"):
+            made("self-rating", models / "t5", num_beams=wrong)
+    for settings in (
+        {"num_beams": 5, "back_end": "openai", "base_url": "http://localhost/v1"},
+        {"num_beams": 5, "by": "likelihood"},
+        {"normalise": "none", "by": "letter"},
+        {"api": "completions"},
+    ):
+        with refusal("useless-parameter"):
+            made("choice", models / "causal", **settings)
+
+
+# --- Choices by likelihood
+
+
+@pytest.mark.parametrize("name", ["t5", "causal"])
+def test_likelihoods_are_divided_by_tokens_characters_or_nothing(name: str, models: Path, no_gpu: None) -> None:
+    choices = ("red", "leaves of the best passage")
+    asked = Asked("which ?", "red", choices)
+
+    def values(**more: str) -> dict[str, float]:
+        grader = made("choice", models / name, **more)
+        ((_, _, grade),) = [
+            o for b in grader.grade({1: asked}, {2: "all of it"}, [(1, 2)], graders.Control()) for o in b
+        ]
+        lines = [line.rsplit(": ", 1) for line in (grade.raw or "").splitlines()]
+        best = max(lines, key=lambda line: float(line[1]))[0]
+        assert grade.answer == best and grade.rating == int(best == "red")
+        return {choice: float(value) for choice, value in lines}
+
+    total = values(normalise="none")
+    for choice in choices:
+        assert values()[choice] == pytest.approx(total[choice] / len(choice.split()), abs=1e-3)
+        assert values(normalise="characters")[choice] == pytest.approx(total[choice] / len(choice), abs=1e-3)
+
+
+def test_the_normalisation_is_in_the_fingerprint_and_tokens_are_what_it_was(models: Path) -> None:
+    usual = made("choice", models / "causal").spec
+    assert usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
+    others = [made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")]
+    assert len({usual.fingerprint, *(spec.fingerprint for spec in others)}) == 3
+    with refusal("unknown-parameter-value", "normalise"):
+        made("choice", models / "causal", normalise="words")
+
+
+# --- What a prompt ends in
+
+
+def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_the_answer(models: Path) -> None:
+    ends = {
+        name: prompt_of(made("self-rating", models / name, prompt="self-rating")).splitlines()[-1]
+        for name in ("t5", "causal", "chat")
+    }
+    assert ends == {"t5": "Context: It rains.", "causal": "Rating:", "chat": "Context: It rains."}
+    fenced = prompt_of(made("self-rating", models / "causal", fence=True))
+    assert fenced.splitlines()[-2].startswith("</passage-") and fenced.endswith("\nRating:")
+    assert prompt_of(made("answer", models / "causal")).endswith("\nAnswer:")
+    # The papers' own ends stay as they are.
+    assert prompt_of(made("direct", models / "causal", prompt="Sun")).endswith("Passage: It rains.\nAnswer:")
+
+
+def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(models: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "odd"
+    shutil.copytree(models / "causal", folder)
+    config = json.loads((folder / "config.json").read_text())
+    # From its small files alone it cannot be told to be causal.
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "architectures"}))
+    grader = made("self-rating", folder)
+    with refusal("chat-template-unusable", kind=GradingError):
+        list(grader.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))
+    sure = made("self-rating", folder, cue="none")
+    assert len(list(sure.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))) == 1
+
+
+# --- Plain completions
+
+
+def talkative(seen: Seen) -> Reply:
+    """Goes on after its answer until it is cut off, as such models do."""
+    return going_on(" 4\nQuestion: what else?", finish="length")
+
+
+@pytest.fixture
+def talker() -> Iterator[EndpointServer]:
+    with EndpointServer(talkative) as running:
+        yield running
+
+
+def completing(server: EndpointServer, kind: str = "self-rating", **more: Any) -> graders.ReadingGrader:
+    return made(kind, "m", back_end="openai", base_url=server.url, api="completions", **more)
+
+
+def only(grader: graders.ReadingGrader, passage: str = "It rains.") -> Grade:
+    ((_, _, grade),) = [
+        o for b in grader.grade({1: Asked("Why?", "rain")}, {2: passage}, [(1, 2)], graders.Control()) for o in b
+    ]
+    return grade
+
+
+def test_a_completion_is_asked_for_as_one_text_and_fails_if_cut_off(talker: EndpointServer) -> None:
+    grader = completing(talker, prompt="self-rating")
+    grade = only(grader)
+    assert (grade.rating, grade.status) == (4, "graded")
+    (seen,) = talker.seen
+    assert seen.path == "/v1/completions"
+    assert seen.body["prompt"] == prompt_of(grader) and seen.body["prompt"].endswith("\nRating:")
+    assert all(part in seen.body["prompt"] for part in fence_text("It rains.")), "the passage, and that it is data"
+    assert not {"messages", "response_format"} & set(seen.body)
+    assert seen.body["stop"] == ["\n\n"]
+    talker.behave = lambda seen: going_on("because of the", finish="length")
+    assert only(completing(talker, "answer")).status == "failed"
+    talker.behave = lambda seen: going_on(" rain")
+    right = only(completing(talker, "answer"))
+    assert (right.rating, right.answer) == (1, "rain")
+
+
+@pytest.mark.parametrize("reply", [going_on(None), going_on(["4"]), Reply(content=b'{"choices": [{}]}')])
+def test_a_completion_of_a_wrong_shape_is_no_rating(talker: EndpointServer, reply: Reply) -> None:
+    talker.behave = lambda seen: reply
+    assert only(completing(talker, attempts=1)).status == "failed"
+
+
+def test_completions_are_another_grader_whose_job_keeps_its_budget(talker: EndpointServer, project: Project) -> None:
+    chat = made("self-rating", "m", back_end="openai", base_url=talker.url).spec
+    assert (
+        chat.fingerprint
+        == made("self-rating", "m", back_end="openai", base_url=talker.url, api="chat").spec.fingerprint
+    )
+    plain = completing(talker).spec
+    assert plain.parameters["api"] == "completions" and plain.fingerprint != chat.fingerprint
+    with refusal("useless-parameter"):
+        completing(talker, structured="json")
+    with refusal("unknown-parameter-value"):
+        made("self-rating", "m", back_end="openai", base_url=talker.url, api="telepathy")
+    fill_project(project, [WHY], {}, SETTING_RUNS)
+    final = run_job(project, completing(talker), Request(max_calls=1), "ann")
+    assert (final.state, final.graded) == ("stopped", 1)
+    assert final.usage.input_tokens > 0 and math.isclose(final.usage.cost, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("base_url", 5), ("base_url", ["http://x"]), ("model", ["a"]), ("extra", "abc"), ("extra", [1]),
+        ("timeout_s", "x"), ("timeout_s", math.nan), ("timeout_s", math.inf), ("timeout_s", 3601), ("attempts", 1e9),
+        ("attempts", True), ("key_variable", 7), ("temperature", math.nan), ("temperature", math.inf),
+        ("device", 5), ("dtype", [1]), ("prompt", ["a"]), ("prompt", {}), ("revision", 5), ("max_tokens_in", 1.5),
+        ("num_beams", "2"), ("structured", []), ("check", ["words"]), ("back_end", {"a": 1}), ("cue", 5),
+    ],
+)  # fmt: skip
+def test_a_parameter_of_another_kind_is_refused(name: str, value: object) -> None:
+    kind = "answer" if name == "check" else "self-rating"
+    where = {} if name in ("device", "dtype", "revision", "num_beams") else {"base_url": "http://127.0.0.1:9/v1"}
+    with pytest.raises(InputError):
+        graders.make_grader(kind, {"model": "google/flan-t5-large", **where, name: value})
+
+
+@pytest.mark.parametrize("cuts", ["abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5])
+def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
+    with pytest.raises(InputError):
+        graders.make_grader("embedding", {"cuts": cuts})
+
+
+# --- bfloat16 on processors
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [
+        ("flags\t\t: fpu avx512f avx512_bf16 avx512_vnni", "bfloat16"),
+        ("flags\t\t: fpu amx_bf16 amx_tile", "bfloat16"),
+        ("Features\t: fp asimd bf16 i8mm", "bfloat16"),
+        ("flags\t\t: fpu avx512f avx512_vnni", "float32"),
+    ],
+)
+def test_a_processor_with_bfloat16_uses_it_and_that_is_another_grader(
+    flags: str, dtype: str, models: Path, no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(flags)
+    monkeypatch.setattr(local_loading, "CPU_INFO", tmp_path / "cpuinfo")
+    local_loading.has_bfloat16.cache_clear()
+    try:
+        assert [resolved_dtype(device, "auto") for device in ("auto", "cpu")] == [dtype] * 2
+        assert resolved_dtype("auto", "float32") == "float32"
+        spec = made("self-rating", models / "t5").spec
+        assert spec.fingerprint == made("self-rating", models / "t5", dtype=dtype).spec.fingerprint
+    finally:
+        local_loading.has_bfloat16.cache_clear()

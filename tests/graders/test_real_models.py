@@ -1,19 +1,25 @@
-"""A small real model, SmolLM2-135M-Instruct, behind both back ends: every method gets an answer and a grade."""
+"""Small models behind real servers: every method gets an answer and a grade."""
 
 from __future__ import annotations
 
 import os
+import socket
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from exam_workbench.bank import list_proposals
+from exam_workbench.graders import Control, make_grader
 from exam_workbench.grading import draft_proposals, make_drafter
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
-from exam_workbench.types import Query
+from exam_workbench.types import Asked, Grade, Query
 from tests.made.once import made_once
+from tests.made.tiny_models import build_tiny_causal, shared_model
 from tests.real_models import ask_cases, ask_writing, data_file, reading_of, record_of, served, unpack
 
 CASES = (
@@ -82,3 +88,61 @@ def test_a_real_model_behind_llama_cpp_answers_by_every_method(url: str, project
     assert report.asked == 1 and (drafted or report.failed) and not drafted & EXAMPLES
     compared = ask_writing(parameters, ONE, names=["reteval-compare", "reteval-compare-graded"])
     assert [reading_of(record_of(output))[1] for output in compared] == ["graded"] * 2
+
+
+READY_SECONDS = 120
+PASSAGES = {1: "silver", 2: "the clay", 3: "it is gold .", 4: "tin", 5: "iron in the scale", 6: "fog"}
+QUESTIONS = {0: Asked("which part ?")}
+
+
+@pytest.fixture(scope="module")
+def chat_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # What it is asked here it has learnt long before it knows the rest.
+    return shared_model(tmp_path_factory, build_tiny_causal, chat_template=True, steps=80)
+
+
+@pytest.fixture(scope="module")
+def chat_url(chat_folder: Path) -> Iterator[str]:
+    """Where the command serves the model, in a thread of this process, which has loaded its libraries before."""
+    from huggingface_hub import constants
+    from transformers.cli.transformers import app
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    command = ["serve", str(chat_folder), "--host", "127.0.0.1", "--port", str(port), "--non-blocking"]
+    server = app(command, standalone_mode=False)
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/health")
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.kill_server()
+        monkeypatch.undo()
+
+
+def _wait_for(address: str) -> None:
+    give_up = time.monotonic() + READY_SECONDS
+    while time.monotonic() < give_up:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise RuntimeError("transformers serve did not start")
+
+
+def grades(parameters: dict[str, object]) -> dict[int, Grade]:
+    grader = make_grader("self-rating", {**parameters, "prompt": "self-rating", "fence": False})
+    pairs = [(0, passage) for passage in PASSAGES]
+    batches = grader.grade(QUESTIONS, PASSAGES, pairs, Control(concurrency=2))
+    return {passage: grade for batch in batches for _, passage, grade in batch}
+
+
+def test_a_model_behind_transformers_serve_rates_as_it_does_in_this_process(chat_folder: Path, chat_url: str) -> None:
+    here = grades({"model": str(chat_folder)})
+    there = grades({"back_end": "openai", "model": str(chat_folder), "base_url": chat_url})
+    assert set(there) == set(PASSAGES)
+    assert {p: (g.rating, g.status) for p, g in there.items()} == {p: (g.rating, g.status) for p, g in here.items()}
+    assert len({grade.rating for grade in there.values()}) > 2

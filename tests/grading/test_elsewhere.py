@@ -1,30 +1,40 @@
-"""Grading elsewhere: what is missing goes out as a file, and the answers of any engine come in as grades."""
+"""Grading elsewhere: files of missing pairs, and batches at a server."""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
-from exam_workbench.errors import FileError
+from exam_workbench import grading
+from exam_workbench.bank import set_price
+from exam_workbench.cli import cli
+from exam_workbench.errors import FileError, GradingError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.graders import Grader, extend_access, make_grader, use_access
-from exam_workbench.grading import Request, import_answer_files, make_plan, run_job, write_missing
+from exam_workbench.graders import Grader, PassingError, Price, Prompt, extend_access, make_grader, use_access
+from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
+from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
 from exam_workbench.grading._offline_grading import TakenIn
-from exam_workbench.jobs import find_jobs
-from exam_workbench.records import add_passages
-from exam_workbench.store import Project
+from exam_workbench.grading._price_tag import billing_sentence
+from exam_workbench.jobs import find_jobs, job_usage
+from exam_workbench.records import Job, add_passages, close_interrupted
+from exam_workbench.store import Project, open_project
+from exam_workbench.store.migrations import MIGRATIONS, apply_migrations
 from exam_workbench.types import Passage, Question
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
-from tests.made.projects import fill, new_project
-from tests.made.refusals import refusal
+from tests.made.batch_server import Plan, Shelf
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
+from tests.made.projects import examples, file_of, fill, new_project
+from tests.made.refusals import mentions, refusal
 
 QUESTIONS = [Question("q1/a", "q1", "Which A?"), Question("q1/b", "q1", "Which B?"), Question("q2/c", "q2", "Which C?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
@@ -93,17 +103,15 @@ def made(tmp_path: Path) -> Iterable[Callable[[list[Question]], Project]]:
 
 
 def take(project: Project, grader: Grader, *paths: Path) -> TakenIn:
-    return import_answer_files(project, grader, [Source.of(path) for path in paths], "tester")
+    return grading.import_answer_files(project, grader, [Source.of(path) for path in paths], "tester")
 
 
-def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_given(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_answers_from_elsewhere_give_the_grades_of_the_endpoint(made: Callable[..., Project], tmp_path: Path) -> None:
     here, there = made(), made()
     with EndpointServer(behave) as server:
-        run_job(here, rater(base_url=server.url), Request(), "tester")
+        grading.run_job(here, rater(base_url=server.url), grading.Request(), "tester")
     grader = rater()
-    assert write_missing(there, grader, tmp_path / "calls.jsonl", 1).calls == 8
+    assert grading.write_missing(there, grader, tmp_path / "calls.jsonl", 1).calls == 8
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
     taken = take(there, grader, answers)
     assert (taken.graded + taken.failed, taken.unanswered, taken.unmatched) == (8, 0, 0)
@@ -116,27 +124,25 @@ def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_give
 def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Project], tmp_path: Path) -> None:
     projects = [made(), made()]
     grader = rater()
-    write_missing(projects[0], grader, tmp_path / "calls.jsonl", 1)
+    grading.write_missing(projects[0], grader, tmp_path / "calls.jsonl", 1)
     lines = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl").read_text().splitlines(keepends=True)
     for name, part in (("a", lines[:3]), ("b", lines[3:6]), ("c", lines[2:])):
         (tmp_path / name).write_text("".join(part))
     for project, order in zip(projects, ("abcab", "cba"), strict=True):
-        write_missing(project, grader, tmp_path / "again.jsonl", 1)
+        grading.write_missing(project, grader, tmp_path / "again.jsonl", 1)
         for name in order:
             take(project, grader, tmp_path / name)
     assert grades(projects[0]) == grades(projects[1])
-    assert make_plan(projects[0], grader.spec, 1).to_grade == 0
+    assert grading.make_plan(projects[0], grader.spec, 1).to_grade == 0
     before = len(find_jobs(projects[0]))
     again = take(projects[0], grader, tmp_path / "answers.jsonl")
     assert (again.graded, again.failed, again.known) == (0, 0, 8)
     assert len(find_jobs(projects[0])) == before
 
 
-def test_what_expired_is_missing_still_and_what_was_refused_is_failed(
-    made: Callable[..., Project], tmp_path: Path
-) -> None:
+def test_expired_calls_are_missing_and_refused_calls_failed(made: Callable[..., Project], tmp_path: Path) -> None:
     project, grader = made(), rater()
-    write_missing(project, grader, tmp_path / "calls.jsonl", 1)
+    grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl", skip=0)
     rows = [json.loads(line) for line in answers.read_text().splitlines()]
     rows[0]["response"] = {"status_code": 400, "body": {"error": {"message": "too long"}}}
@@ -144,16 +150,14 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed(
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     taken = take(project, grader, answers)
     assert (taken.graded, taken.failed, taken.unanswered) == (5, 1, 2)
-    planned = make_plan(project, grader.spec, 1)
+    planned = grading.make_plan(project, grader.spec, 1)
     assert (planned.known, planned.failed, planned.to_grade) == (5, 1, 2)
     assert "too long" in project.value("SELECT reason FROM failures")
-    assert write_missing(project, grader, tmp_path / "rest.jsonl", 1).calls == 2
+    assert grading.write_missing(project, grader, tmp_path / "rest.jsonl", 1).calls == 2
 
 
 @pytest.mark.parametrize("most", [70, 1])
-def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
-    made: Callable[..., Project], tmp_path: Path, most: int
-) -> None:
+def test_a_call_that_was_too_long_loses_some_passage(made: Callable[..., Project], tmp_path: Path, most: int) -> None:
     project, grader = made(), rater()
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("long", "word " * 120)])
@@ -163,7 +167,9 @@ def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
     counts = []
     for number in range(4):
         calls = tmp_path / f"{number}.jsonl"
-        counts.append(write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls)
+        counts.append(
+            grading.write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
+        )
         sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
         rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
         for row in rows:
@@ -190,7 +196,7 @@ def test_a_call_that_was_too_long_is_planned_again_with_a_shorter_passage(
         ({"status_code": 200, "body": {"error": {"code": 400, "message": "Provider returned error"}}}, 1),
     ],
 )
-def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_passage(
+def test_a_refusal_without_length_shortens_too(
     made: Callable[..., Project], tmp_path: Path, response: dict[str, object], times: int
 ) -> None:
     project, grader = made(), rater()
@@ -200,7 +206,7 @@ def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_
     answers: list[Path] = []
     for number in range(times + 1):
         calls = tmp_path / f"{number}.jsonl"
-        assert write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
+        assert grading.write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
         sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
         rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
         for row in rows:
@@ -212,27 +218,38 @@ def test_a_refusal_that_does_not_mention_length_is_planned_again_with_a_shorter_
     assert (taken.graded, taken.failed, taken.unfinished) == (9, 0, 0)
 
 
-def test_a_rate_limit_inside_a_success_is_asked_again(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_a_rate_limit_is_asked_again_and_strange_answers_are_kept_out(
+    made: Callable[..., Project], tmp_path: Path
+) -> None:
     project, grader = made(), rater()
-    write_missing(project, grader, tmp_path / "calls.jsonl", 1)
+    grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
     rows = [json.loads(line) for line in answers.read_text().splitlines()]
     rows[0]["response"] = {"status_code": 200, "body": {"error": {"code": 429, "message": "slow down"}}}
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     taken = take(project, grader, answers)
     assert (taken.graded, taken.failed, taken.unanswered) == (7, 0, 1)
+    project = made()
+    grading.write_missing(project, rater(), tmp_path / "calls.jsonl", 1)
+    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    for row in rows:
+        row["custom_id"] = row["custom_id"][:-1] + ("0" if row["custom_id"][-1] != "0" else "1")
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = take(project, rater(), answers)
+    assert (taken.graded, taken.unmatched) == (0, 8)
 
 
 def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project], tmp_path: Path) -> None:
     here, there = made(KEYED), made(KEYED)
     with EndpointServer(behave) as server:
-        run_job(here, rater("answer", check="model", base_url=server.url), Request(), "tester")
+        grading.run_job(here, rater("answer", check="model", base_url=server.url), grading.Request(), "tester")
     grader = rater("answer", check="model")
-    assert write_missing(there, grader, tmp_path / "1.jsonl", 1).calls == 6
+    assert grading.write_missing(there, grader, tmp_path / "1.jsonl", 1).calls == 6
     first = engine(tmp_path / "1.jsonl", tmp_path / "first.jsonl")
     taken = take(there, grader, first)
     assert taken.unfinished == 6 - taken.graded - taken.failed > 0
-    rest = write_missing(there, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
+    rest = grading.write_missing(there, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
     assert rest.calls == taken.unfinished
     second = engine(tmp_path / "2.jsonl", tmp_path / "second.jsonl")
     assert take(there, grader, second, first).unfinished == 0
@@ -241,9 +258,9 @@ def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project],
 
 def test_parquet_goes_out_and_comes_back_with_the_words_alone(made: Callable[..., Project], tmp_path: Path) -> None:
     project, other, grader = made(), made(), rater()
-    write_missing(other, grader, tmp_path / "calls.jsonl", 1)
+    grading.write_missing(other, grader, tmp_path / "calls.jsonl", 1)
     take(other, grader, engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl"))
-    assert write_missing(project, grader, tmp_path / "pairs.parquet", 1).calls == 8
+    assert grading.write_missing(project, grader, tmp_path / "pairs.parquet", 1).calls == 8
     rows = pq.read_table(tmp_path / "pairs.parquet").to_pylist()
     for row in rows:
         row["answer"] = words(json.loads(row["body"])["messages"][-1]["content"])
@@ -258,19 +275,14 @@ def test_parquet_goes_out_and_comes_back_with_the_words_alone(made: Callable[...
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ('{"custom_id": 3}', "unknown-call"),
-        ('{"custom_id": "a.b.c.d", "answer": "4"}', "unknown-call"),
+        ('{"custom_id": 3}', "unknown-call"), ('{"custom_id": "a.b.c.d", "answer": "4"}', "unknown-call"),
         ('{"custom_id": "000000000000.1.2.0", "answer": "4"}', "unknown-call"),
-        ("MINE.99999.99999.0", "unknown-texts"),
-        ("[1]", "not-an-object"),
-        ("GOOD", ""),
+        ("MINE.99999.99999.0", "unknown-texts"), ("[1]", "not-an-object"), ("GOOD", ""),
     ],
-)
-def test_one_bad_row_changes_nothing_and_is_named(
-    made: Callable[..., Project], tmp_path: Path, line: str, code: str
-) -> None:
+)  # fmt: skip
+def test_a_bad_row_is_named_and_no_change(made: Callable[..., Project], tmp_path: Path, line: str, code: str) -> None:
     project, grader = made(), rater()
-    write_missing(project, grader, tmp_path / "calls.jsonl", 1)
+    grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
     if line.startswith("MINE"):
         line = json.dumps({"custom_id": line.replace("MINE", grader.spec.fingerprint[:12]), "answer": "4"})
@@ -283,26 +295,440 @@ def test_one_bad_row_changes_nothing_and_is_named(
         assert take(project, grader, answers).graded == 8
 
 
-def test_answers_to_what_is_not_asked_are_told_and_kept_out(made: Callable[..., Project], tmp_path: Path) -> None:
-    project = made()
-    write_missing(project, rater(), tmp_path / "calls.jsonl", 1)
-    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
-    rows = [json.loads(line) for line in answers.read_text().splitlines()]
-    for row in rows:
-        row["custom_id"] = row["custom_id"][:-1] + ("0" if row["custom_id"][-1] != "0" else "1")
-    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    taken = take(project, rater(), answers)
-    assert (taken.graded, taken.unmatched) == (0, 8)
-
-
 def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(made: Callable[..., Project], tmp_path: Path) -> None:
     results = []
     for order in itertools.permutations(("first", "second")):
         project, grader = made(KEYED), rater("answer", check="model")
-        write_missing(project, grader, tmp_path / "1.jsonl", 1)
+        grading.write_missing(project, grader, tmp_path / "1.jsonl", 1)
         first = engine(tmp_path / "1.jsonl", tmp_path / "first")
-        write_missing(project, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
+        grading.write_missing(project, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
         engine(tmp_path / "2.jsonl", tmp_path / "second")
         take(project, grader, *(tmp_path / name for name in order))
         results.append(grades(project))
     assert results[0] == results[1] != []
+
+
+PAIRS = 8
+ASKED = "\nPassage: {context}\nQuestion: {question}\nRating:"
+
+
+def answer_call(seen: Seen) -> Reply:
+    """Answer, and report as many tokens as there are, by the rule of thumb that price tags go by."""
+    return chat(words(seen.prompt), model="m", usage={"prompt_tokens": read(seen), "completion_tokens": 6})
+
+
+def read(seen: Seen) -> int:
+    return sum(len(message["content"]) for message in seen.body["messages"]) // 4 + 1
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer(answer_call) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def shelf(server: EndpointServer) -> Shelf:
+    """The files and batches of the server, empty."""
+    return anew(server)
+
+
+def anew(server: EndpointServer) -> Shelf:
+    server.shelf, server.behave = Shelf(server._answer_line), answer_call
+    server.seen.clear()
+    server.counts.clear()
+    return server.shelf
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One project for all: every test has graders of its own, for which everything is missing."""
+    project = new_project(tmp_path_factory.mktemp("batches") / "some.duckdb")
+    fill(project, QUESTIONS, {}, RUNS)
+    set_price(project, "m", Price(100.0, 1000.0), "ann")
+    yield project
+    project.close()
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = new_project(tmp_path_factory.mktemp("keyed") / "some.duckdb")
+    fill(project, KEYED, {}, RUNS)
+    yield project
+    project.close()
+
+
+_fresh = itertools.count(1)
+
+
+def batch_rater(server: EndpointServer, kind: str = "self-rating", **more: Any) -> Grader:
+    """A grader that has not graded yet."""
+    given = {"model": "m", "back_end": "openai", "base_url": server.url, "structured": "text"}
+    with use_access(extend_access(server.url, None)):
+        return make_grader(kind, {**given, "temperature": next(_fresh) / 1000, **more})
+
+
+def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> list[int]:
+    return grading.send_batches(project, grader, grading.Request(scope, batch=True, batch_size=most, **caps), "ann")
+
+
+def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
+    """Look until nothing is left to wait for; how often that was."""
+    for number in range(1, rounds + 1):
+        if not grading.advance_batches(project, grader, "ann").jobs:
+            return number
+    raise AssertionError("it does not end")
+
+
+def ratings(project: Project, grader: Grader) -> list[tuple[Any, ...]]:
+    return project.rows(
+        "SELECT question_text_key, passage_text_key, rating, raw FROM grades JOIN graders USING (grader_key)"
+        " WHERE fingerprint = ? ORDER BY ALL",
+        [grader.spec.fingerprint],
+    )
+
+
+def test_batches_give_grades_of_calls_at_half_price(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    alone, batched = batch_rater(server), batch_rater(server)
+    grading.run_job(project, alone, grading.Request(), "ann")
+    whole = find_jobs(project)[0]
+    server.counts.clear()
+    tag = grading.price_tag(project, batched, 1)
+    start(project, batched)
+    sent = grading.make_plan(project, batched.spec, 1)
+    assert (sent.sent, sent.to_grade, sent.known) == (PAIRS - 1, 0, 1)
+    assert grading.batch_standing(project, batched.spec).batches == {"planned": 3}
+    carry_on(project, batched)
+    assert ratings(project, batched) == ratings(project, alone) != []
+    assert set(server.counts.values()) == {1} and len(server.counts) == PAIRS
+    assert set(shelf.made.values()) == {1} and len(shelf.batches) == 3
+    job = find_jobs(project)[0]
+    assert (job.state, job.total, job.done, job.calls) == ("done", PAIRS, PAIRS, PAIRS)
+    assert (job.input_tokens, job.output_tokens) == (whole.input_tokens, whole.output_tokens)
+    assert abs((job.input_tokens or 0) / tag.input_tokens - 1) < 0.05
+    assert abs((job.output_tokens or 0) / tag.output_tokens - 1) < 0.05
+    # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
+    assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
+    assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
+    assert (
+        job.message == billing_sentence(job.request["told"], job_usage(job)) and job.request["told"]["calls"] == PAIRS
+    )
+    assert all(mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens))
+
+
+def test_a_price_tag_counts_thinking_cached_tokens_and_past_jobs(project: Project, server: EndpointServer) -> None:
+    plain = grading.price_tag(project, batch_rater(server), 1)
+    grader = batch_rater(server, thinking_tokens=400)
+    tag = grading.price_tag(project, grader, 1)
+    # Until it has graded, all the room that there is for it.
+    assert (tag.thinking_tokens, tag.output_tokens) == (400 * PAIRS, plain.output_tokens + 400 * PAIRS)
+    assert tag.cached_tokens == 0
+    long = Prompt("long", "Long", "self-rating", "Rate it. " * 600 + ASKED, "rating", "ours", system="Rate it. " * 600)
+    with use_access(extend_access(server.url, None)):
+        many = make_grader("self-rating", {"model": "m", "base_url": server.url, "prompt": "long"}, {"long": long})
+    set_price(project, "m", Price(100.0, 1000.0, cached=10.0), "ann")
+    cheap = grading.price_tag(project, many, 1)
+    set_price(project, "m", Price(100.0, 1000.0), "ann")
+    dear = grading.price_tag(project, many, 1)
+    assert 0.5 * cheap.input_tokens < cheap.cached_tokens == dear.cached_tokens < cheap.input_tokens
+    assert (dear.cost or 0) - (cheap.cost or 0) == pytest.approx(90 * cheap.cached_tokens / 1e6)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Gate:
+    """Every step that leaves a trace, at the endpoint or in the project, passes here when it is done."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.passed, self.last = 0, -1
+        for owner, name in ((BatchEndpoint, "_do"), (Project, "write")):
+            monkeypatch.setattr(owner, name, self._through(getattr(owner, name)))
+
+    def _through(self, step: Any) -> Any:
+        def through(*args: Any, **options: Any) -> Any:
+            made = step(*args, **options)
+            if self.passed == self.last:
+                raise Killed
+            self.passed += 1
+            return made
+
+        return through
+
+    def close_at(self, step: int) -> None:
+        self.passed, self.last = 0, step
+
+
+def test_killed_anywhere_it_pays_once(keyed: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, where = Gate(monkeypatch), keyed
+    expected: tuple[list[tuple[Any, ...]], int] | None = None
+    # Odd, so that the endpoint gives its marks back in one round and not in the next.
+    apart = max(1, 3 // examples(1)) | 1
+    for last in itertools.chain([-1], itertools.count(step=apart)):
+        shelf, grader = anew(server), batch_rater(server, "answer", check="model")
+        # Some compatible endpoints do not give back what a batch was marked with.
+        shelf.keeps_metadata, shelf.states = bool(last % 2), ("validating", "completed")
+        gate.close_at(last)
+        killed = False
+        try:
+            start(where, grader, most=5)
+            carry_on(where, grader)
+        except Killed:
+            killed = True
+        gate.close_at(-1)
+        # The call that goes alone is lost as every such call is where nobody could write its answer down any more.
+        lost = len(server.seen) if killed and not any(job.done + job.failed for job in of(where, grader)) else 0
+        close_interrupted(where)
+        carry_on(where, grader)
+        # What was killed before anything was sent is begun anew.
+        if start(where, grader, most=5):
+            carry_on(where, grader)
+        assert set(shelf.made.values()) == {1}, last
+        got = ratings(where, grader), sum(shelf.made.values()) + len(server.seen) - lost
+        expected = expected or got
+        assert got == expected, last
+        assert grading.make_plan(where, grader.spec, 1).to_grade == 0 and not grading.waiting_jobs(where, grader.spec)
+        paid = sum((job.input_tokens or 0) + (job.output_tokens or 0) for job in of(where, grader))
+        alone = sum(read(seen) + 6 for seen in server.seen)
+        assert lost or paid == sum(shelf.tokens) + alone, last
+        if last >= 0 and not killed:
+            assert last > 15
+            break
+
+
+def of(project: Project, grader: Grader) -> list[Job]:
+    """The jobs of a grader, newest first."""
+    keys = project.rows(
+        "SELECT job_key FROM jobs JOIN graders ON subject_key = grader_key WHERE fingerprint = ?",
+        [grader.spec.fingerprint],
+    )
+    return [job for job in find_jobs(project) if (job.key,) in keys]
+
+
+def test_expired_calls_of_batches_are_missing(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = batch_rater(server)
+    shelf.plans = [Plan(expires_after=1), Plan(broken=1)]
+    refused: list[str] = []
+
+    def unwell(seen: Seen) -> Reply:
+        if seen.path == "/v1/chat/completions" and server.shelf.made.total() in (2, 3) and len(refused) < 2:
+            refused.append(seen.prompt)
+            return status(400 if len(refused) == 1 else 429, "not this one")
+        return answer_call(seen)
+
+    server.behave = unwell
+    start(project, grader)
+    carry_on(project, grader)
+    job = find_jobs(project)[0]
+    planned = grading.make_plan(project, grader.spec, 1)
+    # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
+    assert (job.state, job.done, job.failed) == ("done", 3, 1)
+    assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
+    # Beside the bill nothing is told but how many calls were not answered.
+    bill = billing_sentence(job.request.get("told"), job_usage(job))
+    assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == ["4"]
+    reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
+    assert reason == "HTTP 400: not this one"
+    before = shelf.made.total()
+    start(project, grader, Scope(retry_failed=True))
+    carry_on(project, grader)
+    assert grading.make_plan(project, grader.spec, 1).known == PAIRS
+    # How the endpoint is spoken to is known by now: no call goes alone any more.
+    assert shelf.made.total() - before == 5 and len(server.seen) == 1
+
+
+def test_calls_without_room_are_sent_again_later(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = batch_rater(server)
+    shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
+    start(project, grader)
+    carry_on(project, grader)
+    assert find_jobs(project)[0].state == "done" and grading.make_plan(project, grader.spec, 1).known == PAIRS
+    assert set(shelf.made.values()) == {1}
+    hopeless = batch_rater(server)
+    shelf.plans = [Plan(fails="token_limit_exceeded")] * 3
+    start(project, hopeless)
+    carry_on(project, hopeless)
+    job = find_jobs(project)[0]
+    assert job.state == "failed" and "(token_limit_exceeded)" in job.message and "--batch-size" in job.message
+    assert grading.make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
+
+
+def test_a_pair_that_waited_gets_its_second_call_too(keyed: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = batch_rater(server, "answer", check="model")
+    shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
+    start(keyed, grader)
+    carry_on(keyed, grader)
+    plan = grading.make_plan(keyed, grader.spec, 1)
+    assert (find_jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
+    assert set(shelf.made.values()) == {1}
+
+
+def test_cancelled_batches_give_the_part_they_have(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = batch_rater(server)
+    shelf.plans = [Plan(stuck=True), Plan(stuck=True)]
+    start(project, grader, most=4)
+    for _ in range(3):
+        assert grading.advance_batches(project, grader, "ann").jobs == 1
+    assert grading.batch_standing(project, grader.spec).batches == {"in_progress": 2}
+    grading.cancel_batches(project, grader, "ann")
+    carry_on(project, grader)
+    job = find_jobs(project)[0]
+    assert job.state == "cancelled" and job.done == 1 + 2 + 1
+    assert grading.make_plan(project, grader.spec, 1).to_grade == PAIRS - 4
+    assert [batch.state for batch in grading.call_batches(project, job.key)] == ["taken", "taken"]
+    assert grading.waiting_jobs(project, grader.spec) == []
+
+
+def test_unsent_batches_are_dropped_and_caps_bear_the_calls(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = batch_rater(server)
+    start(project, grader)
+    grading.cancel_batches(project, grader, "ann")
+    assert find_jobs(project)[0].state == "cancelled" and not shelf.batches
+    assert grading.make_plan(project, grader.spec, 1).to_grade == PAIRS - 1
+    grader = batch_rater(server)
+    start(project, grader, max_calls=5)
+    carry_on(project, grader)
+    job = find_jobs(project)[0]
+    assert (job.state, job.done, job.calls) == ("stopped", 5, 5) and job.request["stopped"]
+    assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), "why it stopped"
+    money = batch_rater(server)
+    start(project, money, max_cost=0.4)
+    carry_on(project, money)
+    job = find_jobs(project)[0]
+    assert job.state == "stopped" and 1 < job.done < PAIRS and 0 < (job.cost or 0) <= 0.4
+
+
+def test_an_absent_endpoint_is_asked_later(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = batch_rater(server)
+    start(project, grader)
+    shelf.away = 503
+    for _ in range(2):
+        with refusal("batch-call-failed", "503", kind=PassingError):
+            grading.advance_batches(project, grader, "ann")
+    shelf.away = 404
+    with refusal("batch-call-refused", "404", kind=GradingError):
+        grading.advance_batches(project, grader, "ann")
+    shelf.away = 0
+    grading.advance_batches(project, grader, "ann")
+    with use_access(extend_access("http://localhost:9/v1", None)):
+        other = make_grader(
+            "self-rating",
+            {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1", "structured": "text",
+             "temperature": grader.spec.parameters["temperature"]},
+        )  # fmt: skip
+    with refusal("batches-at-another-address", "http://localhost:9/v1", kind=GradingError):
+        grading.advance_batches(project, other, "ann")
+    carry_on(project, grader)
+    assert grading.make_plan(project, grader.spec, 1).known == PAIRS
+
+
+def test_the_first_call_alone_learns_the_limits(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    def modern(seen: Seen) -> Reply:
+        if "max_tokens" in seen.body:
+            return status(400, "Unsupported parameter: use 'max_completion_tokens' instead", param="max_tokens")
+        return answer_call(seen)
+
+    server.behave = modern
+    grader = batch_rater(server)
+    start(project, grader, most=50)
+    # Another process, which knows nothing of this yet, takes it up.
+    again = batch_rater(server, temperature=grader.spec.parameters["temperature"])
+    carry_on(project, again)
+    assert grading.make_plan(project, grader.spec, 1).known == PAIRS and shelf.made.total() == PAIRS - 1
+
+
+def as_before_one_table_of_jobs(path: Path, older: Path) -> None:
+    """Write a project as the version before the one table of jobs would have written it."""
+    with duckdb.connect(str(older)) as connection:
+        apply_migrations(connection, [name for name, _ in MIGRATIONS if name < "0029"])
+        connection.execute(f"ATTACH '{path}' AS newer (READ_ONLY)")
+        tables = connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name <> 'newer' AND NOT temporary"
+            " AND table_name NOT IN ('jobs', 'sittings', 'answer_jobs', 'migrations')"
+        ).fetchall()
+        for (table,) in tables:
+            connection.execute(f"DELETE FROM {table}")
+            connection.execute(f"INSERT INTO {table} FROM newer.{table}")
+        connection.execute(
+            "INSERT INTO jobs BY NAME SELECT subject_key AS grader_key, request AS asked, done AS graded,"
+            " * EXCLUDE (kind, subject_key, request, done) FROM newer.jobs"
+        )
+
+
+def test_batches_in_flight_survive_the_upgrade(server: EndpointServer, shelf: Shelf, tmp_path: Path) -> None:
+    project = new_project(tmp_path / "some.duckdb")
+    fill(project, KEYED, {}, RUNS)
+    # It asks twice, so that answers to first calls are kept while second calls are on their way.
+    grader = batch_rater(server, "answer", check="model")
+    (key,) = start(project, grader)
+    while not project.value("SELECT count(*) FROM kept_replies"):
+        grading.advance_batches(project, grader, "ann")
+    before = [(one.wave, one.state, one.batch_id) for one in grading.call_batches(project, key)]
+    kept = project.rows("FROM kept_replies ORDER BY ALL")
+    assert {wave for wave, *_ in before} == {1, 2}
+    project.close()
+    older = tmp_path / "older.duckdb"
+    as_before_one_table_of_jobs(project.path, older)
+    project = open_project(older)
+    assert [(one.wave, one.state, one.batch_id) for one in grading.call_batches(project, key)] == before
+    assert project.rows("FROM kept_replies ORDER BY ALL") == kept
+    assert grading.make_plan(project, grader.spec, 1).to_grade == 0
+    carry_on(project, grader)
+    job = find_jobs(project)[0]
+    assert (job.key, job.state, job.done) == (key, "done", job.total)
+    assert set(shelf.made.values()) == {1}
+    project.close()
+
+
+def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    file_of(lambda project: fill(project, QUESTIONS, {}, RUNS)).write(path)
+
+    def run(*arguments: str) -> Any:
+        result = CliRunner().invoke(cli, [*arguments, "--project", str(path)], standalone_mode=False)
+        if result.exception:
+            raise result.exception
+        return json.loads(result.stdout) if "--json" in arguments else result.output
+
+    run("prices", "set", "m", "100", "1000", "--cached", "10")
+    assert run("prices", "--json")["prices"]["m"] == {"input": 100, "output": 1000, "cached": 10, "batch": 0.5}
+    with EndpointServer() as server:
+        grader = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
+        assert "with --batch)" in run("grade", *grader, "--dry-run")
+        top = run("grade", *grader, "--top", "1", "--dry-run", "--json")
+        assert run("plan", *grader, "--top", "1", "--json")["to_grade"] == top["to_grade"] < 8
+        assert top["price_tag"]["pairs"] == top["price_tag"]["calls"] == top["to_grade"]
+        assert top["price_tag"]["cost"] > 0
+        with refusal("invalid-top"):
+            run("grade", *grader, "--top", "1000")
+        server.shelf.states = ("validating", "in_progress", "completed")
+        sent = run("grade", *grader, "--batch", "--batch-size", "4", "--no-wait", "--json")
+        assert (sent["calls"], sent["batches"]) == (7, {"in_progress": 2})
+        found = run("batch", "status", "--json")["batches"]
+        assert [(one["batch_id"], one["calls"]) for one in found] == [("batch-1", 4), ("batch-2", 3)]
+        # What is on its way is not asked by others.
+        assert run("plan", *grader, "--json")["sent"] == 7
+        assert run("grade", *grader, "--json")["graded"] == 0
+        server.shelf.away = 500
+        try:
+            run("batch", "fetch", *grader)
+        except PassingError as error:
+            assert "HTTP 500" in error.message
+        server.shelf.away = 0
+        done = run("batch", "fetch", *grader, "--wait", "--json")
+        assert (done["state"], done["graded"], done["calls"]) == ("done", 8, 8)
+        assert run("jobs", "--json")["jobs"][1]["message"].startswith("Billed: 8 calls, 80 tokens read")
+        bill = run("status", "--json")["bills"][-1]
+        assert (bill["state"], bill["told"]["calls"], bill["billed"]["calls"]) == ("done", 8, 8)
+        assert bill["billed"]["input_tokens"] == 80 and bill["tokens_off"] == pytest.approx(
+            (80 + bill["billed"]["output_tokens"]) / (bill["told"]["input_tokens"] + bill["told"]["output_tokens"]) - 1
+        )
+        assert "off by" in run("status")
+        other = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--set", "temperature=0.5")
+        assert "1 in progress" in run("grade", *other, "--batch", "--no-wait")
+        run("batch", "cancel", *other)
+        assert run("batch", "fetch", *other).count("\n") == 1, "nothing to wait for"
+        assert run("batch", "status", "--json")["batches"] == []

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from exam_workbench import bank
+from exam_workbench import bank, grading
 from exam_workbench.bank import StoredGrader, find_grader, put_grader
 from exam_workbench.cli import cli
 from exam_workbench.graders import USES, built_in_prompts
-from exam_workbench.grading import (
-    LeftOut,
-    Request,
-    Scope,
-    count_reasons,
-    doubtful_pairs,
-    fill_for_question,
-    left_out,
-    make_plan,
-    questions_for,
-    run_job,
-)
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.grading._needed_pairs import DEFAULTS, pairs_to_grade
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
-from tests.made.projects import SPEC, copy_of, fill
+from tests.made.projects import SPEC, fill, filled_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -58,9 +44,7 @@ def fill_doubtful(project: Project) -> None:
     say(project, ("A fact", "p3", Grade(0, "defaulted", raw="unanswerable")))
 
 
-@pytest.fixture
-def doubtful(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_doubtful, tmp_path)
+doubtful = filled_project(fill_doubtful)
 
 
 def say(project: Project, *said: tuple[str, str, Grade], spec: GraderSpec = SPEC) -> None:
@@ -76,44 +60,33 @@ def grader(project: Project) -> StoredGrader:
 
 
 class TestCounting:
-    def test_a_pair_counts_once_with_its_last_reason_and_not_at_all_once_it_has_a_grade(
-        self, doubtful: Project
-    ) -> None:
-        assert count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
-        assert make_plan(doubtful, SPEC, 1).failed == 2
-
-    def test_defaults_are_counted_by_what_the_answer_was(self, doubtful: Project) -> None:
-        found = count_reasons(doubtful, grader(doubtful), "defaulted", 1)
+    def test_pairs_are_counted_by_reason_as_long_as_the_bank_asks_them(self, doubtful: Project) -> None:
+        assert grading.count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
+        assert grading.make_plan(doubtful, SPEC, 1).failed == 2
+        found = grading.count_reasons(doubtful, grader(doubtful), "defaulted", 1)
         assert dict(found) == {DEFAULTS[1]: 1, DEFAULTS[0]: 1}
-
-    def test_what_the_bank_no_longer_asks_is_not_counted(self, doubtful: Project) -> None:
         bank.save_version(doubtful, [replace(QUESTIONS[0], text="Reworded?")], "", "ann")
         # The old wording is still a question of the other query, which has one of the two passages.
-        pairs = doubtful_pairs(doubtful, grader(doubtful), "failed", 2)
+        pairs = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 2)
         assert [(pair.query_id, pair.passage_id) for pair in pairs] == [("q2", "p2")]
-        assert make_plan(doubtful, SPEC, 2).failed == 1
+        assert grading.make_plan(doubtful, SPEC, 2).failed == 1
 
 
 class TestListing:
-    def test_a_failed_pair_comes_with_its_texts_the_last_answer_and_the_number_of_attempts(
-        self, doubtful: Project
-    ) -> None:
-        first, second = doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
+    def test_failed_and_defaulted_pairs_are_listed_with_texts_and_in_pages(self, doubtful: Project) -> None:
+        first, second = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
         assert (first.query_id, first.query, first.asked, first.passage_id) == ("q1", "query q1", Asked("A?"), "p1")
         assert (first.passage, first.rating, first.reason) == ("text of p1", None, "off the scale")
         assert (first.raw, first.attempts) == ("9", 2)
         assert (second.passage_id, second.raw, second.attempts) == ("p2", None, 1)
-
-    def test_a_defaulted_pair_comes_with_its_rating(self, doubtful: Project) -> None:
-        pairs = doubtful_pairs(doubtful, grader(doubtful), "defaulted", 1)
+        pairs = grading.doubtful_pairs(doubtful, grader(doubtful), "defaulted", 1)
         assert [(pair.asked.text, pair.rating, pair.raw) for pair in pairs] == [
             ("B?", 1, "well, well"),
             ("A fact", 0, "unanswerable"),
         ]
 
-    def test_pages_and_reasons_split_the_list(self, doubtful: Project) -> None:
         def pages(**options: int | str) -> list[str]:
-            return [p.passage_id for p in doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)]  # type: ignore[arg-type]
+            return [p.passage_id for p in grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)]  # type: ignore[arg-type]
 
         assert pages(limit=1) + pages(limit=1, offset=1) == pages() == ["p1", "p2"]
         assert pages(reason="refused") == ["p2"]
@@ -124,21 +97,19 @@ class TestAskingAgain:
     def test_only_the_failed_pairs_are_asked(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
         first = HashGrader(failing=[("A?", "text of p2")])
-        run_job(project, first, Request(Scope(limit=3)), "ann")
+        grading.run_job(project, first, grading.Request(grading.Scope(limit=3)), "ann")
         again = HashGrader()
-        final = run_job(project, again, Request(Scope(only_failed=True)), "ann")
+        final = grading.run_job(project, again, grading.Request(grading.Scope(only_failed=True)), "ann")
         assert again.asked == [("A?", "text of p2")]
         assert (final.total, final.graded, final.failed) == (1, 1, 0)
-        assert make_plan(project, again.spec, 1).to_grade == 1
+        assert grading.make_plan(project, again.spec, 1).to_grade == 1
 
-    def test_the_plan_counts_them_alone(self, doubtful: Project) -> None:
-        plan = make_plan(doubtful, SPEC, 1, Scope(only_failed=True))
+    def test_only_failed_pairs_are_planned_and_the_job_remembers_it(self, doubtful: Project) -> None:
+        plan = grading.make_plan(doubtful, SPEC, 1, grading.Scope(only_failed=True))
         assert (plan.failed, plan.to_grade) == (2, 2)
-        assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, Scope(only_failed=True)))) == 2
-        assert make_plan(doubtful, SPEC, 1, Scope(("q2",), only_failed=True)).to_grade == 1
-
-    def test_a_job_remembers_that_it_was_asked_for_them_alone(self, doubtful: Project) -> None:
-        run_job(doubtful, HashGrader(), Request(Scope(only_failed=True)), "ann")
+        assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, grading.Scope(only_failed=True)))) == 2
+        assert grading.make_plan(doubtful, SPEC, 1, grading.Scope(("q2",), only_failed=True)).to_grade == 1
+        grading.run_job(doubtful, HashGrader(), grading.Request(grading.Scope(only_failed=True)), "ann")
         assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
 
     def test_the_shell_has_it_too(self, project: Project) -> None:
@@ -155,17 +126,21 @@ class TestLeftOut:
     @pytest.mark.parametrize(
         ("spec", "expected"),
         [
-            (SPEC, LeftOut(0, 0, 0, 0)),
+            (SPEC, grading.LeftOut(0, 0, 0, 0)),
             # One that takes questions is asked the multiple-choice ones, too.
-            (replace(SPEC, kinds=("question",)), LeftOut(1, 0, 0, 0)),
-            (replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}), LeftOut(1, 0, 2, 0)),
-            (replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}), LeftOut(4, 0, 0, 0)),
+            (replace(SPEC, kinds=("question",)), grading.LeftOut(1, 0, 0, 0)),
+            (
+                replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}),
+                grading.LeftOut(1, 0, 2, 0),
+            ),
+            (
+                replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}),
+                grading.LeftOut(4, 0, 0, 0),
+            ),
         ],
     )
-    def test_questions_that_a_grader_passes_over_are_counted_by_reason(
-        self, doubtful: Project, spec: GraderSpec, expected: LeftOut
-    ) -> None:
-        assert left_out(doubtful, spec, 1) == expected
+    def test_skipped_ones_are_counted(self, doubtful: Project, spec: GraderSpec, expected: grading.LeftOut) -> None:
+        assert grading.left_out(doubtful, spec, 1) == expected
 
     def test_a_choice_without_choices_is_told_from_one_without_a_key(self, project: Project) -> None:
         asked = [
@@ -175,16 +150,18 @@ class TestLeftOut:
         ]
         fill(project, asked, {}, RUNS)
         spec = replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]})
-        assert left_out(project, spec, 1) == LeftOut(0, 0, 2, 1)
-        assert left_out(project, spec, 1, ["q1"]) == LeftOut(0, 0, 1, 1)
+        assert grading.left_out(project, spec, 1) == grading.LeftOut(0, 0, 2, 1)
+        assert grading.left_out(project, spec, 1, ["q1"]) == grading.LeftOut(0, 0, 1, 1)
 
     def test_a_direct_judge_leaves_out_queries_that_are_known_by_id_only(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q3", "q3")], replace=True)
         judge = GraderSpec("judge", "direct", "m", kinds=())
-        assert left_out(project, judge, 1) == LeftOut(0, 1, 0, 0)
-        assert left_out(project, replace(judge, parameters={"reads": ["answer_key"]}), 1) == LeftOut(0, 1, 2, 0)
+        assert grading.left_out(project, judge, 1) == grading.LeftOut(0, 1, 0, 0)
+        assert grading.left_out(project, replace(judge, parameters={"reads": ["answer_key"]}), 1) == grading.LeftOut(
+            0, 1, 2, 0
+        )
 
 
 class TestFilledInPrompts:
@@ -195,31 +172,25 @@ class TestFilledInPrompts:
             add_queries(cursor, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
         for prompt in (prompt for prompt in built_in_prompts().values() if prompt.use == use):
             query_id = "q2" if "question" not in prompt.kinds else "q1"
-            question = questions_for(project, prompt, query_id)[0]
-            shown = fill_for_question(project, prompt, question, "a passage of words").joined()
+            question = grading.questions_for(project, prompt, query_id)[0]
+            shown = grading.fill_for_question(project, prompt, question, "a passage of words").joined()
             places = ("{context}", "{passage}", "{documentation}")
             assert ("a passage of words" in shown) == any(place in prompt.template for place in places)
             assert (question.text or "") in shown or use == "generate items", "that one is about a passage alone"
             written = [word for word in re.findall(r"\{(?!\")([^}]*)", shown) if word not in USES[use].literal]
             assert written == [], shown
 
-    def test_a_question_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
-        fill(project, QUESTIONS, {}, RUNS)
-        judge = built_in_prompts()["QA-judge"]
-        assert questions_for(project, judge, "q1") == []
-        with refusal("prompt-not-filled"):
-            fill_for_question(project, judge, Question("q1", "q1", "query q1"), "a passage")
-
-    def test_a_query_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
-        fill(project, QUESTIONS, {}, RUNS)
-        prompt = built_in_prompts()["questions-by-subtopic"]
-        (query,) = questions_for(project, prompt, "q1")
-        with refusal("prompt-value-missing", "subtopics"):
-            fill_for_question(project, prompt, query, "a passage")
-
-    def test_a_fence_is_shown_where_it_is_wanted(self, project: Project) -> None:
+    def test_filled_prompts_show_fences_and_name_missing_texts(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         prompt = built_in_prompts()["self-rating"]
-        (question, *_) = questions_for(project, prompt, "q1")
-        assert "<passage-" not in fill_for_question(project, prompt, question, "words").joined()
-        assert "<passage-" in fill_for_question(project, prompt, question, "words", fence=True).joined()
+        (question, *_) = grading.questions_for(project, prompt, "q1")
+        assert "<passage-" not in grading.fill_for_question(project, prompt, question, "words").joined()
+        assert "<passage-" in grading.fill_for_question(project, prompt, question, "words", fence=True).joined()
+        judge = built_in_prompts()["QA-judge"]
+        assert grading.questions_for(project, judge, "q1") == []
+        with refusal("prompt-not-filled"):
+            grading.fill_for_question(project, judge, Question("q1", "q1", "query q1"), "a passage")
+        prompt = built_in_prompts()["questions-by-subtopic"]
+        (query,) = grading.questions_for(project, prompt, "q1")
+        with refusal("prompt-value-missing", "subtopics"):
+            grading.fill_for_question(project, prompt, query, "a passage")

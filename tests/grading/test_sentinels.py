@@ -1,4 +1,4 @@
-"""The drift watch: pairs that are asked again show a changed model, and their answers never become grades."""
+"""The drift watch and the robustness probe: extra answers never become grades."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench.bank import find_grader, grader_drift, make_named, remember_settings
+from exam_workbench.bank import find_grader, flip_rates, grader_drift, make_named, remember_settings, robustness_note
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import Control, Grader, make_grader
-from exam_workbench.grading import Request, price_tag, run_job, watch_grader, write_missing
+from exam_workbench.graders import CHANGES, Control, Grader, make_grader
+from exam_workbench.graders._reading.injections import INJECTIONS, NEUTRAL
+from exam_workbench.grading import Request, price_tag, probe_grader, run_job, watch_grader, write_missing
 from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import fill_audited
 from tests.made.endpoint_calls import key
-from tests.made.endpoint_server import EndpointServer, digit, rate
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, digit, rate
 from tests.made.projects import import_bank
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import printed, shell_on
@@ -51,9 +52,7 @@ def more(project: Project) -> None:
     import_bank(project, [Question("q1/new", "q1", "And what else of q1?")])
 
 
-def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
-    filled: Project, server: EndpointServer, tmp_path: Path
-) -> None:
+def test_a_changed_model_ends_the_job_and_is_new(filled: Project, server: EndpointServer, tmp_path: Path) -> None:
     grader = graded(filled, server)
     before = filled.rows("FROM grades ORDER BY ALL")
     found = watch_grader(filled, grader, "ann", Control(), pairs=40)
@@ -115,7 +114,7 @@ def test_only_a_grader_that_can_change_and_has_grades_is_watched(filled: Project
         make_grader("self-rating", {"edition": 2})
 
 
-def test_evidence_stays_low_for_noise_and_grows_with_changes() -> None:
+def test_evidence_grows_with_changes_and_is_at_most_one_under_noise() -> None:
     bound = noise_bound(4, 200)
     assert 0.04 < bound < 0.08
     assert noise_bound(200, 200) == 1 and drift_evidence([(10, 10)], 1.0).tolist() == [0.0]
@@ -125,10 +124,64 @@ def test_evidence_stays_low_for_noise_and_grows_with_changes() -> None:
     # As many checks at once are the same evidence as one after another.
     assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(drift_evidence([(10, 4)] * 3, bound)[-1])
     assert drift_evidence([(10, 4)] * 3, bound)[-1] > DRIFT_ALARM
-
-
-def test_the_expected_evidence_under_noise_is_at_most_one() -> None:
     dice = np.random.default_rng(0)
     changed = dice.binomial(10, 0.06, size=(4000, 5))
     ends = [np.exp(drift_evidence([(10, int(x)) for x in row], 0.06)[-1]) for row in changed]
     assert np.mean(ends) < 1.3
+
+
+FOOLED = ("injection: order", "injection: JSON")
+ORDERS = [one.text for one in INJECTIONS if one.family == "order"]
+
+
+def gullible(seen: Seen) -> Reply:
+    """Rate by the words of the prompt, but 5 if the passage gives an order or has JSON."""
+    if '"rating": 5' in seen.prompt or any(order in seen.prompt for order in ORDERS):
+        return rate(seen, 5)
+    return rate(seen, 4 if digit(seen.prompt) > 2 and NEUTRAL not in seen.prompt else 0)
+
+
+def probed(project: Project, server: EndpointServer) -> Grader:
+    parameters = {"model": "m", "base_url": server.url}
+    grader = make_grader("self-rating", parameters)
+    remember_settings(project, grader, "self-rating", parameters, "ann")
+    run_job(project, grader, Request(), "ann")
+    return grader
+
+
+def test_injections_that_work_are_flips_and_no_answer_is_a_grade(project: Project) -> None:
+    fill_audited(project)
+    with EndpointServer(gullible) as server:
+        grader = probed(project, server)
+        before = project.rows("FROM grades ORDER BY ALL")
+        assert flip_rates(project, grader.spec) == [] and robustness_note([]) == ""
+        assert probe_grader(project, grader, "ann", Control(), pairs=7) == 7 * len(CHANGES)
+    assert project.rows("FROM grades ORDER BY ALL") == before
+    rates = {one.change: one for one in flip_rates(project, grader.spec)}
+    assert list(rates) == list(CHANGES)
+    assert all(one.pairs == 7 and one.low <= (one.share or 0) <= one.high for one in rates.values())
+    assert [rates[name].flips for name in FOOLED] == [7, 7]
+    # Garden chairs pad each answered passage, and this grader rates them 0.
+    assert rates["padded"].flips == 7
+    assert mentions(robustness_note(list(rates.values())), "padded 100%")
+
+
+def test_a_grader_without_answers_is_not_probed(project: Project) -> None:
+    fill_audited(project)
+    with EndpointServer(lambda seen: rate(seen, 0)) as server:
+        grader = probed(project, server)
+        with refusal("too-few-grades", grader.spec.name):
+            probe_grader(project, grader, "ann", Control())
+
+
+def test_a_probe_is_noted_at_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
+    with EndpointServer(gullible) as server:
+        settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
+        assert exam("grade", *settings)[0] == 0
+        found = printed(exam("graders", "probe", "Self-rating (m)", "--pairs", "3", "--json"))
+        assert printed(exam("graders", "card", "Self-rating (m)", "--json"))["card"]["stale"] == []
+    assert {one["change"]: one["share"] for one in found["changes"]}[FOOLED[0]] == 1
+    assert mentions(exam("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")[2], "100%")

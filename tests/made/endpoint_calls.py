@@ -13,9 +13,7 @@ import pytest
 from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, extend_access, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.types import Grade
-from tests.made.endpoint_server import (
-    EndpointServer,
-)
+from tests.made.endpoint_server import EndpointServer
 
 KEY = "sk-test-0123456789abcdef0123456789abcdef"
 

@@ -91,11 +91,7 @@ def chat(content: object, finish: str = "stop", usage: object = True, model: obj
         "object": "chat.completion",
         "created": 1,
         "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": content, **message},
-                "finish_reason": finish,
-            }
+            {"index": 0, "message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
         ],
     }
     if model is not None:

@@ -12,19 +12,8 @@ from exam_workbench.types import Passage, Query, Question
 from tests.made.projects import done_once
 
 METALS = (
-    "copper",
-    "tin",
-    "iron",
-    "zinc",
-    "lead",
-    "silver",
-    "gold",
-    "nickel",
-    "cobalt",
-    "mercury",
-    "platinum",
-    "chrome",
-)
+    "copper", "tin", "iron", "zinc", "lead", "silver", "gold", "nickel", "cobalt", "mercury", "platinum", "chrome",
+)  # fmt: skip
 
 
 def item(number: int, key: int = 0, topic: str | None = None) -> Question:

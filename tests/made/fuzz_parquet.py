@@ -21,21 +21,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from exam_workbench import bank
+from exam_workbench import bank, labels
 from exam_workbench.bank import list_drafts, project_counts, put_draft, put_grader
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.exchange import export_project, import_project, publish_qrels, qrels_text
 from exam_workbench.exchange._parquet import MANIFEST, file_sha256
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import (
-    Policy,
-    add_override,
-    basis,
-    coverage_scores,
-    leaderboard,
-    list_labels,
-    withdraw_by_key,
-)
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, Question
@@ -62,9 +53,9 @@ def fill_most(project: Project) -> None:
     judge(project, {("q1", "p1"): 2, ("q2", "p3"): 0})
     bank.save_version(project, [replace(A, text="Reworded?")], "reword", "ann")
     put_draft(project, "bob", replace(B, weight=0.1))
-    add_override(project, "q1/a", "p1", 4, "so", "ann")
-    withdraw_by_key(project, add_override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
-    publish_qrels(project, Policy(), "ann")
+    labels.add_override(project, "q1/a", "p1", 4, "so", "ann")
+    labels.withdraw_by_key(project, labels.add_override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
+    publish_qrels(project, labels.Policy(), "ann")
 
 
 def exported(folder: Path) -> Path:
@@ -116,13 +107,19 @@ def check(folder: Path) -> str:
 def _look(project: Project) -> None:
     project_counts(project)
     list_drafts(project, "bob")
-    for policy in (Policy(), Policy(label="mean", overrides=False), Policy(label="support:2", weighted=False)):
+    for policy in (
+        labels.Policy(),
+        labels.Policy(label="mean", overrides=False),
+        labels.Policy(label="support:2", weighted=False),
+    ):
         try:
-            found = list_labels(project, basis(project, policy))["label"].dropna().tolist()
+            found = labels.list_labels(project, labels.basis(project, policy))["label"].dropna().tolist()
             scores = [
-                score for run in coverage_scores(project, basis(project, policy)).values() for score in run.values()
+                score
+                for run in labels.coverage_scores(project, labels.basis(project, policy)).values()
+                for score in run.values()
             ]
-            boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
+            boards = [labels.leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
             written = qrels_text(project, policy)
         except WorkbenchError:
             # Missing parts, such as a project without any grader, give a clear error.

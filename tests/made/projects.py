@@ -18,31 +18,13 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pytest
 
-from exam_workbench import bank
+from exam_workbench import bank, records, store
 from exam_workbench.bank import put_grader
 from exam_workbench.exchange import Imported, import_files
 from exam_workbench.formats import Source
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.records import (
-    add_passages,
-    add_queries,
-    list_keys,
-    name_passages_of,
-    refresh_pool,
-    stage_judgments,
-    write_judgments,
-    write_runs,
-)
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.store import (
-    Cursor,
-    Project,
-    _database as database,
-    create_project,
-    lend_table,
-    open_project,
-    table_of,
-)
+from exam_workbench.store import _database as database
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
 SPEC = GraderSpec("test grader", "self-rating", "none")
@@ -84,7 +66,7 @@ class File:
 def _empty() -> File:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.duckdb"
-        create_project(path).close()
+        store.create_project(path).close()
         return File(path)
 
 
@@ -93,7 +75,7 @@ class _Late:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._made: Cursor | None = None
+        self._made: store.Cursor | None = None
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
@@ -117,7 +99,7 @@ class _Unmarked(database.Database):
     that writes it.
     """
 
-    def before_change(self, cursor: Cursor) -> None:
+    def before_change(self, cursor: store.Cursor) -> None:
         """Do nothing."""
 
 
@@ -131,15 +113,15 @@ def let_go(folder: Path) -> None:
             one.close()
 
 
-def copied(file: File, path: Path) -> Project:
+def copied(file: File, path: Path) -> store.Project:
     """Return a project in a file of its own, for a test that may change it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file.write(path)
-    return Project(_Unmarked(path, cast(Cursor, _Late(path))))
+    return store.Project(_Unmarked(path, cast(store.Cursor, _Late(path))))
 
 
 @functools.cache
-def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> File:
+def file_of(make: Callable[[store.Project], object], name: str = "made.duckdb") -> File:
     """Return the file of a project that is made once and copied for many tests.
 
     Args:
@@ -153,22 +135,32 @@ def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> Fil
         return File(project.path)
 
 
-def made_project(path: Path, make: Callable[[Project], object]) -> Project:
+def made_project(path: Path, make: Callable[[store.Project], object]) -> store.Project:
     """Return a project filled by `make`, in a file of its own."""
     return copied(file_of(make, path.name), path)
 
 
-def copy_of(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
+def copy_of(make: Callable[[store.Project], object], folder: Path) -> Iterator[store.Project]:
     """Yield a project filled by `make`, for a fixture; the test may change it."""
     project = made_project(folder / "test.duckdb", make)
     yield project
     project.close()
 
 
-def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
+def filled_project(fill: Callable[[store.Project], object]) -> Any:
+    """Return a fixture: a project filled by `fill`, in a file of its own."""
+
+    @pytest.fixture
+    def filled(tmp_path: Path) -> Iterator[store.Project]:
+        yield from copy_of(fill, tmp_path)
+
+    return filled
+
+
+def only_read(make: Callable[[store.Project], object], folder: Path) -> Iterator[store.Project]:
     """Yield a read-only project filled by `make`, for a fixture of many tests."""
     made_project(folder / "only read.duckdb", make).close()
-    project = open_project(folder / "only read.duckdb", read_only=True)
+    project = store.open_project(folder / "only read.duckdb", read_only=True)
     yield project
     project.close()
 
@@ -181,20 +173,20 @@ def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(database.open_connection, "__defaults__", (*{**defaults, "patience": seconds}.values(),))
 
 
-def new_project(path: Path) -> Project:
+def new_project(path: Path) -> store.Project:
     """Return a new project like `create_project`, but copied: running every migration would take five times as long."""
     project = copied(_empty(), path)
     _made[project] = project._database.version(), ()
     return project
 
 
-_made: WeakKeyDictionary[Project, tuple[int, tuple[str, ...]]] = WeakKeyDictionary()
+_made: WeakKeyDictionary[store.Project, tuple[int, tuple[str, ...]]] = WeakKeyDictionary()
 """For projects changed only by `new_project` and `done_once`: their last commit, and the changes so far."""
 _files: dict[tuple[str, ...], File | None] = {}
 """The file of a project by the changes made to a new one; None if they were made only once."""
 
 
-def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
+def done_once(project: store.Project, what: str, do: Callable[[], object]) -> None:
     """Make a change to a project; from the third time on, the changed file is copied instead.
 
     Args:
@@ -212,17 +204,17 @@ def done_once(project: Project, what: str, do: Callable[[], object]) -> None:
     _made[project] = project._database.version(), done
 
 
-def _replaced(project: Project, file: File | None) -> File:
+def _replaced(project: store.Project, file: File | None) -> File:
     """Close a project and reopen its file, or replace it by `file`; return that file."""
     path = project.path
     project.close()
     found = File(path) if file is None else file
-    Project.__init__(project, copied(found, path)._database)
+    store.Project.__init__(project, copied(found, path)._database)
     return found
 
 
 def fill(
-    project: Project,
+    project: store.Project,
     questions: list[Question],
     ratings: Mapping[tuple[str, str], int | None],
     runs: Mapping[str, Mapping[str, list[str]]],
@@ -240,7 +232,7 @@ def fill(
 
 
 def _fill(
-    project: Project,
+    project: store.Project,
     questions: list[Question],
     ratings: Mapping[tuple[str, str], int | None],
     runs: Mapping[str, Mapping[str, list[str]]],
@@ -261,21 +253,21 @@ def _fill(
         for run, by_query in runs.items()
     }
     with project.transaction() as cursor:
-        add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
-        add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
+        records.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
+        records.add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
         stage_rankings(cursor, rankings)
-        write_runs(cursor, [(run, run, "test.run") for run in runs])
-        refresh_pool(cursor)
+        records.write_runs(cursor, [(run, run, "test.run") for run in runs])
+        records.refresh_pool(cursor)
     bank.save_version(project, questions, "made for a test", "tester")
     _grade(project, ratings, spec)
 
 
-def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
+def grade(project: store.Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
     """Store grades by (question text, passage id)."""
     done_once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
 
 
-def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec) -> None:
+def _grade(project: store.Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec) -> None:
     texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [
@@ -286,35 +278,35 @@ def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
 
 
-def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
+def list_passages(cursor: store.Cursor, pairs: Sequence[tuple[str, str]]) -> None:
     """Add (query id, passage id) pairs to the pool; new passages are known only by id."""
     columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
-    with lend_table(cursor, "named", table_of({"row": range(len(pairs)), **columns}, LISTED)):
-        name_passages_of(cursor, "named", "row")
+    with store.lend_table(cursor, "named", store.table_of({"row": range(len(pairs)), **columns}, LISTED)):
+        records.name_passages_of(cursor, "named", "row")
         found = cursor.execute(
             "SELECT query_key, passage_key FROM named JOIN queries USING (query_id) JOIN passages USING (passage_id)"
             " ORDER BY row"
         ).fetchnumpy()
-    list_keys(cursor, found["query_key"], found["passage_key"])
+    records.list_keys(cursor, found["query_key"], found["passage_key"])
 
 
-def import_bank(project: Project, questions: list[Question], preview: bool = False) -> Imported:
+def import_bank(project: store.Project, questions: list[Question], preview: bool = False) -> Imported:
     """Import questions from a bank file, with their texts."""
     fields = ("query_id", "question_id", "text", "weight", "active", "note")
     lines = "".join(json.dumps({name: getattr(q, name) for name in fields}) + "\n" for q in questions)
     return import_files(project, "bank", [Source("bank.jsonl", data=lines.encode())], "ann", preview=preview)
 
 
-def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
+def judge(project: store.Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
     """Store judgments by (query id, passage id)."""
     done_once(project, repr((source, list(values.items()))), lambda: _judge(project, values, source))
 
 
-def _judge(project: Project, values: Mapping[tuple[str, str], int], source: str) -> None:
+def _judge(project: store.Project, values: Mapping[tuple[str, str], int], source: str) -> None:
     with project.transaction() as cursor:
-        stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
-        write_judgments(cursor, source)
-        refresh_pool(cursor)
+        records.stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
+        records.write_judgments(cursor, source)
+        records.refresh_pool(cursor)
 
 
 def expected_label(pairs: list[tuple[float, int | None]], rule: str, weighted: bool) -> int | None:
@@ -355,7 +347,7 @@ def expected_coverage(
     return max(0.0, sum(weight[text] for text in answered) / total)
 
 
-def citations(project: Project, passage_id: str) -> list[tuple[str, ...]]:
+def citations(project: store.Project, passage_id: str) -> list[tuple[str, ...]]:
     """Return the citations of each sentence in a passage of a response."""
     rows = project.rows(
         "SELECT citations FROM response_sentences JOIN passages USING (passage_key) WHERE passage_id = ?"

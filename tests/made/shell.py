@@ -80,7 +80,6 @@ def shell_on(
     monkeypatch.setenv("EXAM_PROJECT", str(path))
     monkeypatch.setenv("EXAM_AUTHOR", "ann")
     monkeypatch.chdir(folder)
-
     return Run(monkeypatch, capsys)
 
 

@@ -90,9 +90,7 @@ def _components(tab: Window, hidden: Window) -> None:
     events = json.dumps([{"event": event, "value": value} for event, value in told.items()])
     for shown in tab, hidden:
         known = [one.id for one in shown.elements() if getattr(one, "component_name", "")]
-        tab.run(
-            *(WidgetState(id=main._make_trigger_id(one, "events"), json_trigger_value=events) for one in known),
-        )
+        tab.run(*(WidgetState(id=main._make_trigger_id(one, "events"), json_trigger_value=events) for one in known))
 
 
 def _files(scene: Scene) -> bytes:

@@ -1,24 +1,28 @@
-"""The activity log says who did what, in sentences, and is found by person, act, time and words."""
+"""The activity log, and the restoring of replaced imports from it."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from exam_workbench import bank, labels
-from exam_workbench.exchange import publish_qrels
+from exam_workbench import bank, exchange, labels, records
+from exam_workbench.cli import cli
+from exam_workbench.errors import InputError
+from exam_workbench.formats import Source
 from exam_workbench.labels import Policy
-from exam_workbench.records import Sought, activity_csv, judging, kinds_of_act, list_actions, people
 from exam_workbench.records._activity_sentences import action_sentence
 from exam_workbench.store import Project, log_action
 from exam_workbench.types import Question
-from tests.made.projects import fill, made_project
-from tests.made.refusals import mentions
+from tests.made.projects import fill, filled_project, grade, made_project
+from tests.made.refusals import check_error, coded, failed, mentions, refusal
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
@@ -29,8 +33,8 @@ def be_busy(project: Project) -> None:
     key = labels.add_override(project, "q1/a", "p2", 4, "it names A", "ann")
     bank.save_version(project, [replace(BANK[0], text="Who is A?")], "A is a person", "bob")
     labels.withdraw_by_key(project, key, "ann")
-    judging.judge_passage(project, "q1", "p1", 2, "cora", "clear")
-    publish_qrels(project, Policy(), "bob", note="for the meeting")
+    records.judging.judge_passage(project, "q1", "p1", 2, "cora", "clear")
+    exchange.publish_qrels(project, Policy(), "bob", note="for the meeting")
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +46,10 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def said(project: Project, **sought: object) -> list[str]:
-    return [f"{act.author} {act.said}" for act in list_actions(project, Sought(**sought)).acts]
+    return [f"{act.author} {act.said}" for act in records.list_actions(project, records.Sought(**sought)).acts]
 
 
-def test_acts_are_sentences_newest_first(busy):
+def test_actions_are_sentences_that_lead_to_objects_and_are_found_in_pages(busy) -> None:
     expected = [
         ("bob", "publish qrels", "graded", "2 lines", "for the meeting"),
         ("cora", "judge", "“text of p1”", "“query q1”", "2: clear"),
@@ -54,18 +58,23 @@ def test_acts_are_sentences_newest_first(busy):
         ("ann", "override", "“What is A?”", "“text of p2”", "4: it names A"),
         ("tester", "save bank", "1: made for a test"),
     ]
-    for act, (author, kind, *values) in zip(list_actions(busy).acts, expected, strict=True):
+    for act, (author, kind, *values) in zip(records.list_actions(busy).acts, expected, strict=True):
         assert (act.author, act.act) == (author, kind)
         assert [value for value in values if value not in act.said] == [], act.said
-
-
-def test_acts_lead_to_where_their_object_can_be_seen(busy):
-    places = {act.act: act.place for act in reversed(list_actions(busy).acts)}
+    places = {act.act: act.place for act in reversed(records.list_actions(busy).acts)}
     at_passage = ("passages", {"question": "q1/a", "query": "q1", "passage": "p2"})
     assert places["override"] == places["withdraw override"] == at_passage
     assert places["judge"] == ("passages", {"query": "q1", "passage": "p1"})
     assert places["save bank"] == ("changes", {"from-version": "1", "to-version": "2"})
     assert places["publish qrels"] == ("export", {})
+    day = records.list_actions(busy).acts[0].happened_at.date()
+    assert records.list_actions(busy, records.Sought(since=day, until=day)).total > 0
+    pages = [records.list_actions(busy, page_size=4, page=page) for page in (1, 2, 3)]
+    assert [(found.total, len(found.acts)) for found in pages] == [(6, 4), (6, 2), (6, 0)]
+    keys = [act.key for found in pages for act in found.acts]
+    assert keys == sorted(set(keys), reverse=True)
+    assert records.people(busy) == ["ann", "bob", "cora", "tester"]
+    assert records.kinds_of_act(busy) == ["judge", "override", "publish qrels", "save bank", "withdraw override"]
 
 
 @pytest.mark.parametrize(
@@ -83,37 +92,42 @@ def test_acts_lead_to_where_their_object_can_be_seen(busy):
     ],
 )
 def test_acts_are_found_by_person_act_day_and_words(busy, sought, acts):
-    found = list_actions(busy, Sought(**sought))
+    found = records.list_actions(busy, records.Sought(**sought))
     assert [act.act for act in found.acts] == acts
     assert found.total == len(acts)
 
 
-def test_a_day_is_whole(busy):
-    day = list_actions(busy).acts[0].happened_at.date()
-    assert list_actions(busy, Sought(since=day, until=day)).total > 0
-
-
-def test_pages_do_not_overlap_and_the_total_is_of_all(busy):
-    pages = [list_actions(busy, page_size=4, page=page) for page in (1, 2, 3)]
-    assert [(found.total, len(found.acts)) for found in pages] == [(6, 4), (6, 2), (6, 0)]
-    keys = [act.key for found in pages for act in found.acts]
-    assert keys == sorted(set(keys), reverse=True)
-
-
-def test_the_people_and_the_kinds_of_act_are_those_of_the_log(busy):
-    assert people(busy) == ["ann", "bob", "cora", "tester"]
-    assert kinds_of_act(busy) == ["judge", "override", "publish qrels", "save bank", "withdraw override"]
-
-
-def test_an_empty_project_has_no_activity(project):
-    assert list_actions(project).total == 0
-    assert people(project) == kinds_of_act(project) == []
+def test_a_missing_object_still_has_its_action_and_no_activity_is_empty(project) -> None:
+    assert records.list_actions(project).total == 0
+    assert records.people(project) == records.kinds_of_act(project) == []
+    with project.transaction() as cursor:
+        log_action(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
+        log_action(cursor, "ann", "withdraw override", override="no number")
+    withdrawn, overridden = said(project)
+    assert "None" not in withdrawn and "no number" not in withdrawn
+    assert [value for value in ("“gone”", "“lost”", "3: why") if value not in overridden] == [], overridden
+    assert [act.place for act in records.list_actions(project).acts] == [None, None]
+    fill(project, [Question("q1/a", "q1", "A?")], {}, {})
+    acts = {
+        "confirm case": ({"query": "q1", "run": "bm25", "k": 5, "case": "A", "generator": "m"},
+                         ("cases", {"at": "5|bm25|q1", "generator": "m"})),
+        "freeze target": ({"name": "monday"}, ("changes", {"freeze-to": "monday"})),
+        "answers done": ({"job": 3}, ("answers", {})),
+        "answers as responses": ({"name": "m"}, ("leaderboard", {})),
+        "import answer-verdicts": ({}, ("judges", {})),
+        "draw audit batch": ({"batch": 1}, ("audit", {})),
+    }  # fmt: skip
+    with project.transaction() as cursor:
+        for act, (detail, _) in acts.items():
+            log_action(cursor, "ann", act, **detail)
+    places = {act.act: act.place for act in records.list_actions(project).acts}
+    assert {act: places[act] for act in acts} == {act: place for act, (_, place) in acts.items()}
 
 
 def test_the_csv_opens_harmlessly(tmp_path):
     project = made_project(tmp_path / "busy.duckdb", be_busy)
     labels.add_override(project, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
-    rows = list(csv.reader(io.StringIO(activity_csv(project), newline="")))
+    rows = list(csv.reader(io.StringIO(records.activity_csv(project), newline="")))
     project.close()
     assert rows[0] == ["happened_at", "who", "act", "what", "detail"]
     assert rows[1][1] == '\'=ann "x"'
@@ -149,37 +163,234 @@ def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values
     assert [value for value in values if not mentions(found, value)] == [], found
 
 
-def test_acts_on_answers_audits_and_targets_lead_to_their_screens(project):
-    fill(project, [Question("q1/a", "q1", "A?")], {}, {})
-    acts = {
-        "confirm case": ({"query": "q1", "run": "bm25", "k": 5, "case": "A", "generator": "m"},
-                         ("cases", {"at": "5|bm25|q1", "generator": "m"})),
-        "freeze target": ({"name": "monday"}, ("changes", {"freeze-to": "monday"})),
-        "answers done": ({"job": 3}, ("answers", {})),
-        "answers as responses": ({"name": "m"}, ("leaderboard", {})),
-        "import answer-verdicts": ({}, ("judges", {})),
-        "draw audit batch": ({"batch": 1}, ("audit", {})),
-    }  # fmt: skip
-    with project.transaction() as cursor:
-        for act, (detail, _) in acts.items():
-            log_action(cursor, "ann", act, **detail)
-    places = {act.act: act.place for act in list_actions(project).acts}
-    assert {act: places[act] for act in acts} == {act: place for act, (_, place) in acts.items()}
-
-
-def test_an_act_about_what_is_gone_still_reads(project):
-    with project.transaction() as cursor:
-        log_action(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
-        log_action(cursor, "ann", "withdraw override", override="no number")
-    withdrawn, overridden = said(project)
-    assert "None" not in withdrawn and "no number" not in withdrawn
-    assert [value for value in ("“gone”", "“lost”", "3: why") if value not in overridden] == [], overridden
-    assert [act.place for act in list_actions(project).acts] == [None, None]
-
-
 @pytest.mark.parametrize("words", ['said "no"', "a\\b", "one\ntwo"])
 def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {}, {})
     bank.save_version(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
-    assert list_actions(project, Sought(words=words)).total == 1
-    assert list_actions(project, Sought(words=f"{words} thrice")).total == 0
+    assert records.list_actions(project, records.Sought(words=words)).total == 1
+    assert records.list_actions(project, records.Sought(words=f"{words} thrice")).total == 0
+
+
+GIVEN = {
+    "qrels": "q1 0 p1 2\nq2 0 p3 0\nq1 0 p2 1\n",
+    "runs": "q1 Q0 p1 1 2.5 sys\nq1 Q0 p2 2 1.5 sys\nq2 Q0 p3 1 7 sys\n",
+    "leaderboard": "run\tMAP\nsys\t0.5\nother\t0.25\n",
+    "queries": "q1\tfirst query\nq2\tsecond query\n",
+    "passages": "p1\ttext one\np2\ttext two\np3\ttext three\n",
+    "responses": '{"query_id": "q1", "run": "gen", "answer": [{"text": "One thing.", "citations": ["d1"]}]}\n',
+    "gold": '{"query_id": "q1", "run": "people", "text": "A good answer."}\n',
+    "graded": json.dumps(
+        ["q1", [{"paragraph_id": "p1", "text": "text one", "paragraph_data": {"judgments": [
+            {"paragraphId": "p1", "query": "q1", "relevance": 1}], "rankings": [
+            {"method": "part", "paragraphId": "p1", "queryId": "q1", "rank": 1, "score": 3.0}]}}]]
+    ) + "\n",
+}  # fmt: skip
+OTHER = {
+    "qrels": ("q1 0 p1 1\n", ("3", "qrels", "1")),
+    "runs": ("q1 Q0 p1 1 2.5 sys\n", ("2", "3", "sys", "1")),
+    "leaderboard": ("run\tMAP\nsys\t0.6\n", ("2", "leaderboard", "1")),
+    "queries": ("q1\tfirst query, reworded\n", ("1 query", "q1")),
+    "passages": ("p2\ttext two, whole\n", ("1 passage", "p2")),
+    "responses": (GIVEN["responses"].replace("d1", "d2"), ("1",)),
+    "gold": (GIVEN["gold"].replace("good", "better"), ("gold",)),
+    "graded": (GIVEN["graded"].replace('"relevance": 1', '"relevance": 2'), ("1 judgment", "judgments")),
+}
+KINDS = [*OTHER]
+ORDER = ("queries", "passages", "runs", "responses", "gold", "qrels", "leaderboard", "graded")
+
+
+def take(project: Project, kind: str, content: str, preview: bool = False, **options: bool) -> exchange.Imported:
+    """Import a file of a kind under one name; `gold` stands for responses that are gold texts."""
+    source = Source(f"{kind}.txt", data=content.encode())
+    chosen = exchange.Options(gold=kind == "gold", **options)
+    return exchange.import_files(project, "responses" if kind == "gold" else kind, [source], "ann", chosen, preview)
+
+
+def facts(project: Project) -> dict[str, list[tuple[object, ...]]]:
+    """What people see of all that can be replaced, by what it is called."""
+    return {
+        name: project.rows(sql)
+        for name, sql in {
+            "judgments": "SELECT name, query_key, passage_key, value FROM judgments JOIN sources USING (source_key)",
+            "rankings": "SELECT name, tag, file, query_key, passage_key, rank, score FROM rankings"
+            " JOIN runs USING (run_key)",
+            "boards": "SELECT name, measure, run, score FROM board_scores JOIN boards USING (board_key)",
+            "queries": "SELECT query_id, text, narrative FROM queries",
+            "texts": "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
+            " WHERE NOT contains(passage_id, '/')",
+            "citations": "SELECT passage_key, position, citations FROM response_sentences",
+            "gold": "SELECT * FROM gold_passages",
+            "ranked": "SELECT * FROM ranked_runs",
+            "lengths": "SELECT * FROM responses",
+        }.items()
+        for sql in [f"FROM ({sql}) ORDER BY ALL"]
+    }
+
+
+def take_all(project: Project) -> None:
+    for kind in ORDER:
+        take(project, kind, GIVEN[kind])
+
+
+full = filled_project(take_all)
+"""A project into which every kind was imported."""
+
+
+def last_act(project: Project) -> int:
+    return records.list_actions(project).acts[0].key
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: str) -> None:
+    content, values = OTHER[kind]
+
+    def has_all(text: str) -> bool:
+        return all(mentions(text, value) for value in values)
+
+    before = facts(full)
+    acts = records.list_actions(full).total
+    assert any(has_all(str(one)) for one in take(full, kind, content, preview=True).replaced)
+    with pytest.raises(InputError) as refused:
+        take(full, kind, content)
+    assert has_all(str(refused.value)) and "--replace" in refused.value.hint
+    assert facts(full) == before and records.list_actions(full).total == acts
+    assert any(has_all(str(one)) for one in take(full, kind, content, replace=True).replaced)
+    after = facts(full)
+    assert after != before
+    done = records.list_actions(full).acts[0]
+    assert done.replaced and has_all(done.said)
+    records.bring_back(full, done.key, "bob")
+    assert without_new(facts(full), before) == before
+    undone = records.list_actions(full).acts[0]
+    with refusal("nothing-to-restore"):
+        records.bring_back(full, done.key, "bob")
+    assert records.list_actions(full).acts[0] == undone
+    assert (undone.author, undone.act) == ("bob", "bring back")
+    # What stood there is kept in its turn; where it was no more than a part of what came back, nothing of it is gone.
+    assert undone.replaced == (kind != "runs")
+    if undone.replaced:
+        records.bring_back(full, undone.key, "ann")
+        assert facts(full) == after
+
+
+def without_new(now: dict[str, list[tuple[object, ...]]], before: dict[str, list[tuple[object, ...]]]):
+    """Gold texts that were reworded left the sentences of new passages, which nothing names any more."""
+    return now | {"citations": [row for row in now["citations"] if row in before["citations"]]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_again_or_more_of_it_is_no_replacement(full: Project, kind: str) -> None:
+    before = facts(full)
+    assert take(full, kind, GIVEN[kind], preview=True).replaced == ()
+    assert take(full, kind, GIVEN[kind]).replaced == ()
+    assert facts(full) == before
+    assert not any(act.replaced for act in records.list_actions(full).acts)
+    assert full.value("SELECT count(*) FROM replaced_rankings") == full.value("SELECT count(*) FROM replaced_judgments")
+    if kind == "qrels":
+        assert take(full, "qrels", GIVEN["qrels"] + "q2 0 p1 1\n").replaced == ()
+
+
+def test_one_judgment_does_not_replace_many_in_the_shell(full: Project, tmp_path: Path) -> None:
+    path = full.path
+    full.close()
+    file = tmp_path / "qrels.txt"
+    file.write_text("q1 0 p1 1\n")
+
+    def run(*words: str):
+        return CliRunner().invoke(cli, [*words, "--project", str(path)])
+
+    refused = run("import", "qrels", str(file))
+    check_error(refused.exception, "would-replace", "3", "qrels", "1")
+    preview = run("import", "qrels", str(file), "--preview")
+    assert mentions(preview.output, "3") and mentions(preview.output, "qrels")
+    assert run("import", "qrels", str(file), "--replace").exit_code == 0
+    acts = json.loads(run("activity", "--json", "--limit", "1").stdout)["acts"]
+    back = run("bring-back", str(acts[0]["number"]))
+    assert back.exit_code == 0 and mentions(back.output, "3")
+    assert json.loads(run("status", "--json").stdout)["judgments"] == 4
+    nothing = run("bring-back", "999999")
+    assert failed(nothing) == "nothing-replaced"
+
+
+def test_only_replaced_things_and_gold_texts_are_restored(full: Project) -> None:
+    before = facts(full)
+    with refusal("nothing-replaced"):
+        records.bring_back(full, last_act(full), "ann")
+    assert facts(full) == before
+    texts = records.gold_texts(full)
+    records.mark_gold(full, "sys", "ann")
+    assert records.gold_name(full) == "sys"
+    records.bring_back(full, last_act(full), "ann")
+    assert (records.gold_name(full), records.gold_texts(full)) == ("gold", texts)
+
+
+RESTING = {
+    "1 override": lambda project: labels.add_override(project, "a", "p1", 3, "why", "ann"),
+    "1 assessor judgment": lambda project: records.judging.judge_passage(project, "q1", "p1", 2, "ann"),
+    "1 grade": lambda project: fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {}),
+}
+
+
+@pytest.mark.parametrize("what", RESTING)
+def test_a_text_gives_way_only_where_nothing_rests_on_it(project: Project, what: str) -> None:
+    fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1", "p2"]}})
+    RESTING[what](project)
+    before = facts(project)
+    with refusal("passage-text-in-use", str(what), "p1"):
+        take(project, "passages", "p1\tanother text\n", replace=True)
+    assert facts(project) == before
+    take(project, "passages", "p2\tanother text\n", replace=True)
+    assert dict(facts(project)["texts"])["p2"] == "another text"
+
+
+def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(project: Project) -> None:
+    fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
+    take(project, "passages", "p1\tanother text\n", replace=True)
+    act = last_act(project)
+    records.judging.judge_passage(project, "q1", "p1", 2, "ann")
+    before = facts(project)
+    with refusal("passage-text-in-use", "p1", "1"):
+        records.bring_back(project, act, "ann")
+    assert facts(project) == before
+
+
+@pytest.mark.parametrize(("kind", "content"), [
+    ("queries", "q1\tfirst query"), ("runs", "q1 Q0 p1 1 2.5 sys"), ("qrels", "q1 0 p1 1"),
+    ("leaderboard", "run\tMAP\nsys\t0.5"), ("graded", GIVEN["graded"].rstrip()),
+])  # fmt: skip
+def test_a_last_line_without_its_end_is_a_note(project: Project, kind: str, content: str) -> None:
+    take(project, "queries", GIVEN["queries"])
+    assert "no-line-end" in [note.code for note in take(project, kind, content).notes]
+    assert "no-line-end" not in [note.code for note in take(project, kind, content + "\n").notes]
+
+
+def test_a_cut_line_is_noted_and_a_json_document_needs_no_line_end(project: Project) -> None:
+    assert take(project, "queries", '{"q1": "first query",\n "q2": "second query"}').notes == ()
+    whole = "p1\ttext one\np2\ttext two\n"
+    cut = take(project, "passages", whole[:-5])
+    assert [coded(note) for note in cut.notes] == ["passages.txt:2 no-line-end"]
+    with refusal("would-replace", "1", "p2"):
+        take(project, "passages", whole)
+    take(project, "passages", whole, replace=True)
+    assert dict(facts(project)["texts"]) == {"p1": "text one", "p2": "text two"}
+
+
+def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
+    bank.save_version(full, [Question("a", "q1", "A?")], "", "ann")
+    grade(full, {("A?", "p1"): 3, ("A?", "p2"): 1})
+    before = facts(full)
+    published = exchange.publish_qrels(full, Policy(), "ann")
+    for kind in ("qrels", "runs", "queries"):
+        take(full, kind, OTHER[kind][0], replace=True)
+    assert exchange.reproduce_qrels(full, published.manifest, "ann") == published.qrels_bytes
+    exchange.export_project(full, tmp_path / "out", "ann")
+    copy = exchange.import_project(tmp_path / "out", tmp_path / "copy.duckdb")
+    for act in [act for act in records.list_actions(copy).acts if act.replaced]:
+        records.bring_back(copy, act.key, "ann")
+    assert facts(copy) == before
+    assert (
+        exchange.reproduce_qrels(copy, published.manifest, "ann")
+        == published.qrels_bytes
+        == exchange.qrels_text(copy, Policy()).encode()
+    )
+    copy.close()

@@ -1,26 +1,38 @@
-"""A full disk, a damaged file, a foreign one and one that must not be written: a sentence each, and reading goes on."""
+"""Damaged and foreign files, full disks, failed upgrades, wrong clocks, and checks of projects."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from exam_workbench import bank
-from exam_workbench.bank import put_draft
+from exam_workbench import bank, cli, exchange
+from exam_workbench.audit import Goal, design_audit, draw_batch, list_audit_assessors
+from exam_workbench.bank import put_draft, save_drafts
 from exam_workbench.errors import ProjectError
-from exam_workbench.exchange import record_export
-from exam_workbench.store import _opening as projects, open_project
-from exam_workbench.types import Question
+from exam_workbench.exchange import _integrity as integrity
+from exam_workbench.exchange._integrity import Check
+from exam_workbench.graders import Control, Outcome, Pair
+from exam_workbench.grading import Request, run_job
+from exam_workbench.jobs import find_jobs
+from exam_workbench.labels import Policy, add_override
+from exam_workbench.records import find_token, find_tokens, list_actions, make_token
+from exam_workbench.store import Project, _opening as projects, migrations, open_project
+from exam_workbench.types import Asked, Grade, GraderSpec, Question
 from tests.cli.test_reading_together import run
-from tests.made.projects import fill, new_project
-from tests.made.refusals import kept_failures, refusal
+from tests.made.audits import deal, fill_audited
+from tests.made.fuzz_parquet import A, fill_most
+from tests.made.projects import file_of, fill, made_project, new_project
+from tests.made.refusals import kept_failures, mentions, refusal
 from tests.made.screens import check_refused, edit, holds, served, sound, texts, visit  # noqa: F401
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
@@ -119,7 +131,7 @@ def damage(path: Path, table: str, column: str) -> None:
     path.write_bytes(content)
 
 
-def test_what_lies_beside_the_damage_can_be_read_and_the_rest_is_a_sentence(
+def test_undamaged_tables_are_read(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage(path, "grades", "answer")
@@ -154,7 +166,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 1 + GRADED
     with refusal("cannot-write-file", "some.duckdb", kind=ProjectError):
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
-    assert record_export(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
+    assert exchange.record_export(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
     project.close()
     assert run(path, monkeypatch, "status") == 0
     failures = kept_failures(monkeypatch)
@@ -205,9 +217,7 @@ def test_on_a_full_disk_a_change_says_so_nothing_is_lost_and_all_can_be_read(pat
     project.close()
 
 
-def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_others_open(
-    path: Path,
-) -> None:
+def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_others_open(path: Path) -> None:
     for number, (make, _) in enumerate(BAD[:6]):
         bad = path.with_name(f"bad{number}.duckdb")
         bad.write_bytes(b"")
@@ -221,9 +231,7 @@ def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_other
     assert not app.error and ("1", "query") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
 
 
-def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_later(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_draft_that_cannot_be_stored_stays_and_is_stored_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = visit("question_bank", project="some")
     with monkeypatch.context() as full:
         full.setattr("exam_workbench.bank.change_draft", no_room)
@@ -263,3 +271,229 @@ def test_the_screens_say_that_a_copy_was_made_while_the_project_was_in_use(path:
     app = visit("home", project="copy")
     assert [toast.value for toast in app.toast if "wal" in toast.value]
     assert not visit("home", project="some").toast
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = made_project(tmp_path / "some.duckdb", fill_most)
+    yield made
+    made.close()
+
+
+def breaks(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE half (way INTEGER)")
+    connection.execute("DELETE FROM grades")
+    connection.execute("INSERT INTO nowhere VALUES (1)")
+
+
+def test_a_failed_upgrade_leaves_all_and_names_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old.duckdb"
+    file_of(fill_most).write(path)
+    before = path.read_bytes()
+    with monkeypatch.context() as newer:
+        newer.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, ("0999_breaks", breaks)))
+        for copy in ("old.duckdb.before-0999_breaks", "old.duckdb.before-0999_breaks-2"):
+            with refusal("upgrade-failed", str(copy), kind=ProjectError):
+                open_project(path)
+            assert path.with_name(copy).read_bytes() == before
+    project = open_project(path)
+    assert not any(exchange.check_project(project).values())
+    assert project.value("SELECT count(*) FROM grades") == 3
+    project.close()
+
+
+LATER = (
+    "UPDATE activity SET happened_at = happened_at + INTERVAL 2 DAY; UPDATE bank_versions SET saved_at = saved_at +"
+    " INTERVAL 2 DAY; UPDATE overrides SET made_at = made_at + INTERVAL 2 DAY; UPDATE publications SET published_at ="
+    " published_at + INTERVAL 2 DAY"
+)
+
+
+def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(project: Project) -> None:
+    with project.transaction() as cursor:
+        # What was done so far was done under a clock that was two days ahead of the one from here on.
+        for statement in LATER.split(";"):
+            cursor.execute(statement)
+    put_draft(project, "ann", replace(A, text="Said after it?"))
+    save_drafts(project, "ann", "after it")
+    assert [version.version for version in bank.list_versions(project)] == [3, 2, 1]
+    assert bank.list_questions(project, query_id="q1")[0].text == "Said after it?"
+    add_override(project, "q1/a", "p1", 0, "after it", "bob")
+    counts = "SELECT rating FROM current_overrides JOIN question_texts ON text_key = question_text_key WHERE text = ?"
+    assert project.rows(counts, ["Said after it?"]) == [(0,)]
+    final = run_job(project, Threes(), Request(), "ann")
+    assert final.state == "done" and final.seconds >= 0
+    assert find_jobs(project)[0].state == "done"
+    exchange.publish_qrels(project, Policy(), "ann", note="after it")
+    newest, oldest = exchange.list_publications(project)
+    assert newest["note"] == "after it" and exchange.reproduce_qrels(project, oldest, "ann")
+    assert [act.act for act in list_actions(project).acts[:2]] == ["reproduce qrels", "publish qrels"]
+    assert not any(exchange.check_project(project).values())
+
+
+def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_held(tmp_path: Path) -> None:
+    """What was used or held under a clock two days ahead is neither in use nor held for two days more."""
+    project = made_project(tmp_path / "audited.duckdb", fill_audited)
+    audit = design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    draw_batch(project, audit, "org")
+    text = make_token(project, "robot", "viewer", "ann")
+    assert find_token(project, text) and deal(project, audit, "ann")
+    held = [one.name for one in list_audit_assessors(project, audit) if one.query_id]
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE tokens SET used_at = used_at + INTERVAL 2 DAY")
+        cursor.execute(
+            "UPDATE audit_claims SET claimed_at = claimed_at + INTERVAL 2 DAY, until = until + INTERVAL 2 DAY"
+        )
+    assert find_token(project, text)
+    (token,) = find_tokens(project)
+    assert token.used_at is not None and token.used_at < datetime.now() + timedelta(hours=1)
+    assert held == ["ann"] and not [one for one in list_audit_assessors(project, audit) if one.query_id]
+    dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}  # type: ignore[union-attr]
+    assert len(dealt) == 2
+    project.close()
+
+
+class Threes:
+    """Gives every pair the rating 3, one at a time."""
+
+    spec = GraderSpec("threes", "self-rating", "threes")
+
+    def grade(
+        self,
+        questions: Mapping[int, Asked],
+        passages: Mapping[int, str],
+        pairs: Sequence[Pair],
+        control: Control | None = None,
+    ) -> Iterator[list[Outcome]]:
+        for question, passage in pairs:
+            yield [(question, passage, Grade(3, "graded"))]
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from exam_workbench.errors import WorkbenchError
+from exam_workbench.store import back_up_project, open_project
+
+project = open_project(Path(sys.argv[1]))
+# No file may grow beyond this: what a full disk says, but with a reason of its own.
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    print(back_up_project(project).path)
+except WorkbenchError as error:
+    print(error.code)
+grades = project.value("SELECT count(*) FROM grades")
+project.close()
+print(grades, list(Path(sys.argv[1]).parent.rglob(".exam-work-*")))
+"""
+
+
+def test_where_the_disk_is_full_a_backup_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    file_of(fill_most).write(path)
+    before = path.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    said, then = done.stdout.splitlines()
+    assert said == "disk-full"
+    assert then == "3 []"
+    assert path.read_bytes() == before
+
+
+WHAT: dict[str, Check] = {one.name: one for one in exchange.CHECKS}
+
+
+def run_on(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["exam", *words])
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def broken(folder: Path, sql: str) -> Project:
+    project = made_project(folder / "broken.duckdb", fill_most)
+    with project.transaction() as cursor:
+        for one in sql.split(";"):
+            cursor.execute(one)
+    return project
+
+
+def test_the_check_command_shows_the_first_row_and_leaves_sound_projects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "whole.duckdb"
+    file_of(fill_most).write(path)
+    before = path.read_bytes()
+    assert run_on(monkeypatch, "check", "--project", str(path), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["sound"] and [one["name"] for one in told["checks"]] == list(WHAT)
+    assert all(not one["findings"] for one in told["checks"])
+    assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == [path.name]
+    broken(tmp_path, "UPDATE rankings SET rank = 0 WHERE run_key = (SELECT max(run_key) FROM rankings)").close()
+    assert run_on(monkeypatch, "check", "--project", str(tmp_path / "broken.duckdb")) == 1
+    said = capsys.readouterr()
+    line, end = said.err.splitlines()
+    assert mentions(end, "1") and mentions(end, "broken.duckdb")
+    assert line.startswith("values: rankings: ") and mentions(line, "2")
+    assert ": run_key " in line and ", rank 0, score" in line and "exam restore" in line
+    assert ["values", "1"] in [row.split()[:2] for row in said.out.splitlines()]
+
+
+WRONG = [
+    ("schema", "ALTER TABLE queries ADD COLUMN colour VARCHAR", "queries", "missing-object"),
+    ("schema", "DROP VIEW settled_cases", "settled_cases", "missing-object"),
+    ("schema", "INSERT INTO migrations VALUES (99, '0099_odd', now()::TIMESTAMP)", "migrations", "steps-differ"),
+    ("values", "UPDATE grades SET rating = 6", "grades", "rating-off-scale"),
+    ("uniqueness", "INSERT INTO grades FROM grades", "grades",
+     "repeated-grader-key-question-text-key-passage-text-key"),
+    ("uniqueness", "INSERT INTO passages FROM passages", "passages", "repeated-passage-id"),
+    ("uniqueness", "UPDATE questions SET question_id = 'same'", "questions", "repeated-question-id"),
+    ("references", "UPDATE overrides SET passage_key = 7777", "overrides", "unknown-passage-key"),
+    ("orphans", "DELETE FROM question_revisions WHERE question_key = (SELECT max(question_key) FROM questions)",
+     "questions", "no-revision"),
+    ("contents", "UPDATE graders SET model = 'other'", "graders", "fingerprint-differs"),
+    ("hashes", "DELETE FROM published_passages WHERE position = 1", "published_pools", "hash-differs"),
+    ("revisions", "UPDATE question_revisions SET parent_revision = NULL", "question_revisions", "parent-differs"),
+    ("revisions", "UPDATE bank_versions SET version = 9 WHERE version = 2", "bank_versions", "gap-in-versions"),
+    ("keys", "CREATE OR REPLACE SEQUENCE keys START 5", "activity", "key-not-given-out"),
+    ("pool", "DELETE FROM pool WHERE position = 1", "pool", "not-pooled"),
+    ("publications", "UPDATE overrides SET rating = 1", "publications", "publication-differs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "sql", "table", "code"), WRONG)
+def test_each_fault_is_named_with_example_and_fix(tmp_path: Path, name: str, sql: str, table: str, code: str) -> None:
+    project = broken(tmp_path, sql)
+    found = integrity._run_check(project, WHAT[name])
+    project.close()
+    assert (table, code) in {(one.table, one.code) for one in found}
+    assert all(one.rows >= 1 and one.todo and one.check == name for one in found)
+
+
+def test_every_check_is_tried_on_something_wrong() -> None:
+    assert {name for name, *_ in WRONG} | {"file"} == set(WHAT)
+
+
+def test_a_foreign_table_hinders_no_other_check_and_damage_is_found(tmp_path: Path) -> None:
+    table = '"my ""own"" notes"'
+    made = f'CREATE TABLE {table} ("a b_key" INTEGER PRIMARY KEY)'
+    project = broken(tmp_path, f"{made}; INSERT INTO {table} VALUES (2000000)")
+    found = {
+        one.check: (one.table, one.example) for several in exchange.check_project(project).values() for one in several
+    }
+    project.close()
+    name = 'my "own" notes'
+    assert found == {"schema": (name, ""), "keys": (name, "a b_key 2000000")}
+    path = tmp_path / "damaged.duckdb"
+    file_of(fill_most).write(path)
+    damage(path, "queries", "text")
+    project = open_project(path, read_only=True)
+    found = exchange.check_project(project)
+    project.close()
+    assert [(one.table, one.code) for one in found["file"]] == [("queries", "unreadable-table")]
+    assert not found["revisions"] and not found["keys"]
+    (not_looked_at,) = found["publications"]
+    assert not_looked_at.code == "damaged-project"

@@ -63,7 +63,7 @@ def test_the_tables_that_a_statement_writes(sql: str, tables: set[str]) -> None:
     assert cache.tables_written(sql) == tables
 
 
-def test_a_result_is_computed_again_after_a_commit_to_its_tables_alone(project: Project) -> None:
+def test_cached_results_follow_commits_to_their_tables_and_views(project: Project) -> None:
     computed: list[str] = []
 
     def result(reads: frozenset[str]) -> int:
@@ -81,9 +81,6 @@ def test_a_result_is_computed_again_after_a_commit_to_its_tables_alone(project: 
         cursor.execute("DELETE FROM graders")
         raise ZeroDivisionError
     assert result(graders) == 2, "nothing was committed"
-
-
-def test_a_view_is_read_again_after_a_commit_to_a_table_behind_it(project: Project) -> None:
     count = "SELECT count(*) FROM all_subtopics()"
     assert project.value(count) == 0
     with project.transaction() as cursor:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench import bank
+from exam_workbench import bank, records
 from exam_workbench.bank import save_named_grader
 from exam_workbench.cli import main
 from exam_workbench.errors import FileError
@@ -19,17 +19,6 @@ from exam_workbench.exchange import exporting, graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
-from exam_workbench.records import (
-    PassageFiles,
-    add_kept_passages,
-    add_passages,
-    add_queries,
-    clear_runs,
-    source_of,
-    stage_judgments,
-    write_board,
-    write_judgments,
-)
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
 from exam_workbench.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
@@ -91,9 +80,7 @@ def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: l
 
 
 @pytest.mark.parametrize("reads", [[], ["answer_key"], ["answer_key", "choices"]])
-def test_a_question_that_an_earlier_version_took_in_as_it_was_is_asked_whole(
-    project: Project, reads: list[str]
-) -> None:
+def test_a_question_that_an_earlier_version_stored_raw_is_asked_whole(project: Project, reads: list[str]) -> None:
     bank.save_version(project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann")
     old = "Which \x1fis it?"
     with project.transaction() as cursor:
@@ -108,7 +95,7 @@ def test_a_question_that_an_earlier_version_took_in_as_it_was_is_asked_whole(
     assert bank.list_questions(project, query_id="q")[-1].text == old
 
 
-def test_a_draft_holds_the_clean_text_and_is_edited_on(project: Project) -> None:
+def test_drafts_collections_and_reasons_are_kept_clean(project: Project) -> None:
     question = Question("q/new", "q", "")
     bank.put_draft(project, "ann", question)
     bank.change_draft(project, "ann", question, "text", DIRTY, over="")
@@ -116,31 +103,17 @@ def test_a_draft_holds_the_clean_text_and_is_edited_on(project: Project) -> None
     bank.change_draft(project, "ann", question, "text", "Better?", over=DIRTY)
     bank.save_drafts(project, "ann", "note \ud83d\x1f")
     assert bank.list_questions(project, query_id="q")[-1].text == "Better?"
-
-
-def test_a_collection_from_a_script_is_kept_clean(project: Project) -> None:
     with project.transaction() as cursor:
-        add_queries(cursor, [Query("q2", DIRTY, DIRTY, answer=DIRTY)], replace=True)
-        add_passages(cursor, [Passage("p9", DIRTY)])
-        add_passages(cursor, [Passage("p9", DIRTY)])  # once more is no second text
+        records.add_queries(cursor, [Query("q2", DIRTY, DIRTY, answer=DIRTY)], replace=True)
+        records.add_passages(cursor, [Passage("p9", DIRTY)])
+        records.add_passages(cursor, [Passage("p9", DIRTY)])  # once more is no second text
     assert project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = 'q2'") == [(CLEAN,) * 3]
     assert project.rows("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p9'") == [
         (CLEAN,)
     ]
-
-
-def test_a_passage_that_an_earlier_version_took_in_as_it_was_can_come_again(project: Project) -> None:
-    old = "two\r\nlines"
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE passage_texts SET text = ? WHERE text = 'text of p1'", [old])
-        assert add_passages(cursor, [Passage("p1", old)]) == 0
-    assert project.value("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p1'") == old
-
-
-def test_reasons_and_names_are_kept_clean(project: Project) -> None:
     add_override(project, "q/0", "p1", 3, "so\x1f it\ud83d is", "a\x1fnn")
     assert find_overrides(project)[0].reason == "so  it  is"
-    assert source_of("An\nn\x1f") == source_of("An n")
+    assert records.source_of("An\nn\x1f") == records.source_of("An n")
     with refusal("empty-reason"):
         add_override(project, "q/0", "p1", 3, "\x1f\x00", "ann")
     key = add_override(project, "q/0", "p2", 3, "it is", "an\udcffn")
@@ -154,13 +127,24 @@ def test_reasons_and_names_are_kept_clean(project: Project) -> None:
     assert project.rows("SELECT name FROM named_graders") == [("my grader",)]
 
 
-def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(project: Project) -> None:
+def test_passages_of_earlier_versions_come_again_and_blanks_alone_are_no_text(project: Project) -> None:
+    old = "two\r\nlines"
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE passage_texts SET text = ? WHERE text = 'text of p1'", [old])
+        assert records.add_passages(cursor, [Passage("p1", old)]) == 0
+    assert project.value("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p1'") == old
     blank = Question("q/0", "q", "Why?", answer_key="\x1f", choices=("\x00", "this"), note="\x1f \x00")
     bank.save_version(project, [blank], "", "ann")
     found = bank.list_questions(project)[0]
     assert (found.answer_key, found.choices, found.note) == (None, ("this",), None)
     # What is exported can be read again.
     import_files(project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann")
+    with project.transaction() as cursor:
+        records.stage_judgments(cursor, [Judgment("q", "p1", 1)])
+        assert records.write_judgments(cursor, "Ann Müller") == 1
+        records.clear_runs(cursor, [("my run", "my run", "my run.txt")])
+    bank.save_version(project, [Question("q 1", "q", "Why so?")], "", "ann")
+    assert {source for (source,) in project.rows("SELECT name FROM sources")} == {"Ann Müller"}
 
 
 @pytest.mark.parametrize("name", ["\udcff", "a\tb", "\u3000"])
@@ -182,9 +166,9 @@ BAD = ("a b", "a\tb", "a\nb", "a\x1fb", "a\u00a0b", "a\u202eb", "a\ud800b")
 def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name: str) -> None:
     before = unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
     doors = (
-        lambda cursor: add_queries(cursor, [Query(name, "text")], replace=True),
-        lambda cursor: add_passages(cursor, [Passage(name, "text")]),
-        lambda cursor: stage_judgments(cursor, [Judgment("q", name, 1)]),
+        lambda cursor: records.add_queries(cursor, [Query(name, "text")], replace=True),
+        lambda cursor: records.add_passages(cursor, [Passage(name, "text")]),
+        lambda cursor: records.stage_judgments(cursor, [Judgment("q", name, 1)]),
         lambda cursor: stage_rankings(cursor, {"run": [Ranked("q", name, 1, 1.0)]}),
     )
     for door in doors:
@@ -195,41 +179,30 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name
 
 @pytest.mark.parametrize("name", BAD[:-1])
 @pytest.mark.parametrize("text", ["", "text"])
-def test_nor_do_files_of_passages_with_and_without_text(
-    unchanged: Project, tmp_path: Path, name: str, text: str
-) -> None:
-    files = PassageFiles(tmp_path)
+def test_nor_do_files_of_passages_with_or_no_text(unchanged: Project, tmp_path: Path, name: str, text: str) -> None:
+    files = records.PassageFiles(tmp_path)
     files.take([Passage("p", "text"), Passage(name, text)])
     files.close()
     before = unchanged.rows("SELECT count(*) FROM passages")
     with refusal("invalid-name"), unchanged.transaction() as cursor:
-        add_kept_passages(cursor, files)
+        records.add_kept_passages(cursor, files)
     assert before == unchanged.rows("SELECT count(*) FROM passages")
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])
 def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(unchanged: Project, name: str) -> None:
     doors = (
-        lambda cursor: clear_runs(cursor, [(name, "tag", "file")]),
-        lambda cursor: write_judgments(cursor, name),
-        lambda cursor: write_board(cursor, Board(name, "AP", [BoardRow("run", 1.0)])),
-        lambda cursor: write_board(cursor, Board("board", "AP", [BoardRow(name, 1.0)])),
+        lambda cursor: records.clear_runs(cursor, [(name, "tag", "file")]),
+        lambda cursor: records.write_judgments(cursor, name),
+        lambda cursor: records.write_board(cursor, Board(name, "AP", [BoardRow("run", 1.0)])),
+        lambda cursor: records.write_board(cursor, Board("board", "AP", [BoardRow(name, 1.0)])),
         lambda cursor: bank.save_questions(cursor, [Question(name, "q", "Why?")], "", "ann"),
         lambda cursor: bank.save_questions(cursor, [Question("q/2", "q", "W?", subtopic_id=name)], "", "ann"),
     )
     for door in doors:
         with refusal("invalid-name"), unchanged.transaction() as cursor:
-            stage_judgments(cursor, [Judgment("q", "p1", 1)])
+            records.stage_judgments(cursor, [Judgment("q", "p1", 1)])
             door(cursor)
-
-
-def test_runs_sources_and_questions_may_have_blanks_in_their_names(project: Project) -> None:
-    with project.transaction() as cursor:
-        stage_judgments(cursor, [Judgment("q", "p1", 1)])
-        assert write_judgments(cursor, "Ann Müller") == 1
-        clear_runs(cursor, [("my run", "my run", "my run.txt")])
-    bank.save_version(project, [Question("q 1", "q", "Why so?")], "", "ann")
-    assert {source for (source,) in project.rows("SELECT name FROM sources")} == {"Ann Müller"}
 
 
 def graded_line(query: str, passage: str) -> str:
@@ -291,9 +264,7 @@ def test_a_graded_file_with_control_signs_keeps_its_grades(project: Project, tmp
     other.close()
 
 
-def test_an_argument_that_is_no_text_is_refused_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_non_text_argument_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["exam", "override", "give", "--reason", "\udcff\x1b[2J" + "a" * 5000])
     with pytest.raises(SystemExit) as stopped:
         main()

@@ -1,4 +1,4 @@
-"""An assessor's judgments: a source of their own, replaceable, withdrawn, and counted wherever judgments count."""
+"""Judgments of assessors: a source of their own, counted like others, or held out."""
 
 from __future__ import annotations
 
@@ -7,28 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.labels import compare, leaderboard
-from exam_workbench.records import (
-    blind_judgments,
-    judged_pairs,
-    judgment_history,
-    judgment_sources,
-    own_judgment,
-    source_judgments,
-    source_of,
-    withdraw_judgment,
-)
+from exam_workbench import records
+from exam_workbench.bank import save_version
+from exam_workbench.errors import InputError
+from exam_workbench.exchange._integrity import find_faults
+from exam_workbench.labels import Policy, compare, leaderboard, official_board
 from exam_workbench.records.judging import judge_passage, last_judged_passage, undo_judgment
+from exam_workbench.review import Judgments, LabelChange, Labels, count_directions, find_confirmation, side_agreement
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, judge as import_judgments
+from tests.made.projects import copy_of, fill, filled_project, judge, judge as import_judgments
 from tests.made.refusals import refusal
+from tests.made.shell import printed, shell_on
 
-RUNS = {
-    "x": {"q1": ["p1", "p2", "p3"]},
-    "y": {"q1": ["p2", "p1", "p3"]},
-    "z": {"q1": ["p3", "p2", "p1"]},
-}
+RUNS = {"x": {"q1": ["p1", "p2", "p3"]}, "y": {"q1": ["p2", "p1", "p3"]}, "z": {"q1": ["p3", "p2", "p1"]}}
 
 
 def grade_and_judge(project: Project) -> None:
@@ -36,9 +28,7 @@ def grade_and_judge(project: Project) -> None:
     import_judgments(project, {("q1", "p1"): 1})
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(grade_and_judge, tmp_path)
+graded = filled_project(grade_and_judge)
 
 
 @pytest.fixture(scope="module")
@@ -56,25 +46,19 @@ def pooled(project: Project) -> list[str]:
     ]
 
 
-def test_a_judgment_goes_into_a_source_named_after_the_assessor(graded: Project) -> None:
+def test_an_assessors_judgments_are_a_source_and_an_official_board(graded: Project) -> None:
     judge_passage(graded, "q1", "p2", 3, "ann")
     judge_passage(graded, "q1", "p2", 0, "bob")
-    assert judgment_sources(graded) == ["assessors", "assessor: ann", "assessor: bob"]
-    assert source_judgments(graded, "assessor: ann") == {"q1": {"p2": 3}}
-    assert own_judgment(graded, "q1", "p2", "bob") == 0
-    assert own_judgment(graded, "q1", "p1", "bob") is None
-    assert judged_pairs(graded, "ann") == {("q1", "p2")}
-
-
-def test_a_name_that_no_source_can_have_judges_nothing(graded: Project) -> None:
+    assert records.judgment_sources(graded) == ["assessors", "assessor: ann", "assessor: bob"]
+    assert records.source_judgments(graded, "assessor: ann") == {"q1": {"p2": 3}}
+    assert records.own_judgment(graded, "q1", "p2", "bob") == 0
+    assert records.own_judgment(graded, "q1", "p1", "bob") is None
+    assert records.judged_pairs(graded, "ann") == {("q1", "p2")}
     with refusal("name-too-long", "257"):
         judge_passage(graded, "q1", "p2", 2, "a" * 257)
-    assert source_of("a" * 257) not in judgment_sources(graded)
+    assert records.source_of("a" * 257) not in records.judgment_sources(graded)
     judge_passage(graded, "q1", "p2", 2, "a" * 256)
-    assert source_of("a" * 256) in judgment_sources(graded)
-
-
-def test_what_an_assessor_judged_is_an_official_board_like_any_other(graded: Project) -> None:
+    assert records.source_of("a" * 256) in records.judgment_sources(graded)
     for passage, value in (("p1", 3), ("p2", 2), ("p3", 0)):
         judge_passage(graded, "q1", passage, value, "ann")
     board = leaderboard(graded, "nDCG@10", "assessor: ann")
@@ -86,24 +70,9 @@ def test_judging_again_replaces_the_value_and_the_history_keeps_both(graded: Pro
     judge_passage(graded, "q1", "p1", 2, "ann", "names the place")
     judge_passage(graded, "q1", "p1", 1, "ann")
     judge_passage(graded, "q1", "p2", 1, "ann")
-    assert source_judgments(graded, "assessor: ann") == {"q1": {"p1": 1, "p2": 1}}
-    history = judgment_history(graded, "q1", "p1")
+    assert records.source_judgments(graded, "assessor: ann") == {"q1": {"p1": 1, "p2": 1}}
+    history = records.judgment_history(graded, "q1", "p1")
     assert [(act.author, act.value, act.note) for act in history] == [("ann", 1, ""), ("ann", 2, "names the place")]
-
-
-def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Project) -> None:
-    judge_passage(graded, "q1", "p1", 3, "ann", blind=True)
-    withdraw_judgment(graded, "q1", "p1", "ann", blind=True)
-    judge_passage(graded, "q1", "p1", 1, "ann", blind=True)
-    judge_passage(graded, "q1", "p1", 2, "ann", blind=True)
-    judge_passage(graded, "q1", "p1", 0, "ann", blind=False)
-    withdraw_judgment(graded, "q1", "p1", "ann", blind=False)
-    judge_passage(graded, "q1", "p2", 2, "ann", blind=False)
-    judge_passage(graded, "q1", "p2", 1, "ben", blind=True)
-    judge_passage(graded, "q1", "p3", 2, "ann")
-    assert blind_judgments(graded, "ann") == {("q1", "p1"): 1}
-    assert blind_judgments(graded, "ben") == {("q1", "p2"): 1}
-    assert judgment_history(graded, "q1", "p3")[0].blind is None
 
 
 def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded: Project) -> None:
@@ -111,29 +80,44 @@ def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded
     judge_passage(graded, "q1", "p1", 3, "ann", blind=True)
     judge_passage(graded, "q1", "p1", 0, "ben", blind=True)
     undo_judgment(graded, "q1", "p1", "ann")
-    newest = judgment_history(graded, "q1", "p1")[0]
-    assert (own_judgment(graded, "q1", "p1", "ann"), newest.note, newest.blind) == (2, "names the key", True)
+    newest = records.judgment_history(graded, "q1", "p1")[0]
+    assert (records.own_judgment(graded, "q1", "p1", "ann"), newest.note, newest.blind) == (2, "names the key", True)
     assert last_judged_passage(graded, "q1", "ann") is None
     assert last_judged_passage(graded, "q1", "ben") == "p1"
     undo_judgment(graded, "q1", "p1", "ben")
-    assert own_judgment(graded, "q1", "p1", "ben") is None
+    assert records.own_judgment(graded, "q1", "p1", "ben") is None
     assert last_judged_passage(graded, "q1", "ben") is None
+
+
+def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Project) -> None:
+    judge_passage(graded, "q1", "p1", 3, "ann", blind=True)
+    records.withdraw_judgment(graded, "q1", "p1", "ann", blind=True)
+    judge_passage(graded, "q1", "p1", 1, "ann", blind=True)
+    judge_passage(graded, "q1", "p1", 2, "ann", blind=True)
+    judge_passage(graded, "q1", "p1", 0, "ann", blind=False)
+    records.withdraw_judgment(graded, "q1", "p1", "ann", blind=False)
+    judge_passage(graded, "q1", "p2", 2, "ann", blind=False)
+    judge_passage(graded, "q1", "p2", 1, "ben", blind=True)
+    judge_passage(graded, "q1", "p3", 2, "ann")
+    assert records.blind_judgments(graded, "ann") == {("q1", "p1"): 1}
+    assert records.blind_judgments(graded, "ben") == {("q1", "p2"): 1}
+    assert records.judgment_history(graded, "q1", "p3")[0].blind is None
 
 
 def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: Project) -> None:
     judge_passage(graded, "q1", "p1", 2, "ann")
     judge_passage(graded, "q1", "p1", 3, "bob")
-    withdraw_judgment(graded, "q1", "p1", "ann")
-    assert own_judgment(graded, "q1", "p1", "ann") is None
-    assert own_judgment(graded, "q1", "p1", "bob") == 3
-    assert [(act.author, act.value) for act in judgment_history(graded, "q1", "p1")] == [
+    records.withdraw_judgment(graded, "q1", "p1", "ann")
+    assert records.own_judgment(graded, "q1", "p1", "ann") is None
+    assert records.own_judgment(graded, "q1", "p1", "bob") == 3
+    assert [(act.author, act.value) for act in records.judgment_history(graded, "q1", "p1")] == [
         ("ann", None),
         ("bob", 3),
         ("ann", 2),
     ]
-    assert judgment_sources(graded) == ["assessors", "assessor: bob"]
+    assert records.judgment_sources(graded) == ["assessors", "assessor: bob"]
     with refusal("no-own-judgment", "ann"):
-        withdraw_judgment(graded, "q1", "p1", "ann")
+        records.withdraw_judgment(graded, "q1", "p1", "ann")
 
 
 def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(graded: Project) -> None:
@@ -147,7 +131,7 @@ def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(
     assert "p3" not in before
     judge_passage(graded, "q1", "p3", 1, "ann")
     assert sorted(pooled(graded)) == sorted([*before, "p3"])
-    withdraw_judgment(graded, "q1", "p3", "ann")
+    records.withdraw_judgment(graded, "q1", "p3", "ann")
     assert pooled(graded) == before
 
 
@@ -161,14 +145,122 @@ def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(
         ("q1", "p1", 1, "  ", ("empty-name",)),
     ],
 )
-def test_nonsense_is_refused_and_changes_nothing(
+def test_nonsense_changes_nothing(
     unchanged: Project, query: str, passage: str, value: int, author: str, said: tuple[str, ...]
 ) -> None:
     with refusal(*said):
         judge_passage(unchanged, query, passage, value, author)
-    assert judgment_sources(unchanged) == ["assessors"]
-    assert judgment_history(unchanged, "q1", "p1") == []
+    assert records.judgment_sources(unchanged) == ["assessors"]
+    assert records.judgment_history(unchanged, "q1", "p1") == []
 
 
-def test_white_space_around_a_name_makes_no_second_assessor() -> None:
-    assert source_of(" ann ") == source_of("ann") == "assessor: ann"
+def test_white_space_makes_no_second_assessor_and_directions_count_towards_judgments() -> None:
+    assert records.source_of(" ann ") == records.source_of("ann") == "assessor: ann"
+
+    def change(passage: str, before: int | None, after: int | None) -> LabelChange:
+        return LabelChange("q", passage, before, after, (), 0)
+
+    found = [change("a", 1, 4), change("b", 4, 0), change("c", None, 2), change("d", 3, None), change("e", 2, 3)]
+    found.append(change("f", 5, 4))
+    counted = count_directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1}}, 5, 3)
+    # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
+    assert (counted.up, counted.down, counted.towards, counted.away) == (3, 3, 2, 1)
+
+
+NAMES = [f"p{number}" for number in range(60)]
+QUERIES = ("q1", "q2")
+JUDGED = {(query, name): at % 3 for query in QUERIES for at, name in enumerate(NAMES)}
+ASKED = [Question(f"{query}/a", query, f"What is {query}?") for query in QUERIES]
+
+
+def fill_judged(project: Project) -> None:
+    ratings = {(f"What is {query}?", name): at % 6 for query in QUERIES for at, name in enumerate(NAMES)}
+    fill(project, ASKED, ratings, {run: dict.fromkeys(QUERIES, NAMES) for run in ("x", "y")})
+    judge(project, JUDGED)
+
+
+@pytest.fixture
+def judged(project: Project) -> Project:
+    fill_judged(project)
+    return project
+
+
+def pairs(project: Project) -> set[tuple[str, str]]:
+    return {(query, passage) for query, of in records.source_judgments(project, "assessors").items() for passage in of}
+
+
+def held(project: Project) -> Project:
+    found = records.for_confirming(project)
+    assert found is not None
+    return found
+
+
+def test_a_share_is_held_out_by_its_seed_and_the_rest_is_read_while_editing(judged: Project) -> None:
+    assert records.for_tuning(judged) is judged and records.for_confirming(judged) is None
+    records.set_hold_out(judged, 0.3, "olga", 7)
+    out, rest = pairs(held(judged)), pairs(records.for_tuning(judged))
+    assert out | rest == pairs(judged) == set(JUDGED) and not out & rest
+    for query in QUERIES:
+        assert 8 <= sum(one[0] == query for one in out) <= 28
+    found = records.hold_out(judged)
+    assert found is not None and (found.share, found.seed) == (0.3, 7)
+    assert judged.read(lambda cursor: [*find_faults(cursor)]) == []
+    assert records.list_actions(judged).acts[0].act == "hold out judgments"
+    records.set_hold_out(judged, 0.5, "olga", 1)
+    board = official_board(records.for_tuning(judged), "assessors", "P@60", Policy())
+    relevant = {pair for pair, value in JUDGED.items() if value}
+    rest = pairs(records.for_tuning(judged)) & relevant
+    assert board.scores["x"] == pytest.approx(len(rest) / 120)
+    assert official_board(judged, "assessors", "P@60", Policy()).scores["x"] == pytest.approx(len(relevant) / 120)
+
+
+def test_the_seed_decides_and_later_judgments_move_nothing(judged: Project) -> None:
+    records.set_hold_out(judged, 0.3, "olga", 7)
+    out = pairs(held(judged))
+    records.set_hold_out(judged, 0.3, "olga", 8)
+    assert pairs(held(judged)) != out
+    records.set_hold_out(judged, 0.3, "olga", 7)
+    assert pairs(held(judged)) == out
+    judge(judged, dict(list(JUDGED.items())[::2]))
+    assert pairs(held(judged)) == {pair for pair in out if pair in dict(list(JUDGED.items())[::2])}
+    records.set_hold_out(judged, 0, "olga")
+    assert records.hold_out(judged) is None and pairs(records.for_tuning(judged)) == pairs(judged)
+
+
+def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tuned(judged: Project) -> None:
+    sides = Labels(Policy()), Judgments("assessors")
+    found = find_confirmation(judged, *sides)
+    assert found is not None and found.held_out is None and not found.tuned
+    save_version(judged, [Question("q1/a", "q1", "What is q1, exactly?")], "reworded", "ann")
+    found = find_confirmation(judged, *sides)
+    assert found is not None and found.tuned
+    records.set_hold_out(judged, 0.4, "olga", 5)
+    found = find_confirmation(judged, Labels(Policy(bank_version=1)), Judgments("assessors"))
+    assert found is not None and found.held_out is not None and not found.tuned
+    assert (found.held_out.n, found.version) == (len(pairs(held(judged))), 2)
+    assert (
+        side_agreement(records.for_tuning(judged), Labels(Policy(bank_version=1)), sides[1]).n == 120 - found.held_out.n
+    )
+    assert find_confirmation(judged, Labels(Policy()), Labels(Policy())) is None
+
+
+@pytest.mark.parametrize("share", [-0.1, 1, 2])
+def test_a_share_out_of_range_is_refused(judged: Project, share: float) -> None:
+    with pytest.raises(InputError) as refused:
+        records.set_hold_out(judged, share, "olga")
+    assert refused.value.code == "share-out-of-range"
+    assert records.hold_out(judged) is None
+
+
+def test_commands_hold_out_a_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(fill_judged, tmp_path, monkeypatch, capsys)
+    assert printed(exam("judgments", "hold-out", "--json")) == {"hold_out": None}
+    exam.fails("nothing-held-out", "agreement", "--held-out")
+    told = printed(exam("judgments", "hold-out", "--share", "0.25", "--seed", "4", "--json"))
+    assert told["hold_out"] == {"share": 0.25, "seed": 4, "version": 1}
+    whole, part = (printed(exam("agreement", "--json", *more)) for more in ((), ("--held-out",)))
+    assert (whole["n"], part["n"]) == (120, told["held_out"]["assessors"])
+    assert (whole["held_out"], part["held_out"], part["tuned"]) == (False, True, False)
+    exam.fails("nothing-held-out", "agreement", "--held-out", "--against-grader", "x")

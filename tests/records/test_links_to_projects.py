@@ -30,7 +30,7 @@ def links(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_link_that_leads_to_no_project_is_refused_with_a_sentence(links: Path) -> None:
+def test_links_to_no_project_are_refused_and_links_to_open_projects_followed(links: Path) -> None:
     for name in "none", "loop", "notes":
         path = links / f"{name}.duckdb"
         assert find_door(path) is None
@@ -39,25 +39,17 @@ def test_a_link_that_leads_to_no_project_is_refused_with_a_sentence(links: Path)
         with pytest.raises(WorkbenchError):
             hold_project(path)
     assert (links.parent / "notes.txt").read_text() == "These are notes.\n"
-
-
-def test_a_link_leads_to_the_project_that_is_open_already(links: Path) -> None:
     try:
         assert hold_project(links / "real.duckdb") is hold_project(links.parent / "real.duckdb")
     finally:
         close_all_projects()
-
-
-def test_no_project_is_made_where_a_link_leads(links: Path) -> None:
     for name in "none", "loop", "real":
         with pytest.raises(InputError):
             create_project(links / f"{name}.duckdb")
     assert not (links.parent / "none.duckdb").exists()
 
 
-def test_a_link_that_leads_to_no_project_is_a_sentence_on_the_screen(
-    links: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_to_no_project_is_a_sentence_on_the_screen(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     for name in "none", "loop", "notes":

@@ -1,25 +1,33 @@
-"""The project file: making, opening, refusing, upgrading, transactions and what is remembered."""
+"""The project file: creation, opening, upgrades, transactions and contents."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exam_workbench import bank
+from exam_workbench import bank, cli, store
+from exam_workbench.bank import _questions, judged_queries, save_version
 from exam_workbench.errors import ProjectError
-from exam_workbench.store import Project, create_project, migrations, open_project
+from exam_workbench.exchange import check_project, exporting, graded_file, import_files
+from exam_workbench.formats import Source
+from exam_workbench.records import _visible
+from exam_workbench.store import _engine as engine, _opening as projects
 from exam_workbench.store._sql_values import written_in
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Question
-from tests.made.projects import examples, fill, grade, new_project, set_patience
+from tests.made.projects import examples, fill, grade, judge, new_project, set_patience
 from tests.made.refusals import refusal
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
@@ -34,35 +42,29 @@ def closed(tmp_path: Path) -> Path:
     return made.path
 
 
-def content(project: Project) -> tuple:
+def content(project: store.Project) -> tuple:
     return bank.list_questions(project), project.rows("SELECT * FROM grades"), project.rows("SELECT * FROM rankings")
 
 
-def test_create_leaves_an_existing_file_alone(tmp_path: Path):
+def test_creating_and_opening_refuse_existing_files_missing_folders_and_missing_projects(tmp_path: Path) -> None:
+    with refusal("no-such-project"):
+        store.open_project(tmp_path / "missing.duckdb")
+    assert list(tmp_path.iterdir()) == []
     path = tmp_path / "mine.duckdb"
     path.write_text("something of mine")
     with refusal("file-exists", "mine.duckdb"):
-        create_project(path)
+        store.create_project(path)
     assert path.read_text() == "something of mine"
-
-
-def test_create_says_when_the_folder_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with refusal("cannot-write-file"):
-        create_project(tmp_path / "file" / "new.duckdb")
+        store.create_project(tmp_path / "file" / "new.duckdb")
 
 
 def test_what_was_written_is_there_after_closing_and_opening(closed: Path):
-    project = open_project(closed)
+    project = store.open_project(closed)
     assert [q.text for q in bank.list_questions(project)] == ["A?", "B?"]
     assert project.value("SELECT rating FROM grades") == 4
     project.close()
-
-
-def test_opening_a_missing_project_makes_no_file(tmp_path: Path):
-    with refusal("no-such-project"):
-        open_project(tmp_path / "missing.duckdb")
-    assert list(tmp_path.iterdir()) == []
 
 
 def not_a_database(path: Path) -> None:
@@ -104,21 +106,17 @@ def damaged(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (not_a_database, ("not-a-project",)),
-        (empty, ("empty-project-file",)),
-        (sqlite, ("not-a-project", "SQLite")),
-        (foreign, ("not-a-project",)),
-        (newer, ("newer-version", "0099_of_the_future")),
-        (cut_off, ("damaged-project",)),
-        (damaged, ("damaged-project",)),
+        (not_a_database, ("not-a-project",)), (empty, ("empty-project-file",)), (sqlite, ("not-a-project", "SQLite")),
+        (foreign, ("not-a-project",)), (newer, ("newer-version", "0099_of_the_future")),
+        (cut_off, ("damaged-project",)), (damaged, ("damaged-project",)),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_project_is_refused_by_name_and_stays_as_it_is(tmp_path: Path, make, reason: tuple[str, ...]):
     path = tmp_path / "given.duckdb"
     make(path)
     before = path.read_bytes()
     with refusal(*reason, kind=ProjectError) as refused:
-        open_project(path)
+        store.open_project(path)
     assert "given.duckdb" in refused.value.message
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["given.duckdb"]
@@ -138,19 +136,19 @@ def test_an_older_project_is_copied_aside_and_upgraded(closed: Path, monkeypatch
     old = closed.read_bytes()
     with monkeypatch.context() as patched:
         later = (*MIGRATIONS, ("0999_colour", add_colour))
-        patched.setattr(migrations, "MIGRATIONS", later)
-        project = open_project(closed)
+        patched.setattr(store.migrations, "MIGRATIONS", later)
+        project = store.open_project(closed)
         assert project.value("SELECT colour FROM queries") == "blue"
         assert project.value("SELECT rating FROM grades") == 4
         project.close()
-        open_project(closed).close()
+        store.open_project(closed).close()
     copies = [file for file in closed.parent.iterdir() if file != closed]
     assert [file.read_bytes() for file in copies] == [old]
-    project = open_project(copies[0])
+    project = store.open_project(copies[0])
     assert project.value("SELECT rating FROM grades") == 4
     project.close()
     with refusal("newer-version", kind=ProjectError):
-        open_project(closed)
+        store.open_project(closed)
 
 
 def give_up_halfway(connection: duckdb.DuckDBPyConnection) -> None:
@@ -160,30 +158,25 @@ def give_up_halfway(connection: duckdb.DuckDBPyConnection) -> None:
 
 @pytest.mark.parametrize(
     ("step", "error", "reason"),
-    [
-        (break_halfway, ProjectError, "no_such_function"),
-        (give_up_halfway, RuntimeError, "the step gave up"),
-    ],
+    [(break_halfway, ProjectError, "no_such_function"), (give_up_halfway, RuntimeError, "the step gave up")],
 )
-def test_an_upgrade_that_fails_leaves_the_project_to_the_older_program(
+def test_a_failed_upgrade_leaves_the_project(
     closed: Path, monkeypatch: pytest.MonkeyPatch, step, error: type[Exception], reason: str
 ):
-    project = open_project(closed)
+    project = store.open_project(closed)
     before = content(project)
     project.close()
     with monkeypatch.context() as patched:
         later = (*MIGRATIONS, ("0999_broken", step))
-        patched.setattr(migrations, "MIGRATIONS", later)
+        patched.setattr(store.migrations, "MIGRATIONS", later)
         with pytest.raises(error, match=reason):
-            open_project(closed)
-    project = open_project(closed)
+            store.open_project(closed)
+    project = store.open_project(closed)
     assert content(project) == before
     project.close()
 
 
-def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that_process(
-    closed: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_project_held_by_another_process_is_refused_with_its_number(closed: Path, monkeypatch: pytest.MonkeyPatch):
     set_patience(monkeypatch, 0.3)
     holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
@@ -192,12 +185,12 @@ def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         with refusal("project-in-use", str(process.pid), kind=ProjectError):
-            open_project(closed)
+            store.open_project(closed)
         process.communicate("")
-    open_project(closed).close()
+    store.open_project(closed).close()
 
 
-def test_a_transaction_that_raises_changes_nothing(project: Project):
+def test_a_transaction_is_whole_or_nothing_and_unseen_until_it_is_done(project: store.Project) -> None:
     fill(project, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1"]}})
     before = content(project), project.version()
     with pytest.raises(ZeroDivisionError), project.transaction() as cursor:
@@ -209,16 +202,13 @@ def test_a_transaction_that_raises_changes_nothing(project: Project):
         cursor.execute("INSERT INTO queries SELECT * FROM queries")
     assert (content(project), project.version()) == before
     bank.save_version(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
-
-
-def test_a_reader_does_not_see_a_transaction_that_is_not_done(project: Project):
     with project.transaction() as cursor:
         cursor.execute("INSERT INTO settings VALUES ('a', '1')")
         assert project.rows("SELECT * FROM settings WHERE name = 'a'") == []
     assert project.rows("SELECT * FROM settings WHERE name = 'a'") == [("a", "1")]
 
 
-def test_a_derived_result_is_computed_again_only_after_a_change(project: Project):
+def test_a_derived_result_is_computed_again_only_after_a_change(project: store.Project):
     fill(project, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1", "p2"]}})
     calls: list[str] = []
 
@@ -236,7 +226,7 @@ def test_a_derived_result_is_computed_again_only_after_a_change(project: Project
     assert [project.cached("x", compute) for _ in range(2)] == [5, 5]
 
 
-def test_writers_in_several_threads_lose_nothing(project: Project):
+def test_writers_in_several_threads_lose_nothing(project: store.Project):
     fill(project, QUESTIONS, {}, {"one": {"q1": ["p1"]}})
     start = threading.Barrier(4)
     errors: list[BaseException] = []
@@ -263,8 +253,8 @@ def test_writers_in_several_threads_lose_nothing(project: Project):
     assert project.value("SELECT count(*) FROM grades") == 12
 
 
-def test_an_answer_is_given_again_until_something_is_written_by_whomever(project: Project):
-    other = open_project(project.path)
+def test_an_answer_is_given_again_until_something_is_written_by_whomever(project: store.Project):
+    other = store.open_project(project.path)
     asked = "SELECT query_id, text FROM queries WHERE query_id <> ? ORDER BY query_key"
     try:
         assert project.rows(asked, ["none"]) == other.rows(asked, ["none"]) == []
@@ -299,9 +289,7 @@ def no_project() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @given(values=st.lists(ANY_VALUE, min_size=1, max_size=4))
 @settings(max_examples=examples(40), deadline=None)
-def test_a_value_written_into_a_statement_is_the_one_that_was_given(
-    no_project: duckdb.DuckDBPyConnection, values: list[object]
-) -> None:
+def test_a_value_in_a_statement_is_the_given_one(no_project: duckdb.DuckDBPyConnection, values: list[object]) -> None:
     said = ", ".join(["?"] * len(values)) + ", '?', '$p0', \"no ?\""
     named = ", ".join(f"$p{i}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
     given_by_name = {f"p{i}": value for i, value in enumerate(values)}
@@ -310,3 +298,192 @@ def test_a_value_written_into_a_statement_is_the_one_that_was_given(
         sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
         expected = no_project.execute(sql, parameters).fetchall()
         assert no_project.execute(*written_in(sql, parameters)).fetchall() == expected
+
+
+OPEN = """
+import sys
+from pathlib import Path
+from exam_workbench.store import open_project
+open_project(Path(sys.argv[1])).close()
+"""
+
+
+def test_a_second_upgrade_leaves_the_copy_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old.duckdb"
+    with monkeypatch.context() as old_program:
+        run_older_program(old_program, -1)
+        store.create_project(path).close()
+    step = store.migrations.MIGRATIONS[-1][0]
+    connect, opened = projects.open_connection, []
+
+    def late(file: Path, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+        opened.append(file)
+        if len(opened) == 2:
+            subprocess.run([sys.executable, "-c", OPEN, str(path)], check=True, timeout=60)
+        return connect(file, read_only)
+
+    monkeypatch.setattr(projects, "open_connection", late)
+    store.open_project(path).close()
+    backup = path.with_name(f"{path.name}.before-{step}")
+    assert sorted(tmp_path.iterdir()) == [path, backup]
+    with duckdb.connect(backup, read_only=True) as copy:
+        assert step not in store.migrations.applied_migrations(copy)
+
+
+def run_older_program(old_program: pytest.MonkeyPatch, migration: int) -> None:
+    """Act like the program before a migration, which knew no sealed questions."""
+    old_program.setattr(store.migrations, "MIGRATIONS", store.migrations.MIGRATIONS[:migration])
+    for module in (_visible, _questions, exporting):
+        old_program.setattr(module, "sealed_questions", lambda project: frozenset())
+
+
+def test_a_project_with_keys_in_large_tables_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, older = tmp_path / "old.duckdb", [name for name, _ in store.migrations.MIGRATIONS].index("0026_keyless")
+    with monkeypatch.context() as old_program:
+        run_older_program(old_program, older)
+        project = store.create_project(path)
+        fill(project, QUESTIONS, RATINGS, {"one": {"q1": ["p1", "p2"]}})
+        given = graded_file(project)
+        rows = {table: project.rows(f"SELECT rowid, * FROM {table}") for table in KEYLESS}
+        assert "PRIMARY KEY" in constraints(project)
+        project.close()
+    project = store.open_project(path)
+    assert {table: project.rows(f"SELECT rowid, * FROM {table}") for table in KEYLESS} == rows
+    assert constraints(project) == {"NOT NULL"}
+    assert graded_file(project) == given
+    counts = import_files(project, "graded", [Source("again.jsonl.gz", data=given)], "ann").counts
+    assert not {"new grades", "new passages", "queries", "bank version"} & set(counts)
+    assert {table: len(project.rows(f"FROM {table}")) for table in KEYLESS} == {t: len(rows[t]) for t in KEYLESS}
+    save_version(project, [replace(QUESTIONS[0], text="Reworded?")], "a new wording", "ann")
+    assert project.value("SELECT count(*) FROM question_revisions") == len(rows["question_revisions"]) + 1
+    assert not any(check_project(project).values())
+    project.close()
+
+
+def test_no_table_that_grows_with_imports_has_an_index(tmp_path: Path) -> None:
+    project = store.create_project(tmp_path / "new.duckdb")
+    indexed = {
+        table
+        for (table,) in project.rows(
+            "SELECT table_name FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"
+            " UNION SELECT table_name FROM duckdb_indexes()"
+        )
+    }
+    project.close()
+    assert "runs" in indexed
+    assert not indexed & {*KEYLESS, *GROWING}
+
+
+def test_an_upgrade_without_checkpoint_is_read_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old.duckdb"
+    with monkeypatch.context() as old_program:
+        run_older_program(old_program, -1)
+        project = store.create_project(path)
+        fill(project, QUESTIONS, RATINGS, {})
+        project.close()
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=True, timeout=60)
+    assert path.with_name("old.duckdb.wal").exists()
+    project = store.open_project(path)
+    assert project.value("SELECT count(*) FROM passages") == 2
+    project.close()
+
+
+KILLED = """
+import os, sys
+import duckdb
+from exam_workbench.store import migrations
+connection = duckdb.connect(sys.argv[1])
+migrations.apply_migrations(connection)
+os._exit(0)
+"""
+
+KEYLESS = ("passages", "passage_texts", "questions", "question_texts", "question_revisions")
+GROWING = (
+    "grades", "failures", "rankings", "judgments", "pool", "listed", "responses", "response_sentences", "answers",
+    "retrieved", "generated_answers", "comparisons", "published_passages", "board_query_scores",
+)  # fmt: skip
+RATINGS = {("A?", "p1"): 4, ("A?", "p2"): 0, ("B?", "p1"): None}
+
+
+def constraints(project: store.Project) -> set[str]:
+    return {
+        kind
+        for (kind,) in project.rows(
+            f"SELECT DISTINCT constraint_type FROM duckdb_constraints() WHERE table_name IN {KEYLESS}"
+        )
+    }
+
+
+def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
+    """An import lends batch after batch in one transaction; its memory would grow with the file."""
+    table = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
+    held = weakref.ref(table)
+    with duckdb.connect() as cursor:
+        cursor.execute("BEGIN")
+        with store.lend_table(cursor, "rows", table):
+            twice = "SELECT sum(l.a), min(r.b) FROM rows l JOIN rows r USING (a) WHERE l.a > 1"
+            assert cursor.execute(twice).fetchall() == [(5, "z")]
+        del table
+        assert held() is None
+        cursor.execute("COMMIT")
+
+
+def test_memory_is_freed_and_transaction_limits_stay(project: store.Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "HELD", 1 << 20)
+    used = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
+    limit = "SELECT current_setting('memory_limit')"
+    with project.transaction() as cursor:
+        before = cursor.execute(limit).fetchall()
+        cursor.execute("INSERT INTO passage_texts SELECT i, repeat('text ', 20) || i FROM range(20_000) t(i)")
+        held = cursor.execute(used).fetchall()[0][0]
+        store.release_memory(cursor)
+        assert cursor.execute(used).fetchall()[0][0] < held / 2
+        assert cursor.execute(limit).fetchall() == before
+        # The lowest limit was refused, and not there even for a moment: what is written to last is in use, key or not.
+        with cursor.cursor() as other, pytest.raises(duckdb.OutOfMemoryException):
+            other.execute("SET memory_limit = '1B'")
+        cursor.execute("RESET memory_limit")
+        # Others may have as much memory as before, and so may the transaction.
+        assert len(project.rows("SELECT DISTINCT i, hash(i)::VARCHAR FROM range(20_000) t(i)")) == 20_000
+        cursor.execute("INSERT INTO passages SELECT text_key, text_key::VARCHAR, text_key FROM passage_texts")
+    assert project.value("SELECT count(*) FROM passages JOIN passage_texts USING (text_key)") == 20_000
+
+
+BANK = [
+    Question("q1/a", "q1", "A?"),
+    Question("q1/b", "q1", "B is so", kind="nugget"),
+    Question("q1/old", "q1", "Old?", active=False),
+    Question("q2/c", "q2", "C?"),
+    Question("q4/d", "q4", "D?"),
+]
+RUNS = {"one": {"q1": ["p1"], "q2": ["p1"], "q3": ["p1"], "q4": ["p1"]}}
+
+
+def test_questions_are_counted_over_judged_queries_alone(
+    project: store.Project,
+) -> None:
+    fill(project, BANK, {}, RUNS)
+    assert judged_queries(project).as_dict() == {
+        "judged queries": 0,
+        "judged queries without questions": 0,
+        "questions a judged query": None,
+    }
+    judge(project, {("q1", "p1"): 1, ("q2", "p1"): 0, ("q3", "p1"): 1})
+    judge(project, {("q1", "p1"): 0}, "another source")
+    found = judged_queries(project)
+    assert (found.queries, found.without_questions) == (3, 1)
+    assert found.questions == pytest.approx((2 + 1 + 0) / 3)
+
+
+def test_a_shell_has_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    project = new_project(tmp_path / "p.duckdb")
+    fill(project, BANK, {}, RUNS)
+    judge(project, {("q1", "p1"): 1, ("q2", "p1"): 0})
+    project.close()
+    monkeypatch.setattr(sys, "argv", ["exam", "status", "--project", str(tmp_path / "p.duckdb"), "--json"])
+    cli.main()
+    found = json.loads(capsys.readouterr().out)
+    assert found["questions a judged query"] == 1.5 and found["judged queries"] == 2 and found["queries"] == 4
+    monkeypatch.setattr(sys, "argv", ["exam", "status", "--project", str(tmp_path / "p.duckdb")])
+    cli.main()
+    assert "questions a judged query" in capsys.readouterr().out

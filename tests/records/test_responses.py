@@ -1,4 +1,4 @@
-"""Generated responses: read, split into passages that can be traced, and ranked beside retrieval runs."""
+"""Passages, and generated responses that are split into passages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
+from exam_workbench import records
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
@@ -17,20 +18,63 @@ from exam_workbench.formats import Source, detect_kind, read_responses
 from exam_workbench.labels import leaderboard
 from exam_workbench.records import (
     _collection as collection,
-    add_passages,
-    count_words,
-    ranking_scores,
-    refresh_pool,
-    response_runs,
+    _writing_passages as writing_passages,
     write_responses as keep_responses,
-    write_runs,
 )
 from exam_workbench.records._responses import PASSAGE_WORDS, split_response
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, log_action
+from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, fill, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
+
+TEXTS = {"a": "one", "b": "two", "c": "one", "d": "six", "e": "two", "f": "three"}
+
+
+def stored(project: Project) -> dict[str, str]:
+    return dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
+
+
+@pytest.mark.parametrize("number", [writing_passages.HASH, "length({}.text)"])
+def test_each_text_is_kept_once_by_its_number(project: Project, monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    monkeypatch.setattr(writing_passages, "HASH", number)
+    monkeypatch.setattr(writing_passages, "COMPARED", 2)
+    files = records.PassageFiles(project.working_folder)
+    files.take(Passage(*one) for one in TEXTS.items())
+    files.take([Passage("g", ""), Passage("a", "one"), Passage("b", "")])
+    files.close()
+    with project.transaction() as cursor:
+        assert records.add_passages(cursor, [Passage("z", "two"), Passage("y", "ten")]) == 2
+        written = records.add_kept_passages(cursor, files)
+        assert records.add_passages(cursor, [Passage("g", "ten"), Passage("x", "six")]) == 2
+    assert stored(project) == TEXTS | {"z": "two", "y": "ten", "g": "ten", "x": "six"}
+    assert sorted(project.rows("SELECT text FROM passage_texts")) == [
+        ("one",),
+        ("six",),
+        ("ten",),
+        ("three",),
+        ("two",),
+    ]
+    assert written.new == len(TEXTS)
+    key_of = dict(project.rows("SELECT passage_id, passage_key FROM passages"))
+    assert written.keys.tolist() == [key_of[one] for one in [*TEXTS, "g", "a", "b"]]
+    # In the order in which they first come; what has no text comes after what has one.
+    assert sorted(key_of, key=key_of.__getitem__) == ["z", "y", *TEXTS, "g", "x"]
+    text_of = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    assert written.text_keys.tolist() == [*(text_of[one] for one in TEXTS), 0, text_of["a"], text_of["b"]]
+
+
+def test_texts_that_are_looked_at_together_are_clean_when_each_is() -> None:
+    for sign in [*map(chr, range(160)), "\ud83d", "\u200f", "\U0001f600"]:
+        assert all_clean(["first", f"a{sign}b"]) == (clean_text(f"a{sign}b") == f"a{sign}b")
+
+
+def test_a_passage_with_two_texts_is_refused_by_its_name(project: Project) -> None:
+    with refusal("passage-with-two-texts", "b"), project.transaction() as cursor:
+        records.add_passages(cursor, [Passage("a", "x"), Passage("b", "x"), Passage("a", "x"), Passage("b", "y")])
+    assert stored(project) == {}
+
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
 
@@ -83,7 +127,7 @@ def ranked(project: Project, run: str, query_id: str) -> list[str]:
 # Reading
 
 
-def test_cited_sentences_of_trec_rag_keep_the_documents_that_they_cite() -> None:
+def test_trec_rag_jsonl_and_json_maps_keep_texts_and_citations() -> None:
     ((response,), report) = read(jsonl(RAG))
     assert (response.run, response.query_id, response.query_text) == ("sys", "q1", "why is the sky blue")
     assert response.text == "Air scatters blue light. It does so more than red. Hence the sky."
@@ -94,26 +138,17 @@ def test_cited_sentences_of_trec_rag_keep_the_documents_that_they_cite() -> None
     ]
     assert [s.citations for s in response.sentences] == [("doc-a", "doc-b"), (), ("doc-c",)]
     assert not report.notes
-
-
-def test_run_and_topic_may_stand_in_metadata_as_trec_rag_2025_has_it() -> None:
     row = {"metadata": {"run_id": "sys", "narrative_id": 14, "narrative": "I wonder"}, **RAG}
     for key in ("run_id", "topic_id", "topic"):
         del row[key]
     ((response,), _) = read(jsonl(row))
     assert (response.run, response.query_id, response.query_text) == ("sys", "14", "I wonder")
-
-
-def test_plain_jsonl_and_json_maps_hold_a_text_a_query() -> None:
     wanted = [("a", "q1", "One."), ("b", "q1", "Two."), ("a", "q2", "Three.")]
     rows = [plain(query, run, text) for run, query, text in wanted]
     of_map = Source("m.json", data=json.dumps({"q1": {"a": "One.", "b": "Two."}, "q2": {"a": "Three."}}).encode())
     over_lines = Source("m.json", data=b'{\n "q1": {"a": "One.", "b": "Two."},\n"q2": {"a": "Three."}}')
     for source in (jsonl(*rows), of_map, over_lines):
         assert [(r.run, r.query_id, r.text) for r in read(source)[0]] == wanted
-
-
-def test_a_file_without_run_names_is_the_run_of_its_own_name() -> None:
     assert [r.run for r in read(jsonl({"query_id": "q", "text": "t"}, name="mine.jsonl"))[0]] == ["mine"]
     assert [r.run for r in read(Source("mine.json", data=b'{"q": "t"}'))[0]] == ["mine"]
 
@@ -123,21 +158,12 @@ def test_a_file_without_run_names_is_the_run_of_its_own_name() -> None:
     [
         ("{", ("invalid-json",)),
         ("[]", ("not-an-object",)),
-        (
-            '{"query_id": "q", "run": "b"}',
-            ("value-missing", "query_id", "run", "answer"),
-        ),
-        (
-            '{"run": "b", "text": "t"}',
-            ("value-missing", "run", "text", "topic_id"),
-        ),
+        ('{"query_id": "q", "run": "b"}', ("value-missing", "query_id", "run", "answer")),
+        ('{"run": "b", "text": "t"}', ("value-missing", "run", "text", "topic_id")),
         ('{"query_id": "q", "run": "b", "text": 7}', ("not-a-text",)),
         ('{"query_id": "q", "run": "b", "answer": ["t"]}', ("not-an-object", "1")),
         ('{"query_id": "q", "run": "b", "answer": [{"citations": []}]}', ("empty-value", "1")),
-        (
-            '{"query_id": "q", "run": "b", "answer": [{"text": "t", "citations": 3}]}',
-            ("not-a-list", "1"),
-        ),
+        ('{"query_id": "q", "run": "b", "answer": [{"text": "t", "citations": 3}]}', ("not-a-list", "1")),
         ('{"query_id": "q", "run": "a", "text": "again"}', ("duplicate-response", "a", "q", "f.jsonl:1")),
     ],
 )
@@ -149,13 +175,10 @@ def test_bad_lines_are_refused_by_number(line: str, said: tuple[str, ...]) -> No
     check_problem(problem, f"f.jsonl:2 {code}", *values)
 
 
-def test_a_query_twice_in_a_json_map_is_refused() -> None:
+def test_files_of_responses_are_recognised_and_odd_queries_refused_or_noted() -> None:
     _, report = read(Source("m.json", data=b'{"q": {"a": "One."}, "q": {"a": "Two."}}'))
     (problem,) = report.problems
     check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
-
-
-def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_out_with_a_note() -> None:
     row = {**RAG, "topic_id": "q2", "answer": [{"text": "Only this.", "citations": [1, 2]}]}
     responses, report = read(jsonl(plain("q1", "sys", "  "), row))
     assert [(r.query_id, r.sentences[0].citations) for r in responses] == [("q2", ("doc-b",))]
@@ -163,9 +186,6 @@ def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_ou
         "answers.jsonl:1 empty-response",
         "answers.jsonl:2 citation-out-of-range",
     ]
-
-
-def test_files_of_responses_are_recognised() -> None:
     assert detect_kind(jsonl(RAG)) == "responses"
     assert detect_kind(jsonl(plain("q", "a", "t"))) == "responses"
     assert detect_kind(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}')) == "responses"
@@ -175,26 +195,17 @@ def test_files_of_responses_are_recognised() -> None:
 # Splitting
 
 
-def test_a_short_response_is_one_passage_as_it_was_written() -> None:
+def test_responses_are_split_between_sentences_that_keep_their_citations() -> None:
     text = "First line.\n- an item\n- another item"
     (part,) = split_response(text)
     assert part.text == text
-
-
-def test_a_long_paragraph_becomes_passages_of_about_equal_length_that_end_with_a_sentence() -> None:
     parts = split_response(SENTENCE * 30)
-    assert [count_words(part.text) for part in parts] == [100, 100, 100]
+    assert [records.count_words(part.text) for part in parts] == [100, 100, 100]
     assert all(part.text.endswith("more.") for part in parts)
-
-
-def test_paragraphs_share_a_passage_while_they_fit() -> None:
     paragraphs = [SENTENCE * 5, SENTENCE * 5, SENTENCE * 3, SENTENCE * 8]
     parts = split_response("\n\n".join(paragraphs))
     assert [len(part.sentences) for part in parts] == [10, 11]
-    assert all(count_words(part.text) <= PASSAGE_WORDS + 10 for part in parts)
-
-
-def test_no_sentence_is_lost_doubled_or_cut_and_citations_stay_with_it() -> None:
+    assert all(records.count_words(part.text) <= PASSAGE_WORDS + 10 for part in parts)
     text, sentences = "", []
     for number in range(40):
         words = f"Sentence {number} " + "word " * (number % 17) + "ends."
@@ -223,7 +234,7 @@ def test_the_query_comes_with_its_response_and_citations_can_be_read_back(projec
     import_responses(project, jsonl(RAG))
     assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
     assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
-    (run,) = response_runs(project)
+    (run,) = records.response_runs(project)
     assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == ("sys", 1, 13, 1, 3, 2)
 
 
@@ -250,20 +261,20 @@ def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(proj
     ) == [("sys/q1/1~2", "Second version.")]
     import_responses(project, jsonl(plain("q1", "sys", "First version.")), replace=True)
     assert ranked(project, "sys", "q1") == ["sys/q1/1"]
-    assert [run.words for run in response_runs(project)] == [2]
+    assert [run.words for run in records.response_runs(project)] == [2]
 
 
 def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
     add_queries(project, "q1")
     with project.transaction() as cursor:
-        add_passages(cursor, [Passage("p", "text")])
+        records.add_passages(cursor, [Passage("p", "text")])
         stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
-        write_runs(cursor, [("sys", "sys", "sys.run")])
+        records.write_runs(cursor, [("sys", "sys", "sys.run")])
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
     assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
     import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
-    assert list(ranking_scores(project)) == ["sys", "sys-responses"]
+    assert list(records.ranking_scores(project)) == ["sys", "sys-responses"]
 
 
 def test_responses_and_the_bank_that_names_their_queries_import_together(project: Project) -> None:
@@ -294,7 +305,7 @@ def test_length_stands_beside_every_measure_where_responses_were_written(project
     with project.transaction() as cursor:
         for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
             keep_responses(cursor, [Response(system, "q1", text, file=system)], Report())
-        refresh_pool(cursor)
+        records.refresh_pool(cursor)
         log_action(cursor, "ann", "import responses")
     board = leaderboard(project, "nDCG@10")
     assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
@@ -307,8 +318,8 @@ def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_t
     for system in ("r", "r-responses", "r"):
         with project.transaction() as cursor:
             keep_responses(cursor, [Response(system, "q1", f"By {system}.", file=system)], Report())
-            refresh_pool(cursor)
-    assert [(one.run, one.responses) for one in response_runs(project)] == [
+            records.refresh_pool(cursor)
+    assert [(one.run, one.responses) for one in records.response_runs(project)] == [
         ("r-responses", 1),
         ("r-responses-responses", 1),
     ]

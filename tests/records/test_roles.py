@@ -10,17 +10,7 @@ from typing import Any
 
 import pytest
 
-from exam_workbench import audit, bank, exchange, labels, review, study
-from exam_workbench.bank import (
-    find_grader,
-    flip_rates,
-    grader_drift,
-    grader_succession,
-    label_graders,
-    set_price,
-    stored_graders,
-    trust_notes,
-)
+from exam_workbench import audit, bank, exchange, labels, records, review, study
 from exam_workbench.board_summary import board_readiness, find_summary, summarize_board
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, record_export
@@ -28,50 +18,7 @@ from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, Scope, draft_proposals, make_drafter, make_plan, price_tag, start_job
 from exam_workbench.jobs import find_jobs, trial_control
-from exam_workbench.labels import (
-    Policy,
-    basis,
-    compare,
-    cover_curves,
-    inspect_query,
-    leaderboard,
-    leaderboard_per,
-    nugget_board,
-    official_board,
-    per_query_scores,
-    response_support,
-    support_agreement,
-)
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import (
-    activity_csv,
-    add_gold_answer,
-    assessor_judgments,
-    assign_double,
-    bring_back,
-    change_member,
-    decline_double,
-    deepest_rank,
-    find_source,
-    gold_name,
-    gold_texts,
-    identity_of,
-    imported_leaderboards,
-    judging,
-    list_actions,
-    mark_done,
-    official_sources,
-    passage_texts,
-    remove_member,
-    run_names,
-    run_sizes,
-    sealed_questions,
-    set_due,
-    set_guidelines,
-    set_member,
-    source_judgments,
-    undo_member,
-)
 from exam_workbench.store import ACTS, ROLES, ActName, Member, Project, back_up_project
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, judge, made_project
@@ -99,9 +46,9 @@ def make(project: Project) -> None:
         cursor.execute("UPDATE bank_versions SET note = ?", [SECRET])
     labels.add_override(project, "q1/a", "p1", 4, SECRET, "olga")
     for role, name in NAMES.items():
-        set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
-    set_member(project, f"{LIMITED}@x.org", "assessor", "shell", queries=["q1"])
-    assign_double(project, "q2", "olga", ["zoe"], adjudicator="asta")
+        records.set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
+    records.set_member(project, f"{LIMITED}@x.org", "assessor", "shell", queries=["q1"])
+    records.assign_double(project, "q2", "olga", ["zoe"], adjudicator="asta")
 
 
 @pytest.fixture(scope="module")
@@ -152,17 +99,17 @@ def taken_out(project: Project, by: str) -> None:
 
 
 DONE: dict[ActName, Callable[[Project, str], Any]] = {
-    "see boards": lambda project, by: leaderboard(project, "nDCG@10"),
+    "see boards": lambda project, by: labels.leaderboard(project, "nDCG@10"),
     "read the bank": lambda project, by: bank.list_questions(project),
     "edit questions": edited,
     "save the bank": lambda project, by: bank.save_version(project, [replace(BANK[0], weight=0.5)], "less", by),
     "override ratings": lambda project, by: labels.add_override(project, "q1/a", "p1", 3, "no", by),
-    "judge passages": lambda project, by: judging.judge_passage(project, "q1", "p1", 2, by),
+    "judge passages": lambda project, by: records.judging.judge_passage(project, "q1", "p1", 2, by),
     "settle disagreements": settled,
     "judge audits": lambda project, by: project.require("judge audits", ["q1"], by),
-    "confirm cases": lambda project, by: add_gold_answer(project, "q1", f"an answer of {by}", by),
-    "mark work": lambda project, by: mark_done(project, "q1", True, by),
-    "claim work": lambda project, by: decline_double(project, "q2", by),
+    "confirm cases": lambda project, by: records.add_gold_answer(project, "q1", f"an answer of {by}", by),
+    "mark work": lambda project, by: records.mark_done(project, "q1", True, by),
+    "claim work": lambda project, by: records.decline_double(project, "q2", by),
     "adjudicate": lambda project, by: review.decide_case(project, ("q2", "p1", None), 1, "so", by),
     "download": lambda project, by: record_export(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
     "import files": imported,
@@ -171,13 +118,13 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "write with models": asked,
     "run exams": lambda project, by: project.require("run exams", author=by),
     "plan audits": designed,
-    "publish": lambda project, by: exchange.publish_qrels(project, Policy(), by),
+    "publish": lambda project, by: exchange.publish_qrels(project, labels.Policy(), by),
     "take everything out": taken_out,
-    "bring back": lambda project, by: bring_back(project, 1, by),
-    "organize": lambda project, by: set_price(project, "m", None, by),
-    "set guidelines": lambda project, by: set_guidelines(project, "Read first.", by),
-    "manage people": lambda project, by: set_member(project, f"new-{by}@x.org", "viewer", by),
-    "assign work": lambda project, by: set_due(project, ["q1"], None, by),
+    "bring back": lambda project, by: records.bring_back(project, 1, by),
+    "organize": lambda project, by: bank.set_price(project, "m", None, by),
+    "set guidelines": lambda project, by: records.set_guidelines(project, "Read first.", by),
+    "manage people": lambda project, by: records.set_member(project, f"new-{by}@x.org", "viewer", by),
+    "assign work": lambda project, by: records.set_due(project, ["q1"], None, by),
 }
 
 
@@ -208,24 +155,19 @@ def test_each_role_may_do_what_the_table_says_and_nothing_else(project: Project,
     assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]  # type: ignore[arg-type]
 
 
-def test_whoever_has_the_file_may_do_everything_under_any_name(project: Project) -> None:
+def test_a_refusal_names_the_role_and_the_file_alone_gives_every_right(project: Project) -> None:
     assert [act for act, do in DONE.items() if refused(lambda do=do: do(project, "anybody"))] == []
     assert project.member() is None and project.allows("manage people")
-
-
-def test_a_refusal_says_which_role_is_needed_and_whom_to_ask(project: Project) -> None:
     with refusal("role-needed", "organizer", "asta", "assessor", "olga", kind=NotAllowed):
         imported(as_(project, "asta"), "asta")
     with refusal("no-role", "stray@x.org", kind=NotAllowed):
-        leaderboard(as_(project, "stray"), "nDCG@10")
+        labels.leaderboard(as_(project, "stray"), "nDCG@10")
 
 
 @pytest.mark.parametrize(
     ("name", "reads", "writes"), [("vera", False, False), ("asta", True, False), ("olga", True, True)]
 )
-def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
-    project: Project, name: str, reads: bool, writes: bool
-) -> None:
+def test_assessors_read_and_organizers_write_the_rest(project: Project, name: str, reads: bool, writes: bool) -> None:
     handle = as_(project, name)
     read: list[Callable[[], Any]] = [
         lambda: handle.rows("SELECT text FROM question_texts"),
@@ -244,63 +186,65 @@ def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
 # What a viewer may call, each with what it gives them: nothing of it holds a word of a question or an answer.
 OPEN: dict[str, Callable[[Project], Any]] = {
     "is_demo": exchange.is_demo,
-    "basis": lambda p: basis(p, Policy()).key,
-    "label_readiness": lambda p: labels.label_readiness(p, basis(p, Policy())),
-    "leaderboard": lambda p: leaderboard(p, "nDCG@10"),
-    "leaderboard_per": lambda p: leaderboard_per(p, "EXAM-Cover@3", "exam", Policy()),
-    "official_board": lambda p: official_board(p, "assessors", "nDCG@10", Policy(), "nDCG@10"),
-    "compare": lambda p: compare(p, "nDCG@10", "assessors"),
-    "cover_curves": lambda p: cover_curves(p, Policy(), 3),
-    "complete_curves": lambda p: labels.complete_curves(p, Policy(), 3),
-    "per_query_scores": lambda p: per_query_scores(p, leaderboard(p, "nDCG@10"), None, "one"),
-    "make_board": lambda p: study.make_board(p, next(iter(study.offered_boards(p, ["AP"]).values())), Policy()),
+    "basis": lambda p: labels.basis(p, labels.Policy()).key,
+    "label_readiness": lambda p: labels.label_readiness(p, labels.basis(p, labels.Policy())),
+    "leaderboard": lambda p: labels.leaderboard(p, "nDCG@10"),
+    "leaderboard_per": lambda p: labels.leaderboard_per(p, "EXAM-Cover@3", "exam", labels.Policy()),
+    "official_board": lambda p: labels.official_board(p, "assessors", "nDCG@10", labels.Policy(), "nDCG@10"),
+    "compare": lambda p: labels.compare(p, "nDCG@10", "assessors"),
+    "cover_curves": lambda p: labels.cover_curves(p, labels.Policy(), 3),
+    "complete_curves": lambda p: labels.complete_curves(p, labels.Policy(), 3),
+    "per_query_scores": lambda p: labels.per_query_scores(p, labels.leaderboard(p, "nDCG@10"), None, "one"),
+    "make_board": lambda p: study.make_board(p, next(iter(study.offered_boards(p, ["AP"]).values())), labels.Policy()),
     "offered_boards": lambda p: study.offered_boards(p, ["AP"]),
-    "query_points": lambda p: study.query_points(p, (b := leaderboard(p, "nDCG@10")), "one", b, "two"),
-    "remembered_pairs": lambda p: study.remembered_pairs(p, leaderboard(p, "nDCG@10"), "t"),
-    "sample_queries": lambda p: study.sample_queries(p, leaderboard(p, "nDCG@10")),
-    "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", Policy()),
-    "labelled_shares": lambda p: study.labelled_shares(p, Policy(), 3),
-    "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], Policy()),
+    "query_points": lambda p: study.query_points(p, (b := labels.leaderboard(p, "nDCG@10")), "one", b, "two"),
+    "remembered_pairs": lambda p: study.remembered_pairs(p, labels.leaderboard(p, "nDCG@10"), "t"),
+    "sample_queries": lambda p: study.sample_queries(p, labels.leaderboard(p, "nDCG@10")),
+    "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", labels.Policy()),
+    "labelled_shares": lambda p: study.labelled_shares(p, labels.Policy(), 3),
+    "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], labels.Policy()),
     "list_methods": lambda p: study.list_methods(p),
     "meta_table": lambda p: a_table(p),
-    "cell_comparison": lambda p: study.cell_comparison(p, a_table(p).rows[0].row, a_table(p).columns[0], Policy()),
-    "audited_by": lambda p: audit.audited_by(p, Policy()),
-    "under_way": lambda p: audit.under_way(p, Policy()),
-    "find_circularity": lambda p: audit.find_circularity(p, Policy()),
-    "imported_leaderboards": lambda p: imported_leaderboards(p),
-    "official_sources": lambda p: official_sources(p),
-    "find_source": lambda p: find_source(p, "assessors"),
-    "run_names": lambda p: run_names(p),
-    "run_sizes": lambda p: run_sizes(p),
-    "deepest_rank": lambda p: deepest_rank(p),
-    "gold_name": lambda p: gold_name(p),
+    "cell_comparison": lambda p: study.cell_comparison(
+        p, a_table(p).rows[0].row, a_table(p).columns[0], labels.Policy()
+    ),
+    "audited_by": lambda p: audit.audited_by(p, labels.Policy()),
+    "under_way": lambda p: audit.under_way(p, labels.Policy()),
+    "find_circularity": lambda p: audit.find_circularity(p, labels.Policy()),
+    "imported_leaderboards": lambda p: records.imported_leaderboards(p),
+    "official_sources": lambda p: records.official_sources(p),
+    "find_source": lambda p: records.find_source(p, "assessors"),
+    "run_names": lambda p: records.run_names(p),
+    "run_sizes": lambda p: records.run_sizes(p),
+    "deepest_rank": lambda p: records.deepest_rank(p),
+    "gold_name": lambda p: records.gold_name(p),
     "latest_version": lambda p: bank.latest_version(p),
     "check_version": lambda p: bank.check_version(p, 1),
     "list_versions": lambda p: bank.list_versions(p),
     "project_counts": lambda p: bank.project_counts(p),
     "parts_without_content": lambda p: bank.parts_without_content(p),
-    "check_rating_rule": lambda p: labels.check_rating_rule(p, find_grader(p, None), "written"),
-    "label_graders": lambda p: label_graders(p),
-    "stored_graders": lambda p: stored_graders(p),
-    "response_support": lambda p: response_support(p, None),
-    "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
-    "find_grader": lambda p: find_grader(p, None),
-    "grader_succession": lambda p: grader_succession(p),
-    "board_readiness": lambda p: board_readiness(p, Policy(), "nDCG@10"),
-    "find_summary": lambda p: find_summary(p, Policy(), "nDCG@10", None),
-    "summarize_board": lambda p: summarize_board(p, Policy(), "nDCG@10"),
-    "nugget_board": lambda p: nugget_board(p, Policy()),
-    "sealed_questions": lambda p: sealed_questions(p),
-    "flip_rates": lambda p: flip_rates(p, stored_graders(p)[0].spec),
-    "trust_notes": lambda p: trust_notes(p, stored_graders(p)[0].spec),
-    "grader_drift": lambda p: grader_drift(p, stored_graders(p)[0].spec),
+    "check_rating_rule": lambda p: labels.check_rating_rule(p, bank.find_grader(p, None), "written"),
+    "label_graders": lambda p: bank.label_graders(p),
+    "stored_graders": lambda p: bank.stored_graders(p),
+    "response_support": lambda p: labels.response_support(p, None),
+    "support_agreement": lambda p: labels.support_agreement(p, bank.stored_graders(p)[0]),
+    "find_grader": lambda p: bank.find_grader(p, None),
+    "grader_succession": lambda p: bank.grader_succession(p),
+    "board_readiness": lambda p: board_readiness(p, labels.Policy(), "nDCG@10"),
+    "find_summary": lambda p: find_summary(p, labels.Policy(), "nDCG@10", None),
+    "summarize_board": lambda p: summarize_board(p, labels.Policy(), "nDCG@10"),
+    "nugget_board": lambda p: labels.nugget_board(p, labels.Policy()),
+    "sealed_questions": lambda p: records.sealed_questions(p),
+    "flip_rates": lambda p: bank.flip_rates(p, bank.stored_graders(p)[0].spec),
+    "trust_notes": lambda p: bank.trust_notes(p, bank.stored_graders(p)[0].spec),
+    "grader_drift": lambda p: bank.grader_drift(p, bank.stored_graders(p)[0].spec),
     "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
 }
 
 
 def a_table(project: Project) -> study.MetaTable:
-    rows = study.choose_rows(project, [], [4], ["max"], [None], Policy())
-    return study.meta_table(project, rows, ["assessors"], ["AP"], None, Policy(), "average")
+    rows = study.choose_rows(project, [], [4], ["max"], [None], labels.Policy())
+    return study.meta_table(project, rows, ["assessors"], ["AP"], None, labels.Policy(), "average")
 
 
 def test_what_is_open_to_viewers_is_exactly_this_and_holds_no_secret(project: Project) -> None:
@@ -333,29 +277,29 @@ WAYS: list[Callable[[Project], Any]] = [
     lambda p: exporting.bank_jsonl(p),
     lambda p: exporting.bank_csv(p, 1),
     lambda p: exporting.graded_file(p),
-    lambda p: exporting.qrels_text(p, Policy()),
-    lambda p: exchange.bundle_publication(p, Policy(), "vera"),
+    lambda p: exporting.qrels_text(p, labels.Policy()),
+    lambda p: exchange.bundle_publication(p, labels.Policy(), "vera"),
     lambda p: make_report(p, ReportRequest(questions=True)),
     lambda p: exchange.project_zip(p, "vera"),
     lambda p: back_up_project(p),
     lambda p: exchange.list_publications(p),
     lambda p: labels.find_overrides(p),
-    lambda p: labels.pool_summary(p, basis(p, Policy())),
-    lambda p: labels.list_labels(p, basis(p, Policy())),
-    lambda p: labels.label_qrels(p, basis(p, Policy())),
-    lambda p: inspect_query(p, "one", "q1", Policy(), None),
-    lambda p: review.read_passage(p, Policy(), "q1", "p1"),
-    lambda p: review.search_passages(p, Policy(), review.Filters(), 5),
+    lambda p: labels.pool_summary(p, labels.basis(p, labels.Policy())),
+    lambda p: labels.list_labels(p, labels.basis(p, labels.Policy())),
+    lambda p: labels.label_qrels(p, labels.basis(p, labels.Policy())),
+    lambda p: labels.inspect_query(p, "one", "q1", labels.Policy(), None),
+    lambda p: review.read_passage(p, labels.Policy(), "q1", "p1"),
+    lambda p: review.search_passages(p, labels.Policy(), review.Filters(), 5),
     lambda p: review.list_settlings(p),
-    lambda p: review.list_strays(p, Policy(), "assessors"),
-    lambda p: study.diagnose_questions(p, Policy(), "q1", BANK, None),
-    lambda p: study.to_grade(p, Policy(), "one", 3, 3),
-    lambda p: list_actions(p),
-    lambda p: activity_csv(p),
-    lambda p: source_judgments(p, "assessors"),
-    lambda p: assessor_judgments(p),
-    lambda p: passage_texts(p, ["p1"]),
-    lambda p: gold_texts(p),
+    lambda p: review.list_strays(p, labels.Policy(), "assessors"),
+    lambda p: study.diagnose_questions(p, labels.Policy(), "q1", BANK, None),
+    lambda p: study.to_grade(p, labels.Policy(), "one", 3, 3),
+    lambda p: records.list_actions(p),
+    lambda p: records.activity_csv(p),
+    lambda p: records.source_judgments(p, "assessors"),
+    lambda p: records.assessor_judgments(p),
+    lambda p: records.passage_texts(p, ["p1"]),
+    lambda p: records.gold_texts(p),
     lambda p: find_jobs(p),
     lambda p: make_plan(p, SPEC, 1),
 ]
@@ -400,10 +344,10 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
         "change": lambda q: bank.change_draft(lea, LIMITED, a_question(project, q), "weight", 0.25),
         "save": lambda q: bank.save_version(lea, [replace(a_question(project, q), weight=0.75)], "", LIMITED),
         "override": lambda q: labels.add_override(lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED),
-        "judge": lambda q: judging.judge_passage(lea, q, "p1", 1, LIMITED),
+        "judge": lambda q: records.judging.judge_passage(lea, q, "p1", 1, LIMITED),
         "settle": lambda q: review.settle_by_comment(lea, a_case(project, q), "so", LIMITED),
-        "mark": lambda q: mark_done(lea, q, True, LIMITED),
-        "answer": lambda q: add_gold_answer(lea, q, "a new answer", LIMITED),
+        "mark": lambda q: records.mark_done(lea, q, True, LIMITED),
+        "answer": lambda q: records.add_gold_answer(lea, q, "a new answer", LIMITED),
     }
     assert [name for name, do in tries.items() if refused(lambda do=do: do("q1"))] == []
     assert [name for name, do in tries.items() if not refused(lambda do=do: do("q2"))] == []
@@ -422,8 +366,8 @@ def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) 
         lambda: labels.add_override(olga, "q1/a", "p1", 3, "no", "asta"),
         lambda: bank.put_draft(olga, "asta", BANK[0]),
         lambda: import_files(olga, "queries", [Source("q.tsv", data=b"q8\tanother\n")], "asta"),
-        lambda: set_member(olga, "zoe@x.org", "viewer", "shell"),
-        lambda: set_price(olga, "m", None, "somebody"),
+        lambda: records.set_member(olga, "zoe@x.org", "viewer", "shell"),
+        lambda: bank.set_price(olga, "m", None, "somebody"),
     ):
         with refusal("author-is-another", "olga", kind=NotAllowed):
             do()
@@ -432,22 +376,24 @@ def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) 
 
 def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
     handle = as_(project, "tom")
-    set_member(project, "Tom@X.org", "assessor", "shell")
+    records.set_member(project, "Tom@X.org", "assessor", "shell")
     bank.put_draft(handle, "tom", replace(BANK[0], weight=0.3))
-    change_member(project, "tom@x.org", "shell", role="viewer")
-    assert refused(lambda: bank.list_drafts(handle, "tom")) and not refused(lambda: leaderboard(handle, "nDCG@10"))
-    remove_member(project, "tom@x.org", "shell")
-    assert refused(lambda: leaderboard(handle, "nDCG@10"))
-    undo_member(project, "tom@x.org", "shell")
-    assert not refused(lambda: leaderboard(handle, "nDCG@10"))
-    undo_member(project, "tom@x.org", "shell")
+    records.change_member(project, "tom@x.org", "shell", role="viewer")
+    assert refused(lambda: bank.list_drafts(handle, "tom")) and not refused(
+        lambda: labels.leaderboard(handle, "nDCG@10")
+    )
+    records.remove_member(project, "tom@x.org", "shell")
+    assert refused(lambda: labels.leaderboard(handle, "nDCG@10"))
+    records.undo_member(project, "tom@x.org", "shell")
+    assert not refused(lambda: labels.leaderboard(handle, "nDCG@10"))
+    records.undo_member(project, "tom@x.org", "shell")
     assert "tom@x.org" not in project.members()
 
 
 def test_the_last_organizer_stays(project: Project) -> None:
     for leave in (
-        lambda: remove_member(as_(project, "olga"), "olga@x.org", "olga"),
-        lambda: change_member(project, "olga@x.org", "shell", role="viewer"),
+        lambda: records.remove_member(as_(project, "olga"), "olga@x.org", "olga"),
+        lambda: records.change_member(project, "olga@x.org", "shell", role="viewer"),
     ):
         with refusal("last-organizer", "olga"):
             leave()
@@ -456,13 +402,16 @@ def test_the_last_organizer_stays(project: Project) -> None:
 
 def test_what_is_said_of_people_is_checked(project: Project) -> None:
     for said, reason in (
-        (lambda: set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),  # type: ignore[arg-type]
-        (lambda: set_member(project, " ", "viewer", "shell"), ("invalid-identity",)),
-        (lambda: set_member(project, "x@x.org", "viewer", "shell", "olga"), ("name-taken", "olga@x.org")),
-        (lambda: set_member(project, "x@x.org", "assessor", "shell", queries=["q7"]), ("unknown-query", "q7")),
-        (lambda: set_member(project, "x@x.org", "viewer", "shell", queries=["q1"]), ("queries-for-no-assessor",)),
-        (lambda: remove_member(project, "x@x.org", "shell"), ("unknown-member",)),
-        (lambda: undo_member(project, "x@x.org", "shell"), ("nothing-to-undo",)),
+        (lambda: records.set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),  # type: ignore[arg-type]
+        (lambda: records.set_member(project, " ", "viewer", "shell"), ("invalid-identity",)),
+        (lambda: records.set_member(project, "x@x.org", "viewer", "shell", "olga"), ("name-taken", "olga@x.org")),
+        (lambda: records.set_member(project, "x@x.org", "assessor", "shell", queries=["q7"]), ("unknown-query", "q7")),
+        (
+            lambda: records.set_member(project, "x@x.org", "viewer", "shell", queries=["q1"]),
+            ("queries-for-no-assessor",),
+        ),
+        (lambda: records.remove_member(project, "x@x.org", "shell"), ("unknown-member",)),
+        (lambda: records.undo_member(project, "x@x.org", "shell"), ("nothing-to-undo",)),
     ):
         with refusal(*reason):
             said()
@@ -489,25 +438,25 @@ def test_what_is_said_of_people_is_checked(project: Project) -> None:
     ],
 )
 def test_a_login_is_known_by_a_verified_address_or_its_subject(claims: dict[str, Any], identity: str) -> None:
-    assert identity_of(claims) == identity
+    assert records.identity_of(claims) == identity
 
 
 def test_a_role_given_to_an_address_is_not_that_of_a_subject(project: Project) -> None:
-    set_member(project, "olga@x.org", "organizer", "shell")
-    set_member(project, "7", "assessor", "shell", "ann")
-    subject = identity_of({"sub": "olga@x.org"})
+    records.set_member(project, "olga@x.org", "organizer", "shell")
+    records.set_member(project, "7", "assessor", "shell", "ann")
+    subject = records.identity_of({"sub": "olga@x.org"})
     with pytest.raises(NotAllowed):
         project.acting_as(subject).require("see boards")
     # As the refusal names it, an organizer gives it a role of its own; one that was given to a plain subject stays.
-    member = set_member(project, subject, "viewer", "shell", "eve")
+    member = records.set_member(project, subject, "viewer", "shell", "eve")
     assert project.acting_as(subject).member() == member and member.role == "viewer"
-    kept = project.acting_as(identity_of({"sub": "7"})).member()
+    kept = project.acting_as(records.identity_of({"sub": "7"})).member()
     assert kept is not None and kept.name == "ann"
-    cased = identity_of({"sub": "Bob@Corp"})
-    assert set_member(project, cased, "viewer", "shell").identity == cased
+    cased = records.identity_of({"sub": "Bob@Corp"})
+    assert records.set_member(project, cased, "viewer", "shell").identity == cased
     assert project.acting_as(cased).member() is not None
 
 
 def test_a_login_that_says_nothing_is_nobody() -> None:
     with refusal("login-without-identity"):
-        identity_of({"name": "Ann"})
+        records.identity_of({"name": "Ann"})

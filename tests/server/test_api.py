@@ -26,14 +26,11 @@ from tests.made.browser import ROOT
 from tests.server.api import Api
 
 
-def test_nobody_comes_in_without_a_token_that_is_known(api: Api, tokens: dict[str, str]) -> None:
+def test_only_a_known_token_under_its_own_name_comes_in(api: Api, tokens: dict[str, str]) -> None:
     for token in ("", "exam_", "exam_" + "x" * 43, "x" * 5000, tokens["viewer"][:-1]):
         for path in ("status", "openapi.json", "door", "bank/list", "jobs/current"):
             status, content = api.ask("GET", f"/api/v1/{path}", token)
             assert status == 401 and set(json.loads(content)) == {"code", "message", "hint"}
-
-
-def test_a_request_under_another_name_is_refused(api: Api) -> None:
     assert api.ask("GET", "/healthz")[0] == 200
     check_host("[::1]:8501", ["exam.example"])
     check_host("EXAM.example", ["exam.example"])
@@ -42,9 +39,6 @@ def test_a_request_under_another_name_is_refused(api: Api) -> None:
     for host in "localhost.evil.example:8501", "localhost:8501/healthz?", "localhost:80@evil.example", "", ":8501":
         with pytest.raises(NotAllowed):
             check_host(host, ["localhost"])
-
-
-def test_the_health_check_of_the_image_finds_the_server_well(api: Api) -> None:
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
     program, option, code = compose["services"]["workbench"]["healthcheck"]["test"][1:]
     assert (program, option) == ("python", "-c") and "localhost:8501/healthz" in code
@@ -53,7 +47,7 @@ def test_the_health_check_of_the_image_finds_the_server_well(api: Api) -> None:
         exec(code.replace("8501", str(api.place.port)).replace("healthz", "api/v1/status"))
 
 
-def test_what_is_read_is_what_the_command_prints(
+def test_reading_prints_as_at_a_shell(
     api: Api, tokens: dict[str, str], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert cli.run_command(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
@@ -80,9 +74,7 @@ def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens
     assert api.ask("POST", "/api/v1/jobs", tokens["assessor"], {})[0] == 403
 
 
-def test_a_token_is_kept_as_a_hash_alone_and_opens_nothing_once_it_is_withdrawn(
-    api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path
-) -> None:
+def test_a_token_is_a_hash_and_can_be_withdrawn(api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path) -> None:
     made = (
         api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "short", "role": "viewer"})[1].decode().strip()
     )
@@ -121,7 +113,7 @@ def test_no_name_of_a_file_leads_to_one_of_the_server(api: Api, tokens: dict[str
     assert (human[0], json.loads(human[1])["code"]) == (400, "unknown-source")
 
 
-def test_a_form_sends_a_file_and_gets_one_back(api: Api, tokens: dict[str, str]) -> None:
+def test_forms_send_files_and_get_all_written_files_back(api: Api, tokens: dict[str, str]) -> None:
     form = (
         b"--b\r\nContent-Disposition: form-data; name=kind\r\n\r\nruns\r\n"
         b'--b\r\nContent-Disposition: form-data; name=files; filename="../sent.run"\r\n\r\n'
@@ -131,10 +123,7 @@ def test_a_form_sends_a_file_and_gets_one_back(api: Api, tokens: dict[str, str])
     status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], form, kind)
     assert status == 200 and json.loads(content)["counts"], content
     assert "sent" in [one["run"] for one in api.get("leaderboard", tokens["viewer"])["systems"]]
-
-
-def test_all_files_that_a_command_writes_are_in_the_answer(api: Api, tokens: dict[str, str]) -> None:
-    """A backup, which goes into a folder; qrels with their manifest, and a folder of tables, as a zip."""
+    # A backup, which goes into a folder; qrels with their manifest, and a folder of tables, as a zip.
 
     def answer(path: str, **given: str) -> bytes:
         status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
@@ -177,7 +166,7 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
 
 
-def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(api: Api, tokens: dict[str, str]) -> None:
+def test_invalid_and_huge_values_are_refused_with_a_code_before_work_begins(api: Api, tokens: dict[str, str]) -> None:
     token = tokens["organizer"]
     for given, code in (
         ({"min_rating": "4.5"}, "invalid-value"), ({"min_rating": [1, 2, "x"]}, "invalid-value"),
@@ -191,9 +180,6 @@ def test_an_invalid_value_is_refused_with_a_code_before_the_operation_runs(api: 
     assert (status, json.loads(content)["code"]) == (400, "parameter-missing")
     # Digits are also ids and names.
     assert json.loads(api.ask("POST", "/api/v1/passages", token, {"words": 7})[1])["passages"] == []
-
-
-def test_huge_values_are_refused_before_they_take_time_or_memory(api: Api, tokens: dict[str, str]) -> None:
     against, most = {"against": "assessors", "ties": "random"}, 2**31 - 1
     asked: list[tuple[str, dict[str, object]]] = [
         ("meta-evaluation", {**against, "samples": most}), ("meta-evaluation", {**against, "repeats": most}),
@@ -212,7 +198,7 @@ def test_huge_values_are_refused_before_they_take_time_or_memory(api: Api, token
         assert api.ask("POST", "/api/v1/backup", tokens["organizer"], {"output": name})[0] == 200
 
 
-def test_a_form_that_cannot_be_read_is_refused(api: Api, tokens: dict[str, str]) -> None:
+def test_a_request_names_no_project_and_no_broken_form(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
     fields = b"&".join(b"measure=AP" for _ in range(300_000))
     part = b'--b\r\nContent-Disposition: form-data; name="queries"\r\n\r\nq1\r\n'
     form, url = "multipart/form-data", "application/x-www-form-urlencoded"
@@ -225,9 +211,6 @@ def test_a_form_that_cannot_be_read_is_refused(api: Api, tokens: dict[str, str])
         for path in ("leaderboard", "work/done", "run", "jobs"):
             status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], body, {"Content-Type": kind})
             assert status == 400 and json.loads(content)["message"], (path, kind, status, content)
-
-
-def test_a_request_names_no_project(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
     other = tmp_path / "other.duckdb"
     for token in (tokens["organizer"], api.door.token):
         for name in ("project", "project_path", "opening"):
@@ -261,7 +244,7 @@ def test_a_parameter_that_names_a_file_says_what_for() -> None:
                 assert parameter.option.file is not None, (one.name, parameter.name)
 
 
-def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:
+def test_every_route_is_described_and_shell_operations_are_kept_by_whole_name(api: Api, tokens: dict[str, str]) -> None:
     described = api.get("openapi.json", tokens["viewer"])
     paths = described["paths"]
     assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judgments/set"]
@@ -269,10 +252,7 @@ def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: d
     assert {"type": "string"} in measure["schema"]["anyOf"]
     names = [one["operationId"] for path in paths.values() for one in path.values()]
     assert len(names) == len(set(names))
-
-
-def test_an_operation_is_kept_at_the_shell_by_its_whole_name(api: Api, tokens: dict[str, str]) -> None:
-    """`restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other."""
+    # `restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other.
     codes = {
         path: json.loads(api.ask("POST", f"/api/v1/{path}", tokens["organizer"], {})[1])["code"]
         for path in (

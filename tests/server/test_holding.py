@@ -1,22 +1,36 @@
-"""The projects that a server has open, whether it is well, and which of them somebody is told of who logs in."""
+"""Projects that a server holds open, its health, and its end."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+import signal
+import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from exam_workbench.errors import InputError
+from exam_workbench.jobs import find_jobs
 from exam_workbench.records import change_member, remove_member, set_member
-from exam_workbench.server import close_all_projects, hold_project, projects_with_role
+from exam_workbench.server import (
+    close_all_projects,
+    hold_project,
+    projects_with_role,
+    send_at_once,
+    stop_commands_on_signal,
+)
+from exam_workbench.server._operation_requests import Asked, Running
 from exam_workbench.server._routes import NOT_WELL, check_health
 from exam_workbench.store import open_project
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.engine_failure import break_database
+from tests.made.requests import requested
 
 
 @pytest.fixture
@@ -57,7 +71,7 @@ def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dic
     project.close()
 
 
-def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone(
+def test_a_server_is_well_as_long_as_its_file_exists(
     apart: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def looked(check: Callable[[], None] = lambda: None) -> tuple[int, dict[str, object]]:
@@ -98,3 +112,90 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
         assert looked()[0] == 200
     finally:
         close_all_projects()
+
+
+def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(planned.read_bytes())
+    heard: list[int] = []
+
+    def slowly(seen: Seen) -> Reply:
+        if len(server.seen) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return replace(well(seen), delay=0.05)
+
+    async def serve() -> int:
+        ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
+        with stop_commands_on_signal():
+            Running(
+                Asked(*requested(words), project, "ann", owner=True),
+                lambda *_: None,
+                lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
+            )
+            return await ended
+
+    known = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    ours = signal.getsignal(signal.SIGTERM)
+    project = open_project(path)
+    try:
+        with EndpointServer(slowly) as server:
+            assert asyncio.run(serve()) == 1
+            asked = len(server.seen)
+        assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
+        state, graded, total, message = project.rows("SELECT state, done, total, message FROM jobs")[-1]
+        assert (state, graded) == ("cancelled", asked) and asked < total
+        # Nobody pressed anything.
+        assert message.startswith("The server was stopped.")
+    finally:
+        signal.signal(signal.SIGTERM, known)
+        project.close()
+
+
+def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(planned: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(planned.read_bytes())
+
+    async def serve() -> int:
+        ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
+        with stop_commands_on_signal():
+            Running(
+                Asked(*requested(words), project, "ann", owner=True),
+                # From now on it has nothing more to say.
+                lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
+                lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
+            )
+            return await asyncio.wait_for(ended, 60)
+
+    known = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    project = open_project(path)
+    try:
+        with EndpointServer() as server:
+            server.shelf.states = ("validating",) * 100
+            assert asyncio.run(serve()) == 1
+            assert [one["status"] for one in server.shelf.batches.values()] == ["validating"]
+        assert find_jobs(project)[-1].state == "waiting"
+    finally:
+        signal.signal(signal.SIGTERM, known)
+        project.close()
+
+
+def at_once(one: socket.socket) -> bool:
+    return bool(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+
+def test_what_is_accepted_later_sends_at_once_and_all_else_stays_as_it_is() -> None:
+    # As the app's server makes its own: asyncio would see to a socket whose protocol is named.
+    with socket.socket() as listening, socket.socket() as client:
+        listening.bind(("localhost", 0))
+        listening.listen()
+        opened = set(os.listdir("/dev/fd"))
+        send_at_once()
+        client.connect(listening.getsockname())
+        accepted, _ = listening.accept()
+        with accepted:
+            assert at_once(accepted) and not at_once(client)
+            client.sendall(b"hello")
+            assert accepted.recv(5) == b"hello"
+        assert set(os.listdir("/dev/fd")) == opened

@@ -1,9 +1,10 @@
-"""The table of roles walked through screens, commands and routes, and all that a viewer tries by the API."""
+"""The table of roles: every screen, command and route, and all that a viewer tries by the API."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,51 @@ import pytest
 from exam_workbench.operations import every_operation, find_operation
 from exam_workbench.records import set_member
 from exam_workbench.server._api import PREFIX, make_api
-from exam_workbench.store import ACTS, ROLES, Project, Role, open_project
+from exam_workbench.store import ACTS, ROLES, ActName, Project, Role, open_project
 from pages.parts.shared import login
 from pages.parts.shared.screens import SCREENS
 from tests.server import hostile
 from tests.server.api import Api
 from tests.server.conftest import made_tokens
-from tests.server.ways import FOR_EVERY_TOKEN, ways
+
+FOR_EVERY_TOKEN = ("GET openapi.json", "GET door", "POST run/{number}", "DELETE run/{number}")
+"""What says nothing of a project but its name, or is about what the same token asked for."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A route that can be asked.
+
+    Args:
+        path: after /api/v1/.
+        act: what it comes to; None where every token will do.
+        command: the words after `exam` of the command that it gives; empty where it gives none.
+    """
+
+    method: str
+    path: str
+    act: ActName | None
+    command: str = ""
+
+
+def ways() -> list[Way]:
+    """Every route of the API."""
+    stated: list[tuple[str, ActName | None]] = [(route, None) for route in FOR_EVERY_TOKEN]
+    stated += [(route, act) for act, rule in ACTS.items() for route in rule.routes]
+    found: list[Way] = []
+    for route, act in stated:
+        method, _, path = route.partition(" ")
+        found.append(Way(method, path, act))
+    for one in every_operation():
+        if one.at_shell:
+            continue
+        path = one.name.replace(" ", "/")
+        methods = ("GET", "POST") if one.may_read else ("POST",)
+        # To list the jobs is to GET them: to POST one is to begin one.
+        taken = {(way.method, way.path) for way in found}
+        found += [Way(method, path, one.act, one.name) for method in methods if (method, path) not in taken]
+    return found
+
 
 SECRETS = (b"A?", b"B?")
 """The questions."""
@@ -37,9 +76,7 @@ def includes(role: Role, act: str) -> bool:
     return ROLES.index(role) >= ROLES.index(ACTS[act].role)  # type: ignore[index]
 
 
-def test_every_screen_command_and_route_is_refused_to_whom_the_table_refuses_it(
-    api: Api, tokens: dict[str, str], peopled: Project
-) -> None:
+def test_every_screen_command_and_route_keeps_to_the_table(api: Api, tokens: dict[str, str], peopled: Project) -> None:
     wrong = []
     for role in ROLES:
         token, person, included = tokens[role], peopled.acting_as(f"{role}@x.org"), set[str]()
@@ -73,7 +110,7 @@ def test_no_hostile_value_reads_a_path_or_breaks_a_command(held: dict[str, Path]
     before = {path: path.stat() for path in (canary, *canary.iterdir())}
     for number, attack in enumerate(hostile.attacks(paths, str(canary / "new"))):
         act = find_operation(attack.command.replace("/", " ")).act  # type: ignore[union-attr]
-        for role in ROLES if number % 5 == 0 else ROLES[-1:]:
+        for role in ROLES if number % 25 == 0 else ROLES[-1:]:
             status, content = api.ask(attack.method, attack.path, tokens[role], attack.body, attack.headers)
             refused = status == 403 and not includes(role, act)
             if status >= 490 or hostile.SECRET.encode() in content or not (refused or includes(role, act)):

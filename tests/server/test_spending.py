@@ -73,9 +73,7 @@ def ask(
     return codes[0], bytes(said)
 
 
-def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
-    project: Project, endpoint: EndpointServer
-) -> None:
+def test_no_command_asks_a_model_for_a_token_that_cannot_spend(project: Project, endpoint: EndpointServer) -> None:
     asking = {"model": "m", "base_url": endpoint.url, "back_end": "openai"}
     wanted = {**asking, "grader_name": "self-rating", "question_id": "q1/a", "query_id": "q1", "patience": "0"}
     tried = 0
@@ -107,9 +105,7 @@ def test_what_asks_a_model_is_no_act_of_reading() -> None:
         assert rule.role == "organizer" and rule.writes
 
 
-def test_a_token_makes_so_many_calls_in_a_day_and_no_more(
-    project: Project, endpoint: EndpointServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_has_daily_calls(project: Project, endpoint: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_CALLS", "3")
     model = ["--grader=self-rating", "--model=m", f"--base-url={endpoint.url}"]
     trial = ["graders", "test", *model, "--question=q1/a"]

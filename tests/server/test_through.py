@@ -34,8 +34,10 @@ from tests.server.conftest import serve
 
 Said = tuple[int, bytes, bytes]
 
+Capture = pytest.CaptureFixture[bytes]
 
-def said(path: Path, words: Sequence[str], capture: pytest.CaptureFixture[bytes]) -> Said:
+
+def said(path: Path, words: Sequence[str], capture: Capture) -> Said:
     capture.readouterr()
     code = cli.run_command([*words, "--project", str(path)])
     told = capture.readouterr()
@@ -70,12 +72,8 @@ def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         if one.may_read and one.name not in ("graders test", "backup", "audit graders")
     ],
 )
-def test_a_reading_command_works_while_another_process_reads_and_prints_the_same_bytes_through_the_server(
-    read_elsewhere: Path,
-    held: dict[str, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
-    command: str,
+def test_reading_prints_the_same_through_a_server(
+    read_elsewhere: Path, held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture, command: str
 ) -> None:
     set_patience(monkeypatch, 0.0)
     given = ARGUMENTS.get(command, ())
@@ -87,8 +85,8 @@ def test_a_reading_command_works_while_another_process_reads_and_prints_the_same
     assert said(held["read"], words, capsysbinary) == here
 
 
-def test_a_server_of_another_version_is_asked_nothing(
-    held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+def test_a_server_of_another_version_is_not_asked(
+    held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     monkeypatch.setattr(opening, "__version__", "0.0.1")
     failures = kept_failures(monkeypatch)
@@ -96,12 +94,8 @@ def test_a_server_of_another_version_is_asked_nothing(
     assert (code, output, [error.code for error in failures]) == (1, b"", ["version-mismatch"])
 
 
-def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
-    apart: Path,
-    changed: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
+def test_qrels_are_exported_through_a_server(
+    apart: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # What is exported is on record: the others go on with the one that has nothing more than what is served.
@@ -118,8 +112,8 @@ def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
     assert refused[0] == 2 and b"nowhere/there.txt" in refused[2]
 
 
-def test_a_file_is_imported_through_the_server_under_its_name_and_author(
-    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+def test_files_and_guidelines_go_through_a_server(
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXAM_AUTHOR", "anna")
@@ -138,12 +132,6 @@ def test_a_file_is_imported_through_the_server_under_its_name_and_author(
     assert refused[0] == 2 and refused[2].startswith(b"exam: broken.run:1")
     missing = said(changed, ["import", "runs", "./missing.run"], capsysbinary)
     assert missing[0] == 2 and b"exam: missing.run" in missing[2] and b"/tmp" not in missing[2]
-
-
-def test_guidelines_travel_from_a_file_and_from_standard_input(
-    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("mine.txt").write_text("Read first.\n", encoding="utf-8")
     Path("latin.txt").write_bytes(b"\xe9t\xe9")
 
@@ -160,29 +148,14 @@ def test_guidelines_travel_from_a_file_and_from_standard_input(
     assert [set_from(name, b"\xe9") for name in ("missing.txt", "latin.txt", "-", ".")] == [2] * 4
     assert shown() == "Then judge: é.".encode()
     assert set_from("-") == 0 and shown() == b""
-
-
-def test_guidelines_are_read_from_standard_input_without_a_server(
-    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Read first.")))
-    assert said(path, ["guidelines", "set", "-"], capsysbinary)[0] == 0
-    assert said(path, ["guidelines", "show"], capsysbinary)[1].strip() == b"Read first."
-
-
-def test_a_folder_is_not_sent_to_the_server_and_the_refusal_says_what_to_name_instead(
-    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("outcomes").mkdir()
     Path("outcomes/0.parquet").write_bytes(b"PAR1")
     code, _, told = said(changed, ["ingest", "outcomes"], capsysbinary)
     assert code == 2 and b"outcomes" in told and b"FOLDER/*.parquet" in told and b"/tmp" not in told
 
 
-def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_nowhere(
-    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+def test_stale_doors_lead_nowhere_and_guidelines_need_no_server(
+    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(apart.read_bytes())
@@ -200,11 +173,13 @@ def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_now
         assert said(path, ["status"], capsysbinary)[0] == 0
     door.chmod(0o644)
     assert find_door(path) is None
+    path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Read first.")))
+    assert said(path, ["guidelines", "set", "-"], capsysbinary)[0] == 0
+    assert said(path, ["guidelines", "show"], capsysbinary)[1].strip() == b"Read first."
 
 
-def test_a_door_that_was_copied_with_its_project_does_not_lead_what_is_done_to_the_copy_to_the_original(
-    tmp_path: Path,
-) -> None:
+def test_a_copied_door_does_not_lead_changes_to_the_original(tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(b"a project")
     made = make_door(path, "http://127.0.0.1:9")
@@ -219,9 +194,7 @@ def test_a_door_that_was_copied_with_its_project_does_not_lead_what_is_done_to_t
     assert find_door(path) == made
 
 
-def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(
-    apart: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_a_killed_server_loses_nothing(apart: Path, tmp_path: Path, capsysbinary: Capture) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(apart.read_bytes())
     process = serve(path)
@@ -243,8 +216,8 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_ctrl_c_ends_the_job_in_the_server_and_keeps_what_was_graded(
-    held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], interruptible: None
+def test_ctrl_c_ends_a_job_in_the_server_and_keeps_its_grades(
+    held: dict[str, Path], capsysbinary: Capture, interruptible: None
 ) -> None:
     """The process gets SIGINT while the server asks a model for it."""
 
@@ -277,15 +250,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def on_record(path: Path, capture: pytest.CaptureFixture[bytes]) -> tuple[int, int]:
+def on_record(path: Path, capture: Capture) -> tuple[int, int]:
     """Numbers of the publications and of the actions on record."""
     published = json.loads(said(path, ["publications", "--json"], capture)[1])["publications"]
     (newest,) = json.loads(said(path, ["activity", "--limit", "1", "--json"], capture)[1])["acts"]
     return len(published), int(newest["number"])
 
 
-def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
-    held: dict[str, Path], elsewhere: Path, capsysbinary: pytest.CaptureFixture[bytes]
+def test_a_file_that_cannot_be_placed_is_not_recorded(
+    held: dict[str, Path], elsewhere: Path, capsysbinary: Capture
 ) -> None:
     """Each export through the server: refused places leave no record, and one that is written leaves one record."""
     path = held["placed"]
@@ -319,8 +292,8 @@ def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
     assert Path("new0.qrels").read_bytes() == Path("kept.qrels").read_bytes() == Path("new4").read_bytes() != b""
 
 
-def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_away_leaves_no_record(
-    held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes]
+def test_only_the_caller_confirms_files_and_leaves_no_record_if_it_disappears(
+    held: dict[str, Path], capsysbinary: Capture
 ) -> None:
     path = held["placed"]
     api, before = Api(path), on_record(path, capsysbinary)
@@ -351,9 +324,7 @@ def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_a
         assert on_record(path, capsysbinary)[0] == published + 1, end
 
 
-def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_record(
-    attacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unconfirmed_file_is_not_recorded(attacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operation_runs, "PLACING_SECONDS", 0.0)
     project = open_project(Path(shutil.copy(attacked, tmp_path / "some.duckdb")))
     before, over, codes, given = project.version(), threading.Event(), list[int](), list[str]()
