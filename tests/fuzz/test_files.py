@@ -19,8 +19,8 @@ from tests.fuzz.round_trips import goes_round
 from tests.fuzz.strategies import FORMS, NAMES, File, Form, files, texts, written
 
 ROOT = Path(__file__).resolve().parents[2]
-MEMORY = 64 << 20
-"""Bytes of memory for small files that expand to 4 MiB, read in sequence."""
+MEMORY = 96 << 20
+"""Bytes of memory for small files that expand to 8 MiB, read in sequence."""
 BLANK_LINES = {"EXAM_LIMIT_BLANK_LINES": "250000"}
 """Time and memory grow with the limit; the tests of limits cover a million lines."""
 PLAIN = Options(skip_unknown=True, replace=True)
@@ -43,7 +43,7 @@ def _goes_through(bench: Bench, file: File, options: Options, preview: bool = Fa
 
 @pytest.mark.parametrize("kind", KINDS_OF_FILE)
 def test_a_file_is_refused_as_a_whole_or_imported_sound(bench: Bench, kind: str) -> None:
-    @fuzzed(5)
+    @fuzzed(8)
     @given(files(kind), OPTIONS, st.booleans())
     def holds(file: File, options: Options, preview: bool) -> None:
         _goes_through(bench, file, options, preview)
@@ -65,7 +65,7 @@ def test_every_file_that_once_failed_holds(bench: Bench, case: str) -> None:
 
 
 def test_what_is_imported_goes_out_and_comes_again(bench: Bench) -> None:
-    @fuzzed(5)
+    @fuzzed(8)
     @given(files())
     def holds(file: File) -> None:
         if _goes_through(bench, file, PLAIN):
@@ -78,7 +78,7 @@ def test_what_is_imported_goes_out_and_comes_again(bench: Bench) -> None:
     holds()
 
 
-@fuzzed(60)
+@fuzzed(100)
 @given(files(), st.one_of(st.none(), st.sampled_from(NAMES), texts()))
 def test_a_guess_is_a_known_kind(file: File, name: str | None) -> None:
     with in_time():
@@ -91,7 +91,7 @@ from exam_workbench.errors import Report
 from exam_workbench.formats import Source
 from tests.fuzz.round_trips import ROUND_TRIPS
 from tests.fuzz.strategies import FORMS, written
-for size in (1, 4 << 20):
+for size in (1, 8 << 20):
     for kind, (read, _) in ROUND_TRIPS.items():
         form = next(form for form in FORMS if form.kind == kind)
         for filling in (b"\\n", b"a"):

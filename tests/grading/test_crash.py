@@ -22,9 +22,9 @@ from exam_workbench.types import Asked, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody
 from tests.made.projects import examples, fill as fill_project, new_project
 
-KILLS = examples(2)
+KILLS = examples(3)
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
-BATCH_KILLS = examples(3)
+BATCH_KILLS = examples(4)
 BATCH_SIZE, BATCHES = 5, 3 * BATCH_KILLS
 
 
