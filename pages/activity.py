@@ -133,6 +133,4 @@ for act in results.acts:
         last = act.happened_at.date()
         st.markdown(f"**{last:%d %B %Y}**")
     draw_act(act)
-pages = -(-results.total // ACTS_A_PAGE)
-if pages > 1:
-    st.pagination(pages, key=f"acts {sought}")
+ui.draw_pager(f"acts {sought}", results.total, ACTS_A_PAGE)

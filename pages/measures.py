@@ -9,8 +9,8 @@ from exam_workbench import bank, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN, Ties
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
-from pages.parts.boards import agreement_table, leaderboard_table
-from pages.parts.shared import scoring_settings, ui, view_choice
+from pages.parts.boards import agreement_table
+from pages.parts.shared import address, scoring_settings, ui, view_choice
 
 SAME = "Measure of the column"
 RESAMPLES = 400
@@ -32,7 +32,7 @@ def cell_details(
     policy, cell = row.row.policy, row.cells[place[1]]
     href = None
     if row.row.source == "exam" and policy.bank_version is None:
-        href = leaderboard_table.screen_link(
+        href = address.screen_link(
             "leaderboard",
             grader=str(policy.grader),
             tau=str(policy.min_rating),

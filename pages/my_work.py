@@ -191,7 +191,7 @@ def draw_news(project: Project, name: str) -> None:
         panels.count_line(
             count,
             f"passages to judge in the audit “{one}”",
-            panels.screen_link("audit", audit=one, view="Judge"),
+            address.screen_link("audit", audit=one, view="Judge"),
         )
         for one, count in to_judge.items()
     ]
@@ -201,7 +201,7 @@ def draw_news(project: Project, name: str) -> None:
         )
         lines.append(
             panels.count_line(
-                None, said, panels.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
+                None, said, address.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
             )
         )
     if lines:
@@ -254,8 +254,7 @@ if not listed:
         "Organizers assign queries on the People screen and import passages on Home.",
     )
 draw_progress(project, listed)
-page = int(st.session_state.get("page of my work", 1))
-for one in in_order(listed, (project.name, name))[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]:
+in_turn = in_order(listed, (project.name, name))
+for one in ui.rows_of_page("page of my work", in_turn, ROWS_A_PAGE):
     draw_work(project, one, name, names.get(one.query_id, one.query_id))
-if len(listed) > ROWS_A_PAGE:
-    st.pagination(-(-len(listed) // ROWS_A_PAGE), key="page of my work")
+ui.draw_pager("page of my work", len(listed), ROWS_A_PAGE)

@@ -4,7 +4,6 @@ correlations.
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -24,7 +23,7 @@ from exam_workbench.answers import (
 from exam_workbench.measures.answers import Scored
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from pages.parts.answers import cases_desk
+from pages.parts.answers import answer_settings, cases_desk
 from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 KEY = "answers-grid"
@@ -125,7 +124,7 @@ def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
         "blocks": [_depth_block(evaluation, k, measure_names, best) for k in evaluation.view.ks],
         "ideal": _ideal_retriever(evaluation.ideal),
         "open": wanted,
-        "detail": _cell_details(project, evaluation, wanted),
+        "detail": _cell_details(evaluation, wanted),
     }
 
 
@@ -183,7 +182,7 @@ def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
     }
 
 
-def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
+def _cell_details(evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
     place = cases_desk.place_of(cell)
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
         return None
@@ -201,9 +200,10 @@ def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[s
                 "why": _explain_value(line, measure),
                 "answer": html.as_shown(line.answer or ""),
                 "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
-                "href": "cases?"
-                + urlencode(
-                    {"project": project.name, **cases_desk.case_address(line.query_id, run, k)}
+                "href": address.screen_link(
+                    "cases",
+                    **answer_settings.chosen_settings(),
+                    at=cases_desk.id_of(line.query_id, run, k),
                 ),
             }
             for value, line in lines[:QUERIES]

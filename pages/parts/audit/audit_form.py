@@ -98,10 +98,11 @@ def draw_form(project: Project, name: str) -> None:
                 " audit. The judgments of"
                 " an existing source are reused: their passages are not judged again.",
             )
-            others = [one.spec.name for one in bank.label_graders(project) if one.grades]
+            graders = [one.spec.name for one in bank.label_graders(project) if one.grades]
+            usual = policy.grader if policy.grader in graders else next(iter(graders), None)
             further = st.multiselect(
                 "More graders for prediction",
-                [one for one in others if one != _default_grader(project, policy.grader)],
+                [one for one in graders if one != usual],
                 key="audit-graders",
                 help="If judgments are predicted well, fewer of them are needed.",
             )
@@ -179,11 +180,6 @@ def _draw_forecast(
         )
     audit_state.draw_curve(forecast, goal)
     return True
-
-
-def _default_grader(project: Project, grader: str | None) -> str:
-    known = [stored.spec.name for stored in bank.label_graders(project) if stored.grades]
-    return grader if grader in known else known[0]
 
 
 def _choose_goal(runs: list[str]) -> room.Goal | None:

@@ -134,9 +134,9 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
         _decide_proposals(
             project, [proposal.key for proposal in proposals if proposal.key in chosen], accept
         )
-    pages = -(-len(proposals) // PROPOSALS_A_PAGE)
-    page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
-    shown = proposals[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
+    pager = f"proposals page {query_id}"
+    ui.draw_pager(pager, len(proposals), PROPOSALS_A_PAGE)
+    shown = ui.rows_of_page(pager, proposals, PROPOSALS_A_PAGE)
     questions = {
         q.question_id: q.text or ""
         for q in bank.readable_questions(project, bank.drafted_bank(project, ui.person(), query_id))
@@ -335,22 +335,21 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     prompt = st.selectbox(
         "Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}"
     )
-    settings = model_place.choose_settings(project, "drafter")
-    if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
-        _ask_model(
-            query.query_id,
-            settings,
-            lambda watch: grading.draft_proposals(
-                project,
-                grading.make_drafter(settings),
-                [query.query_id],
-                ui.author(),
-                what,
-                prompt or None,
-                int(n),
-                watch=watch,
-            ),
-        )
+    _ask_model(
+        project,
+        query.query_id,
+        "ask for questions",
+        lambda drafter, watch: grading.draft_proposals(
+            project,
+            drafter,
+            [query.query_id],
+            ui.author(),
+            what,
+            prompt or None,
+            int(n),
+            watch=watch,
+        ),
+    )
     st.caption(
         "Suggestions become proposals. To add a proposal to the question bank, accept it and save."
     )
@@ -392,20 +391,14 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
     prompt = st.selectbox(
         "Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key"
     )
-    settings = model_place.choose_settings(project, "drafter")
-    if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
-        _ask_model(
-            query.query_id,
-            settings,
-            lambda watch: grading.draft_answer_key(
-                project,
-                grading.make_drafter(settings),
-                question.question_id,
-                passage.passage_id,
-                ui.author(),
-                prompt,
-            ),
-        )
+    _ask_model(
+        project,
+        query.query_id,
+        "ask for key",
+        lambda drafter, _: grading.draft_answer_key(
+            project, drafter, question.question_id, passage.passage_id, ui.author(), prompt
+        ),
+    )
 
 
 @st.dialog("Suggest new wordings", width="large")
@@ -419,21 +412,14 @@ def rewordings_dialog(
     n = st.number_input(
         "Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted"
     )
-    settings = model_place.choose_settings(project, "drafter")
-    if settings is not None and st.button("Ask the model", type="primary", key="ask for wordings"):
-        _ask_model(
-            question.query_id,
-            settings,
-            lambda watch: review.suggest_rewordings(
-                project,
-                grading.make_drafter(settings),
-                question.question_id,
-                policy,
-                source,
-                ui.author(),
-                int(n),
-            ),
-        )
+    _ask_model(
+        project,
+        question.query_id,
+        "ask for wordings",
+        lambda drafter, _: review.suggest_rewordings(
+            project, drafter, question.question_id, policy, source, ui.author(), int(n)
+        ),
+    )
     st.caption("The model reads passages whose ratings contradict a judgment or override.")
 
 
@@ -444,9 +430,17 @@ def _name_passage(passage: grading.KeyPassage) -> str:
 
 
 def _ask_model(
-    query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]
+    project: Project,
+    query_id: str,
+    key: str,
+    work: Callable[[grading.Drafter, jobs.Report], grading.Report],
 ) -> None:
-    """Ask the model and show the progress; the dialog closes after the answers."""
+    """Draw the choice of a model and the button that asks it, with its progress. The dialog closes
+    after the answers.
+    """
+    settings = model_place.choose_settings(project, "drafter")
+    if settings is None or not st.button("Ask the model", type="primary", key=key):
+        return
     model_place.remember_settings(settings)
     bar = st.progress(0.0, text=ASKED)
 
@@ -456,7 +450,7 @@ def _ask_model(
             bar.progress(progress.done / progress.total, text=text)
 
     try:
-        report = work(show_progress)
+        report = work(grading.make_drafter(settings), show_progress)
     except errors.WorkbenchError as error:
         bar.empty()
         ui.show_error(error)

@@ -289,9 +289,8 @@ def draw_publishing(
     if not past:
         st.caption("No publications yet.")
         return
-    pages = -(-len(past) // PUBLICATIONS_A_PAGE)
-    page = st.pagination(pages, key="publications page") if pages > 1 else 1
-    for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
+    ui.draw_pager("publications page", len(past), PUBLICATIONS_A_PAGE)
+    for manifest in ui.rows_of_page("publications page", past, PUBLICATIONS_A_PAGE):
         _draw_publication(project, manifest)
 
 

@@ -133,7 +133,7 @@ def choose_grader(
     kept = {f"saved:{named.name}": named for named in bank.named_graders(project)}
     kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
     fitting = [option for option, named in kept.items() if named.kind in kinds]
-    names = {option: kept[option].name for option in fitting} | {
+    names = {option: f"{kept[option].name} (saved)" for option in fitting} | {
         kind: graders.GRADERS[kind].title for kind in kinds
     }
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
@@ -153,7 +153,7 @@ def choose_grader(
         index=options.index(usual) if usual in options else 0,
         key=key,
         bind="query-params",
-        format_func=lambda option: _name_option(option, names),
+        format_func=lambda option: names.get(option, option),
     )
     named = kept.get(option)
     kind = named.kind if named else option
@@ -223,11 +223,6 @@ def _choose_place(key: str) -> None:
             " models read the passages."
         ),
     )
-
-
-def _name_option(option: str, names: Mapping[str, str]) -> str:
-    name = names.get(option, option)
-    return f"{name} (saved)" if option.startswith("saved:") else name
 
 
 def _make_grader(

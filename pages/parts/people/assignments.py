@@ -205,7 +205,14 @@ def agreement_between(project: Project) -> None:
             f" Krippendorff's alpha: {format_coefficient(agreement.alpha)}"
         )
         st.dataframe(
-            _pair_table(agreement),
+            {
+                "People": [f"{pair.left}, {pair.right}" for pair in agreement.pairs],
+                "n": [pair.n for pair in agreement.pairs],
+                "Same": [pair.same for pair in agreement.pairs],
+                "Kappa": [format_coefficient(pair.kappa) for pair in agreement.pairs],
+                "Weighted kappa": [format_coefficient(pair.weighted) for pair in agreement.pairs],
+                "Alpha": [format_coefficient(pair.alpha) for pair in agreement.pairs],
+            },
             hide_index=True,
             column_config={
                 "Kappa": st.column_config.Column(help="Cohen's kappa (unweighted)."),
@@ -220,17 +227,6 @@ def agreement_between(project: Project) -> None:
                 ),
             },
         )
-
-
-def _pair_table(agreement: review.BetweenPeople) -> dict[str, list[object]]:
-    return {
-        "People": [f"{pair.left}, {pair.right}" for pair in agreement.pairs],
-        "n": [pair.n for pair in agreement.pairs],
-        "Same": [pair.same for pair in agreement.pairs],
-        "Kappa": [format_coefficient(pair.kappa) for pair in agreement.pairs],
-        "Weighted kappa": [format_coefficient(pair.weighted) for pair in agreement.pairs],
-        "Alpha": [format_coefficient(pair.alpha) for pair in agreement.pairs],
-    }
 
 
 def format_coefficient(coefficient: measures.Coefficient) -> str:

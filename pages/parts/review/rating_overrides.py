@@ -218,9 +218,8 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
             )
             return
         listed = review.override_labels(project, policy)
-        pages = -(-len(listed) // OVERRIDES_A_PAGE)
-        page = st.pagination(pages, key="overrides page") if pages > 1 else 1
-        part = listed[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
+        ui.draw_pager("overrides page", len(listed), OVERRIDES_A_PAGE)
+        part = ui.rows_of_page("overrides page", listed, OVERRIDES_A_PAGE)
         texts = passage_texts(project, [override.passage_id for override, _, _ in part])
         for override, without, now in part:
             _override_row(

@@ -9,10 +9,10 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TypeVar
 
 import streamlit as st
 from streamlit import config
@@ -23,6 +23,8 @@ from exam_workbench.errors import FileError, NotAllowed, ProjectError, Workbench
 from exam_workbench.store import Project, no_server_role_error
 from pages.parts.shared import address, login, look, person as who, screens, visitor
 from pages.parts.shared.screen_hints import hint_on_screen
+
+T = TypeVar("T")
 
 NAME = "Exam Workbench"
 LISTED_PROBLEMS = 20
@@ -406,16 +408,12 @@ def draw_link(
     """
     if login.is_required() and not may_see(screen):
         return
-    parameters = (
-        {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
-    )
-    parameters |= address.travelling()
     st.page_link(
         f"pages/{screen}.py",
         label=label or f"Go to {screens.SCREENS[screen][0]}",
         icon=icon,
         help=help,
-        query_params=parameters | query,
+        query_params=address.link_parameters(**query),
     )
 
 
@@ -424,6 +422,23 @@ def draw_speaking(passages: int) -> None:
     if passages:
         about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
         draw_note(about, "passages", "Show these passages", speaking="true")
+
+
+def draw_pager(key: str, total: int, size: int) -> None:
+    """Draw the pager of a list, if it has several pages.
+
+    Args:
+        total: number of rows.
+        size: number of rows on a page.
+    """
+    if (pages := -(-total // size)) > 1:
+        st.pagination(pages, key=key)
+
+
+def rows_of_page(key: str, rows: Sequence[T], size: int) -> Sequence[T]:
+    """Return the rows of the present page; arguments as for `draw_pager`."""
+    page = min(int(st.session_state.get(key, 1)), max(1, -(-len(rows) // size)))
+    return rows[(page - 1) * size : page * size]
 
 
 @contextmanager
