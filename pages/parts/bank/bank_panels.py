@@ -402,11 +402,14 @@ def passage_beside(project: Project, query_id: str) -> None:
         st.container(key="passage-beside").text(
             passage_texts(project, [passage_id]).get(passage_id, passage_id)
         )
-        if presses.button(
-            "Close passage", icon=":material/close:", type="tertiary", key="close passage"
-        ):
-            st.session_state.pop("beside")
-            st.rerun()
+        st.button(
+            "Close passage",
+            icon=":material/close:",
+            type="tertiary",
+            key="close passage",
+            on_click=st.session_state.pop,
+            args=("beside", None),
+        )
 
 
 OF: dict[study.Examinees, str] = {"systems": "Systems", "passages": "Passages"}

@@ -256,11 +256,15 @@ def _draw_outcome(query_id: str) -> None:
             st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
         for failure in report.failed:
             st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
-        if presses.button(
-            "", icon=":material/close:", type="tertiary", key="close suggested", help="Close"
-        ):
-            st.session_state.pop("suggested")
-            st.rerun()
+        st.button(
+            "",
+            icon=":material/close:",
+            type="tertiary",
+            key="close suggested",
+            help="Close",
+            on_click=st.session_state.pop,
+            args=("suggested", None),
+        )
 
 
 def _draw_empty_requests(project: Project, query_id: str) -> None:

@@ -36,7 +36,14 @@ def offer_writing(project: Project) -> None:
                 st.caption("No passages left: this model was already asked about all of them.")
                 return
             job_plan.show_tag(tag, settings["model"])
-            _draw_begin(project, settings, wanted)
+            remote = settings.get("back_end") == "openai"
+            caps = job_plan.draw_limits(project, jobs.Caps(), "writer", remote=remote)
+
+            def begin_writing(author: str) -> None:
+                model_place.remember_settings(settings)
+                exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
+
+            presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
 
 def _choose_wanted(project: Project) -> exams.Wanted:
@@ -81,18 +88,6 @@ def _price_items(
     counting = drafter.back_end.count_tokens("") is not None
     key = ("price of items", drafter.model, drafter.fence, wanted, counting)
     return project.cached(key, lambda: exams.generation_price(project, drafter, wanted))
-
-
-def _draw_begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
-    caps = job_plan.draw_limits(
-        project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai"
-    )
-
-    def begin_writing(author: str) -> None:
-        model_place.remember_settings(settings)
-        exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
-
-    presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
 
 def draw_written(job: jobs.BackgroundJob) -> None:

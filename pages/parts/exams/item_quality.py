@@ -328,8 +328,13 @@ def offer_planting(project: Project, exam: str) -> None:
     """Draw a button that plants bad items, and the number that each criterion found."""
     st.markdown("**Test of the criteria**")
     here = (project.path, exam)
-    if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):
-        st.session_state[SHOWN] = here
+    st.button(
+        "Test with spoilt items",
+        icon=":material/bug_report:",
+        key="plant",
+        on_click=st.session_state.update,
+        args=({SHOWN: here},),
+    )
     if st.session_state.get(SHOWN) != here:
         st.container(key="not-planted").caption(
             "Spoils some items in a copy of the answers, then counts how many each criterion ranks"

@@ -109,7 +109,7 @@ def price_table(project: Project) -> None:
         known = bank.model_prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
         amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
-        st.data_editor(
+        edited = st.data_editor(
             pd.DataFrame(
                 {
                     # Without explicit types, the columns of an empty table could not be edited.
@@ -139,58 +139,35 @@ def price_table(project: Project) -> None:
             hide_index=True,
             key=key,
         )
-        changes: dict[str, Any] = st.session_state[key]
-        if any(changes.values()):
+        if any(st.session_state[key].values()):
             presses.act_button(
                 "Save prices",
                 _save_prices,
                 project,
                 known,
-                changes,
+                edited,
                 type="primary",
                 key="save prices",
             )
 
 
 def _save_prices(
-    project: Project, known: dict[str, Price], changes: dict[str, Any], author: str
+    project: Project, known: dict[str, Price], edited: pd.DataFrame, author: str
 ) -> None:
-    """Save the changes of the editor."""
-    models = list(known)
-    for row in changes["deleted_rows"]:
-        bank.set_price(project, models[row], None, author)
-    for row, cells in changes["edited_rows"].items():
-        before = models[int(row)]
-        price = known[before]
-        stored = {
-            READ: price.input,
-            WRITTEN: price.output,
-            CACHED: price.cached,
-            BATCH: price.batch,
-        }
-        _set_model_price(project, {MODEL: before, **stored} | cells, author)
-        if cells.get(MODEL, before) != before:
-            bank.set_price(project, before, None, author)
-    for cells in changes["added_rows"]:
-        _set_model_price(project, cells, author)
-
-
-def _set_model_price(project: Project, cells: dict[str, Any], author: str) -> None:
-    read, written = cells.get(READ), cells.get(WRITTEN)
-    if read is None or written is None:
-        raise errors.InputError(
-            "invalid-price",
-            f"Incomplete price for {cells.get(MODEL) or 'a model'}.",
-            "Enter the input and output prices. Use 0 for a free model.",
-        )
-    cached, batch = cells.get(CACHED), cells.get(BATCH)
-    price = Price(
-        float(read),
-        float(written),
-        None if cached is None else float(cached),
-        BATCH_SHARE if batch is None else batch,
-    )
-    bank.set_price(project, str(cells.get(MODEL) or ""), price, author)
+    rows = edited.astype(object).where(edited.notna(), None).to_dict("records")
+    for model in known.keys() - {row[MODEL] for row in rows}:
+        bank.set_price(project, model, None, author)
+    for row in rows:
+        if row[READ] is None or row[WRITTEN] is None:
+            raise errors.InputError(
+                "invalid-price",
+                f"Incomplete price for {row[MODEL] or 'a model'}.",
+                "Enter the input and output prices. Use 0 for a free model.",
+            )
+        share = BATCH_SHARE if row[BATCH] is None else row[BATCH]
+        price = Price(row[READ], row[WRITTEN], row[CACHED], share)
+        if known.get(row[MODEL]) != price:
+            bank.set_price(project, row[MODEL] or "", price, author)
 
 
 def waiting_batches(project: Project) -> None:

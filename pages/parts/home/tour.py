@@ -130,7 +130,10 @@ def accompany(screen: str) -> None:
             st.session_state["tour stop"] = left
             st.session_state["toured stops"] = set(range(left + 1))
     if (at := st.session_state.pop("tour asked", None)) is not None:
-        _go_to_stop(at)
+        st.session_state["tour stop"] = at
+        st.session_state.setdefault("toured stops", set()).add(at)
+        place = address.travelling() | STOPS[at].query
+        st.switch_page(f"pages/{STOPS[at].screen}.py", query_params=place)
     at = st.session_state.get("tour stop")
     if st.session_state.get("toured"):
         components.draw("cookie", "tour over", {"cookie": COOKIE, "value": "1"})
@@ -152,16 +155,6 @@ def accompany(screen: str) -> None:
             "cookie", "kept step", {"cookie": STOP_COOKIE, "value": str(at), "lasts": None}
         )
         components.draw("tour", "tour", {"points_at": stop.points_at})
-
-
-def _go_to_stop(at: int) -> None:
-    if not 0 <= at < len(STOPS):
-        return
-    st.session_state["tour stop"] = at
-    st.session_state.setdefault("toured stops", set()).add(at)
-    stop = STOPS[at]
-    place = address.travelling() | stop.query
-    st.switch_page(f"pages/{stop.screen}.py", query_params=place)
 
 
 def _ask_for_stop(at: int) -> None:

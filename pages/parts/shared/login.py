@@ -220,20 +220,9 @@ def _log_in(provider: str | None) -> None:
     st.text(reason)
 
 
-def take_note(project: Project | None) -> None:
-    """Determine the person's role in the open project at the beginning of a run.
-
-    Raises:
-        NotAllowed: they have no role in it.
-    """
-    st.session_state[MEMBER] = None
-    if is_required() and project is not None:
-        st.session_state[MEMBER] = project.member()
-
-
 def current_member() -> Member | None:
-    """Return the logged-in person with their role; None if login is not required, or they have no
-    role.
+    """Return the logged-in person with their role, as the beginning of the run found it; None if
+    login is not required, or they have no role.
     """
     return st.session_state.get(MEMBER) if is_required() else None
 

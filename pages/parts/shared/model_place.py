@@ -9,7 +9,7 @@ import streamlit as st
 
 from exam_workbench import errors, graders, grading
 from exam_workbench.store import Project
-from pages.parts.shared import presses, ui, visitor
+from pages.parts.shared import ui, visitor
 
 OTHER = ""
 """The choice of a typed address."""
@@ -156,9 +156,13 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
             st.container(key=f"key typed {key}").caption(
                 f":material/key: Using the key that you typed for {shown}."
             )
-            if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
-                visitor.type_key(place, "")
-                st.rerun()
+            st.button(
+                "Forget the key",
+                key=f"{key} forget {place}",
+                type="tertiary",
+                on_click=visitor.type_key,
+                args=(place, ""),
+            )
         return
     entry: graders.HostKey | None = None
     with suppress(errors.GradingError):

@@ -160,7 +160,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
             address.name_project(str(st.session_state["project"]), screen)
         known = st.container()
         menu = st.container()
-    refused = _take_note()
+    refused = _find_member()
     with known:
         who.draw_box()
     if names:
@@ -183,12 +183,12 @@ def name_tab(progress: str = "") -> None:
     )
 
 
-def _take_note() -> WorkbenchError | None:
+def _find_member() -> WorkbenchError | None:
     """Determine the person's role; return the error for a person without a role, otherwise None."""
-    if not login.is_required():
-        return None
+    st.session_state[login.MEMBER] = None
     try:
-        login.take_note(chosen_project())
+        if login.is_required() and (opened := chosen_project()) is not None:
+            st.session_state[login.MEMBER] = opened.member()
     except NotAllowed as error:
         return error
     except WorkbenchError:
