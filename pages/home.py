@@ -26,9 +26,8 @@ STYLE = """
 
 def boards_alone(project: Project) -> None:
     """Draw the state of the project for a viewer who may see only its leaderboards."""
-    board = None
-    if (view := scoring_settings.current_view()) is not None:
-        board = find_summary(project, view.policy, view.measure, view.against)
+    view = scoring_settings.current_view()
+    board = find_summary(project, view.policy, view.measure, view.against) if view else None
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(
             "You can see the leaderboards of this project. Only assessors and organizers see its"

@@ -16,9 +16,8 @@ def choose_reference(project: Project) -> tuple[str, list[answers.PeopleSaid]] |
     without any.
     """
     sources = answers.verdict_sources(project)
-    options = {name: name for name, _ in sources}
-    if len(sources) > 1:
-        options = {"": "All people"} | options
+    everyone = {"": "All people"} if len(sources) > 1 else {}
+    options = everyone | {name: name for name, _ in sources}
     verdicts: list[answers.PeopleSaid] = []
     # People's results need no runs; a model's comparisons do.
     if answer_settings.generator_models(project) and not answers.missing_data(project).stops:

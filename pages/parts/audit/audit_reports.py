@@ -233,7 +233,9 @@ def draw_roles(project: Project, audit: room.Audit) -> None:
         changed.append(("grader", audit.graders[0], grader))
     with ui.errors(rerun=True):
         for part, name, entry in changed:
-            state_families(project, part, name, _read_families(entry), ui.author())
+            families = [family.strip() for family in entry.split(",") if family.strip()]
+            stated = [] if entry.strip() == NONE else families
+            state_families(project, part, name, stated, ui.author())
 
 
 def _families_text(role: room.Role) -> str:
@@ -249,14 +251,6 @@ def _explain_origin(role: room.Role) -> str:
         f"Derived from the model name: {ui.plain(', '.join(role.models))}."
         if role.models
         else "Not stated yet."
-    )
-
-
-def _read_families(entry: str) -> list[str]:
-    return (
-        []
-        if entry.strip() == NONE
-        else [family.strip() for family in entry.split(",") if family.strip()]
     )
 
 

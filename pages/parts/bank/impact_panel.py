@@ -110,7 +110,12 @@ def draw_impact(
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
         if st.toggle("Summarize the question bank", key="summary"):
-            _draw_bank_summary(project, policy, against)
+            judged = bank_review.judged_by(project, against)
+            with st.spinner("Analyzing all queries"):
+                counts = study.bank_summary(project, policy, judged)
+            for verdict, number in counts.items():
+                about = study.MEANINGS[verdict].capitalize()
+                st.metric(f"Questions: {verdict}", f"{number:,}", help=about)
         return
     changes = review.changes(project, measure, policy, edits)
     judged_by = bank_review.judged_by(project, against)
@@ -197,16 +202,6 @@ def _draw_effects(
         st.container(key="undecided").caption(
             "These numbers do not include the pairs to grade."
             f" {how_many(impact.undecided, 'passages')} undecided until these are graded."
-        )
-
-
-def _draw_bank_summary(project: Project, policy: labels.Policy, against: str | None) -> None:
-    judged = bank_review.judged_by(project, against)
-    with st.spinner("Analyzing all queries"):
-        counts = study.bank_summary(project, policy, judged)
-    for verdict, questions in counts.items():
-        st.metric(
-            f"Questions: {verdict}", f"{questions:,}", help=study.MEANINGS[verdict].capitalize()
         )
 
 

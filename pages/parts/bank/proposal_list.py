@@ -16,11 +16,8 @@ SHOWN_EMPTY = 5
 SHOWN_DECIDED = 20
 SHOWN_RAW = 3000
 SHOWN_PASSAGE = 160
-CHOOSE = {
-    "Select all": "Select all proposals of this query",
-    "Select unmarked": "Select proposals that repeat nothing",
-    "Select none": "Clear the selection",
-}
+CHOSEN = "chosen proposals"
+"""Session key of the selected proposals."""
 
 
 def draw_proposals(project: Project, query: bank.QueryOverview) -> None:
@@ -105,24 +102,22 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
     repeats: dict[int, bank.Repeat] = {}
     with ui.errors():
         repeats = bank.find_repeats(project, ui.person(), query_id, near)
-    chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
+    chosen: set[int] = st.session_state.setdefault(CHOSEN, set())
     chosen &= {proposal.key for proposal in proposals}
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, keys in (
-            ("Select all", {proposal.key for proposal in proposals}),
-            (
-                "Select unmarked",
-                {proposal.key for proposal in proposals if proposal.key not in repeats},
-            ),
-            ("Select none", set()),
+        every = {proposal.key for proposal in proposals}
+        for label, about, keys in (
+            ("Select all", "Select all proposals of this query", every),
+            ("Select unmarked", "Select proposals that repeat nothing", every - repeats.keys()),
+            ("Select none", "Clear the selection", set()),
         ):
             st.button(
                 label,
                 key=label.lower(),
                 type="tertiary",
-                on_click=_choose_proposals,
-                args=(keys,),
-                help=CHOOSE[label],
+                on_click=st.session_state.update,
+                args=({CHOSEN: keys},),
+                help=about,
             )
         accept = presses.button(
             f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals"
@@ -159,18 +154,14 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
             about = (
                 f"New wording of: {questions.get(proposal.question_id or '', 'a removed question')}"
             )
-        _draw_proposal(project, proposal, repeats.get(proposal.key), proposal.key in chosen, about)
-
-
-def _choose_proposals(keys: set[int]) -> None:
-    st.session_state["chosen proposals"] = set(keys)
+        _draw_proposal(project, proposal, repeats.get(proposal.key), chosen, about)
 
 
 @ui.errors()
 def _decide_proposals(project: Project, keys: list[int], accept: bool) -> None:
     decide = bank.accept_proposals if accept else bank.reject_proposals
     decide(project, keys, ui.author())
-    _choose_proposals(set())
+    st.session_state[CHOSEN] = set()
     accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
     # In the bar, which is in sight: a toast would cover its buttons.
     bank_window.current_window().said = accepted if accept else f"Rejected: {len(keys)}."
@@ -178,7 +169,11 @@ def _decide_proposals(project: Project, keys: list[int], accept: bool) -> None:
 
 
 def _draw_proposal(
-    project: Project, proposal: bank.Proposal, mark: bank.Repeat | None, chosen: bool, about: str
+    project: Project,
+    proposal: bank.Proposal,
+    mark: bank.Repeat | None,
+    chosen: set[int],
+    about: str,
 ) -> None:
     def reword_proposal(key: str) -> None:
         try:
@@ -186,20 +181,23 @@ def _draw_proposal(
         except errors.WorkbenchError as error:
             st.session_state[f"not reworded {proposal.key}"] = str(error)
 
-    def toggle_choice() -> None:
-        st.session_state["chosen proposals"] ^= {proposal.key}
-
     # The widgets show the stored values, even if a person has typed or ticked something before they
     # changed.
     box, area = f"choose proposal {proposal.key}", f"proposal text {proposal.key}"
-    for key, value in ((box, chosen), (area, proposal.text)):
+    for key, value in ((box, proposal.key in chosen), (area, proposal.text)):
         if st.session_state.get(key) != value:
             st.session_state[key] = value
     with st.container(key=f"question-saved-proposal-{proposal.key}"):
         if about:
             st.caption(ui.plain(about))
         tick, text = st.columns([0.7, 15], vertical_alignment="center")
-        tick.checkbox("Select", key=box, label_visibility="collapsed", on_change=toggle_choice)
+        tick.checkbox(
+            "Select",
+            key=box,
+            label_visibility="collapsed",
+            on_change=chosen.symmetric_difference_update,
+            args=({proposal.key},),
+        )
         text.text_area(
             "Proposal",
             height="content",

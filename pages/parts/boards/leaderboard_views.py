@@ -310,20 +310,13 @@ def system_pair(
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
         separated = {True: "separated", False: "not separated"}.get(row.differs)
         difference = f"{comparison.means[0] - comparison.means[1]:+z.4f}"
+        about = "Mean score of the first system minus that of the second"
         p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.as_number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
-        facts.append(
-            (
-                "",
-                "Difference",
-                difference,
-                "Mean score of the first system minus that of the second",
-            )
-        )
-        facts.append(("", "p", p, why))
+        facts += [("", "Difference", difference, about), ("", "p", p, why)]
     ui.draw_metrics(*facts, width="content")
+    alike = x.measure == y.measure
     if not same:
-        alike = x.measure == y.measure
         what = "are from different leaderboards" if alike else "have different measures"
         st.container(key="different-boards").warning(
             ui.plain(f"{names[0]} and {names[1]} {what}. Their scores cannot be compared."),
@@ -344,9 +337,7 @@ def system_pair(
     query = st.session_state.get("compared")
     left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
-        scatter = charts.query_scatter(
-            comparison, names[0], names[1], x.measure == y.measure, query
-        )
+        scatter = charts.query_scatter(comparison, names[0], names[1], alike, query)
         draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
         if any(point.skipped for point in comparison.points):
             st.caption("Hollow points: one system skipped the query and scores 0.")

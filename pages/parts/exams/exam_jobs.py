@@ -132,7 +132,23 @@ def offer_adding(project: Project, exam: str) -> None:
     with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
         _draw_student_form(project)
     with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
-        _draw_retrieval_form(project, exam)
+        st.caption(
+            "Ranks the project's passages for the question of each item. A saved"
+            " retrieval cannot be changed."
+        )
+        how = st.selectbox(
+            "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
+        )
+        name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
+        if presses.button("Retrieve passages", type="primary", key="retrieve"):
+            with st.spinner("Ranking passages"):
+                presses.run_act(
+                    partial(exams.make_retrieval, query_id=exam),
+                    project,
+                    name,
+                    how,
+                    said="Passages are ranked.",
+                )
 
 
 def _draw_student_form(project: Project) -> None:
@@ -161,9 +177,11 @@ def _draw_student_form(project: Project) -> None:
                 " others: passages retrieved for the item.",
             )
         )
-        k = 1
-        if context not in (CLOSED_BOOK, ORACLE):
-            k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+        k = (
+            1
+            if context in (CLOSED_BOOK, ORACLE)
+            else int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+        )
         name = st.text_input(
             "Name", key="student name", placeholder="Generated from the settings"
         ).strip()
@@ -191,26 +209,6 @@ def _choose_model(kind: str) -> dict[str, Any]:
         key="student per",
     )
     return {**settings, "normalise": per}
-
-
-def _draw_retrieval_form(project: Project, exam: str) -> None:
-    st.caption(
-        "Ranks the project's passages for the question of each item. A saved"
-        " retrieval cannot be changed."
-    )
-    how = st.selectbox(
-        "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
-    )
-    name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
-    if presses.button("Retrieve passages", type="primary", key="retrieve"):
-        with st.spinner("Ranking passages"):
-            presses.run_act(
-                partial(exams.make_retrieval, query_id=exam),
-                project,
-                name,
-                how,
-                said="Passages are ranked.",
-            )
 
 
 def offer_sitting(project: Project, exam: str) -> None:

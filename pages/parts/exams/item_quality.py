@@ -22,7 +22,6 @@ from exam_workbench.measures.item_response import (
     Improvement,
     ItemWorth,
     Model,
-    Planting,
     answer_information,
     answer_probability,
 )
@@ -121,7 +120,12 @@ def draw_quality(
         " is the guessing probability. An asterisk marks a bound of the estimator."
     )
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
-    _draw_retiring(project, exam, [by_id[row.item] for row in chosen])
+    gone = find_retiring(project, exam)
+    wanted = [row.item for row in chosen if by_id[row.item].active and row.item not in gone]
+    if wanted:
+        _retire_button(project, wanted, key="retire worthless", help=RETIRING)
+    else:
+        st.caption("Select items to see their text and curves or to retire them.")
     for row in chosen[:1]:
         exam_facts.draw_item(project, by_id[row.item])
         _draw_examinees(responses, row.item)
@@ -132,17 +136,6 @@ def draw_quality(
 def _format_parameter(row: ItemWorth, kind: str) -> str:
     value = {"d": row.d, "b": row.b, "g": row.g}[kind]
     return f"{value:z.2f}{'*' if kind in row.held else ''}"
-
-
-def _draw_retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None:
-    gone = find_retiring(project, exam)
-    active = [item for item in chosen if item.active and item.question_id not in gone]
-    if not active:
-        st.caption("Select items to see their text and curves or to retire them.")
-    else:
-        _retire_button(
-            project, [item.question_id for item in active], key="retire worthless", help=RETIRING
-        )
 
 
 def find_retiring(project: Project, exam: str) -> set[str]:
@@ -344,28 +337,24 @@ def offer_planting(project: Project, exam: str) -> None:
     with ui.errors():
         with st.spinner("Spoiling items and fitting the model again"):
             found = exams.plant_bad_items(project, exam)
-        _draw_planting(found)
-
-
-def _draw_planting(plantings: list[Planting]) -> None:
-    head = plantings[0]
-    st.dataframe(
-        {"Fault": [FAULT_NAMES[row.fault] for row in plantings]}
-        | {CRITERION_NAMES[by]: [row.found[by] for row in plantings] for by in CRITERIA},
-        hide_index=True,
-        column_config={
-            CRITERION_NAMES[by]: st.column_config.ProgressColumn(
-                format="%.1f", min_value=0.0, max_value=head.planted
-            )
-            for by in CRITERIA
-        },
-    )
-    st.container(key="planted").caption(
-        f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The table"
-        f" shows how many are among the {head.last} items that a criterion ranks last (mean of"
-        f" {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other bad items of the"
-        " exam may take some of these ranks."
-    )
+        head = found[0]
+        st.dataframe(
+            {"Fault": [FAULT_NAMES[row.fault] for row in found]}
+            | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+            hide_index=True,
+            column_config={
+                CRITERION_NAMES[by]: st.column_config.ProgressColumn(
+                    format="%.1f", min_value=0.0, max_value=head.planted
+                )
+                for by in CRITERIA
+            },
+        )
+        st.container(key="planted").caption(
+            f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The"
+            f" table shows how many are among the {head.last} items that a criterion ranks last"
+            f" (mean of {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other"
+            " bad items of the exam may take some of these ranks."
+        )
 
 
 BOUNDS = {

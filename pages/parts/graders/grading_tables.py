@@ -243,9 +243,8 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
         _draw_retry(project, grader, totals["failed"], running)
     listed = counts[which]
     by_reason = dict(listed[:REASONS])
-    reason = None
-    if len(listed) > 1:
-        reason = st.selectbox(
+    reason = (
+        st.selectbox(
             "Reason",
             list(by_reason),
             index=None,
@@ -253,6 +252,9 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
             format_func=lambda text: f"{by_reason[text]:,} × {text}",
             key=f"reason {name} {which}",
         )
+        if len(listed) > 1
+        else None
+    )
     total = by_reason[reason] if reason else totals[which]
     pages = -(-total // PAIRS_A_PAGE)
     page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1

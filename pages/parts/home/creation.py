@@ -168,12 +168,7 @@ def _draw_backup_list(project: Project) -> None:
             "Size, MB": st.column_config.NumberColumn(format="%.1f"),
         },
     )
-    _draw_download(project, copies[:SHOWN])
-
-
-def _draw_download(project: Project, copies: list[Backup]) -> None:
-    author = ui.person()
-    names = {copy.path.name: copy for copy in copies}
+    author, names = ui.person(), {copy.path.name: copy for copy in copies[:SHOWN]}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Backup to download", list(names), key="backup to download")
         ui.download(

@@ -199,15 +199,17 @@ def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
     skip = skip and st.checkbox("Skip lines of queries that are not in the project")
     gold = "responses" in kinds and st.checkbox("The responses are gold passages, one per query")
-    form = None
-    if "leaderboard" in kinds:
-        form = st.selectbox(
+    form = (
+        st.selectbox(
             "Form of the leaderboard",
             list(formats.BOARD_FORMS),
             index=None,
             key="board form",
             placeholder="Recognised from the file",
         )
+        if "leaderboard" in kinds
+        else None
+    )
     return [
         exchange.Group(
             kind,

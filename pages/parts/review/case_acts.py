@@ -161,15 +161,23 @@ def _settle_case(desk: Desk, act: actions.Act, row: review.Row) -> None:
     )
     at = _find_position(desk, act["case"], cell)
     try:
-        done = settling_forms.settle_case(
+        result = settling_forms.settle_case(
             desk.project, desk.left, desk.right, row, desk.policy, act
         )
     except review.AlreadySettled as error:
-        _say_settled(desk, act, row, error)
+        # Another person has settled it meanwhile.
+        done, how = error.settling, act_words(error.settling)
+        words = (
+            f"{_describe_unsaved(act, row)} {done.author} has already resolved this case by {how}:"
+            f" {ui.shorten_text(done.reason, 300)}"
+        )
+        end = "" if words.endswith((".", "!", "?")) else "."
+        disagreements_address.change_place(case=act["case"] if with_settled() else "")
+        desk.say(f"{words}{end} {_quote_typed_text(act)}", False, act["case"])
         return
-    st.session_state[DONE] = done
-    desk.say(done.words, done.case is not None)
-    if done.case is not None:
+    st.session_state[DONE] = result
+    desk.say(result.words, result.case is not None)
+    if result.case is not None:
         # A settled case leaves the queue and the next one takes its place, unless settled cases are
         # shown.
         stays = with_settled()
@@ -210,23 +218,6 @@ def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
         return
     disagreements_address.change_place(case=case)
     desk.say(f"{words} Check the case, then resolve it again.", False, case)
-
-
-def _say_settled(
-    desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled
-) -> None:
-    """Refuse to settle a case that another person has settled meanwhile; show who, how, and the
-    typed text.
-    """
-    done = error.settling
-    disagreements_address.change_place(case=act["case"] if with_settled() else "")
-    how = f"{act_words(done)}: {ui.shorten_text(done.reason, 300)}"
-    words = f"{_describe_unsaved(act, row)} {done.author} has already resolved this case by {how}"
-    desk.say(
-        f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_quote_typed_text(act)}",
-        False,
-        act["case"],
-    )
 
 
 def _describe_unsaved(act: actions.Act, row: review.Row) -> str:

@@ -35,9 +35,11 @@ def draw_questions(
         return None
     bench = present_bench()
     bench.about((desk.query_id, desk.passage_id))
-    foretold = None
-    if policy is not None and bench.tried:
-        foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
+    foretold = (
+        (desk.label, review.label_with(project, policy, desk, bench.tried))
+        if policy is not None and bench.tried
+        else None
+    )
     opened = st.query_params.get("question")
     actions.asked_of(KEY).draw(
         "ratings",

@@ -240,11 +240,13 @@ def _find_suspects(
     desk = review.read_passage(
         project, _policy_of_sides(left, right, policy), row.pair.query_id, row.pair.passage_id
     )
-    asked = [suspect for suspect in desk.asked if suspect.number and suspect.counts]
-    if row.pair.question_id is not None:
-        asked = [
-            suspect for suspect in asked if suspect.question.question_id == row.pair.question_id
-        ]
+    asked = [
+        suspect
+        for suspect in desk.asked
+        if suspect.number
+        and suspect.counts
+        and row.pair.question_id in (None, suspect.question.question_id)
+    ]
     return sorted(asked, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
 
 

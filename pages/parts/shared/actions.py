@@ -114,7 +114,10 @@ def save_all(
     Raises:
         WorkbenchError: some were not saved, now or a moment ago; the message says which and why.
     """
-    author = _author_of_acts(asked) if acts else ""
+    if acts and not person.current_name():
+        # A person who has to enter a name first is asked to repeat the action.
+        asked.acts.clear()
+    author = person.require_author() if acts else ""
     saved, lost = [], []
     with asked.saving:
         if acts:
@@ -140,10 +143,3 @@ def save_all(
     when, words = asked.refused
     if words and time.monotonic() - when < TOLD:
         raise WorkbenchError("not-saved", words)
-
-
-def _author_of_acts(asked: Asked) -> str:
-    if not person.current_name():
-        # A person who has to enter a name first is asked to repeat the action.
-        asked.acts.clear()
-    return person.require_author()

@@ -247,20 +247,17 @@ def show_tag(price: grading.PriceTag, model: str, place: str = "") -> None:
         model: its name in the price table.
         place: distinguishes a second price tag on the screen.
     """
-    about, how = "", "Counted by the model's tokenizer on a sample."
-    if not price.counted:
-        about, how = (
-            "≈ ",
-            "Estimated from a sample, because the model's tokenizer is not available.",
-        )
-    cost, currency = (
-        f"≈ {price.cost:,.2f}" if price.cost is not None else "–",
-        "In the currency of the price table.",
+    about, how = (
+        ("", "Counted by the model's tokenizer on a sample.")
+        if price.counted
+        else ("≈ ", "Estimated from a sample, because the model's tokenizer is not available.")
     )
-    if price.cost is None:
-        currency = (
-            f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
-        )
+    unpriced = f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
+    cost, currency = (
+        ("–", unpriced)
+        if price.cost is None
+        else (f"≈ {price.cost:,.2f}", "In the currency of the price table.")
+    )
     ui.draw_metrics(
         (f"calls{place}", "Calls", f"{price.calls:,}", "Model calls without retries."),
         (f"tokens read{place}", "Input tokens", f"{about}{as_count(price.input_tokens)}", how),
