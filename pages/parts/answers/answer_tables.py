@@ -7,27 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import answers, measures, study, text
-from exam_workbench.answers import (
-    Evaluation,
-    Line,
-    Measured,
-    RetEvalRow,
-    clear_best,
-    count_failures,
-    query_values,
-    reteval_latex,
-    reteval_tsv,
-    row_values,
-)
+from exam_workbench import answers, measures, run_names, study, text
 from exam_workbench.measures.answers import Scored
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from pages.parts.answers import answer_settings, cases_desk
 from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 KEY = "answers-grid"
-MEASURES: dict[Measured, str] = {
+MEASURES: dict[answers.Measured, str] = {
     "LLM-retEval": "The answer from the top k passages matches an answer from the gold passages",
     "GPT-Eval": "The answer is right according to the gold answers or an assessor",
     "Recall": "Share of the gold passages that are in the top k",
@@ -38,7 +25,7 @@ QUERIES = 400
 """Largest number of queries shown in an open cell."""
 
 
-def draw_grid(project: Project, evaluation: Evaluation) -> None:
+def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw the table with its downloads, and its missing values."""
     _draw_missing(evaluation)
     _draw_table(project, evaluation)
@@ -47,7 +34,7 @@ def draw_grid(project: Project, evaluation: Evaluation) -> None:
         " least 95% of resamples.",
         help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
-    failed = count_failures(project, evaluation)
+    failed = answers.count_failures(project, evaluation)
     st.markdown("**Failures**")
     st.dataframe(
         {
@@ -64,21 +51,21 @@ def draw_grid(project: Project, evaluation: Evaluation) -> None:
         name = f"{project.name}-reteval"
         st.download_button(
             "LaTeX",
-            reteval_latex(evaluation, failed),
+            answers.reteval_latex(evaluation, failed),
             f"{name}.tex",
             icon=":material/download:",
             on_click="ignore",
         )
         st.download_button(
             "TSV",
-            reteval_tsv(evaluation),
+            answers.reteval_tsv(evaluation),
             f"{name}.tsv",
             icon=":material/download:",
             on_click="ignore",
         )
 
 
-def _draw_missing(evaluation: Evaluation) -> None:
+def _draw_missing(evaluation: answers.Evaluation) -> None:
     rows = evaluation.rows
     waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
     compare = sum(row.reteval.waiting - row.waiting for row in rows)
@@ -101,18 +88,18 @@ def _draw_missing(evaluation: Evaluation) -> None:
 
 
 @st.fragment
-def _draw_table(project: Project, evaluation: Evaluation) -> None:
+def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
     asked = actions.asked_of(KEY)
     for act in asked.each():
         address.write_parameters({"cell": str(act["cell"])})
     asked.draw("grid", grid_data(project, evaluation))
 
 
-def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
+def grid_data(project: Project, evaluation: answers.Evaluation) -> dict[str, Any]:
     """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the
     queries of the open cell.
     """
-    best = clear_best(project, evaluation)
+    best = answers.clear_best(project, evaluation)
     measure_names = [
         name
         for name in MEASURES
@@ -129,7 +116,10 @@ def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _depth_block(
-    evaluation: Evaluation, k: int, measure_names: list[str], best: dict[tuple[int, str], str]
+    evaluation: answers.Evaluation,
+    k: int,
+    measure_names: list[str],
+    best: dict[tuple[int, str], str],
 ) -> dict[str, Any]:
     rows = [row for row in evaluation.rows if row.k == k]
     # A run with waiting queries is never at the top: the finished ones may be the easy ones.
@@ -148,8 +138,8 @@ def _depth_block(
                 "cells": [
                     {
                         "id": cases_desk.id_of(name, row.run, k),
-                        "mean": row_values(row)[name][0],
-                        "error": row_values(row)[name][1],
+                        "mean": answers.row_values(row)[name][0],
+                        "error": answers.row_values(row)[name][1],
                         "best": best.get((k, name)) == row.run,
                     }
                     for name in measure_names
@@ -161,7 +151,7 @@ def _depth_block(
     }
 
 
-def _missing_counts(row: RetEvalRow) -> str:
+def _missing_counts(row: answers.RetEvalRow) -> str:
     counts = [
         (row.reteval.failed, "failed"),
         (row.reteval.waiting, "waiting"),
@@ -182,12 +172,12 @@ def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
     }
 
 
-def _cell_details(evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
+def _cell_details(evaluation: answers.Evaluation, cell: str) -> dict[str, Any] | None:
     place = cases_desk.place_of(cell)
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
         return None
     measure, run, k = place
-    known = query_values(evaluation.lines[run, k], measure)
+    known = answers.query_values(evaluation.lines[run, k], measure)
     lines = [(known.get(line.query_id), line) for line in evaluation.lines[run, k].values()]
     lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
     return {
@@ -212,7 +202,7 @@ def _cell_details(evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
     }
 
 
-def _explain_value(line: Line, measure: str) -> str:
+def _explain_value(line: answers.Line, measure: str) -> str:
     if line.state == "skipped":
         return "The run has no passage for the query."
     if measure not in ("LLM-retEval", "GPT-Eval"):
@@ -306,7 +296,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
 
 def _draw_choice_table(picks: measures.Choosing, reference: str) -> None:
     most = {run: max(choice.chance.get(run, 0.0) for choice in picks.choices) for run in picks.runs}
-    short = short_names(picks.runs)
+    short = run_names.short_names(picks.runs)
     first = {f"{short[run]} first": run for run in sorted(picks.runs, key=lambda run: -most[run])}
     pairs = {pairing.one: pairing for pairing in picks.pairings if pairing.other == reference}
     paired = [pairs.get(choice.evaluation) for choice in picks.choices]

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, labels
-from exam_workbench.board_summary import find_summary
+from exam_workbench import audit as room, bank, board_summary, labels
 from exam_workbench.records import judgment_sources, run_names
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -41,7 +40,7 @@ def draw_form(project: Project, name: str) -> None:
     """
     view = scoring_settings.require_view()
     policy = view.policy
-    leading = find_summary(project, policy, view.measure, None)
+    leading = board_summary.find_summary(project, policy, view.measure, None)
     # The best systems come first, because their difference is asked for most.
     best = [system.run for system in leading.board.systems] if leading else []
     runs = [*best, *(run for run in run_names(project) if run not in best)]

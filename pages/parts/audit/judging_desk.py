@@ -9,15 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit as room
+from exam_workbench import audit as room, types
 from exam_workbench.store import Project
-from exam_workbench.types import Said
 from pages.parts.shared import actions, html, ui
 
 KEY = "judging"
 AHEAD = 6
 """Minimum number of passages in the browser, if so many are left."""
-VERDICTS: dict[str, Said] = {
+VERDICTS: dict[str, types.Said] = {
     "cannot say": "cannot say",
     "skip": "skipped",
     "take back": "taken back",

@@ -11,8 +11,7 @@ from exam_workbench import bank, grading, labels, measures, review, sentences, s
 from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
-from pages.parts.shared import html, presses, scoring_settings, ui, view_choice
-from pages.parts.shared.awaited_edits import list_awaited
+from pages.parts.shared import awaited_edits, html, presses, scoring_settings, ui, view_choice
 
 PASSAGES_SHOWN = 10
 
@@ -395,7 +394,7 @@ def passage_beside(project: Project, query_id: str) -> None:
         return
     with st.container(border=True):
         st.caption("Source passage")
-        if any(one.case.query_id == query_id for one in list_awaited()):
+        if any(one.case.query_id == query_id for one in awaited_edits.list_awaited()):
             st.caption(
                 ":material/hourglass_top: Saving an edit of the question resolves its disagreement."
             )

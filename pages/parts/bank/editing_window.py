@@ -19,8 +19,7 @@ import streamlit as st
 
 from exam_workbench import bank, errors, review, text, types
 from exam_workbench.store import Project
-from pages.parts.shared import ui
-from pages.parts.shared.awaited_edits import AwaitedEdit, list_awaited
+from pages.parts.shared import awaited_edits, ui
 
 KEY = "bank"
 """Key of the component whose state holds the actions of the browser."""
@@ -428,7 +427,7 @@ def _save_bank(here: Window, shown: Shown, note: str) -> None:
         ):
             here.go_to(wordless)
         # Read before the save, since reading the session state may end the run.
-        waiting = list_awaited()
+        waiting = awaited_edits.list_awaited()
         version = here.did(shown, bank.save_drafts, note)
         here.saved = (shown.project.name, version) if version else None
         if version:
@@ -436,7 +435,10 @@ def _save_bank(here: Window, shown: Shown, note: str) -> None:
 
 
 def _settle_cases(
-    here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[types.Question]
+    here: Window,
+    shown: Shown,
+    waiting: list[awaited_edits.AwaitedEdit],
+    edited: Sequence[types.Question],
 ) -> None:
     """Settle the disagreements that waited for one of these edits."""
     fitting = [

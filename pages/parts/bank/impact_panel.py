@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
-from exam_workbench.grouping import group_pairs
+from exam_workbench import bank, grading, grouping, jobs, labels, measures, review, study, types
 from exam_workbench.records import SCALE, passage_texts, source_judgments
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
@@ -258,7 +257,7 @@ def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) 
             -abs((one.after or 0) - (one.before or 0)),
         ),
     )
-    by_query = group_pairs((change.query_id, change) for change in order)
+    by_query = grouping.group_pairs((change.query_id, change) for change in order)
     first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
     texts = passage_texts(shown.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):

@@ -8,9 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import labels, study
+from exam_workbench import labels, run_names, study
 from exam_workbench.records import judgment_sources
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import address, components, ui
@@ -105,7 +104,7 @@ def board_data(
     if official and official.board.measure == board.measure:
         own = official_scale = (min(own[0], official_scale[0]), max(own[1], official_scale[1]))
     runs = [system.run for system in board.systems]
-    long, short = short_names(runs, LONG_NAME), short_names(runs, SHORT_NAME)
+    long, short = run_names.short_names(runs, LONG_NAME), run_names.short_names(runs, SHORT_NAME)
     place = {run: at for at, run in enumerate(runs)}
     return {
         "title": primary.title,

@@ -32,8 +32,7 @@ from exam_workbench.study import (
     system_points,
 )
 from pages.parts.boards.leaderboard_table import Column, draw_returned, draw_system, query_links
-from pages.parts.shared import address, presses, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import address, chart_display, presses, ui
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""
@@ -167,7 +166,7 @@ def all_boards(screen: Screen) -> None:
         return
     options = [system.run for system in drawn_boards[reference].systems]
     run = st.session_state.get("system")
-    draw_chart(
+    chart_display.draw_chart(
         charts.panel_chart(drawn, run),
         "panel of boards",
         {"system": "run", "system's board": "board"},
@@ -231,9 +230,11 @@ def two_boards(screen: Screen) -> None:
         return
     slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
     with slope:
-        draw_chart(charts.slope_chart(compared.official, compared.board, run, (first, second)))
+        chart_display.draw_chart(
+            charts.slope_chart(compared.official, compared.board, run, (first, second))
+        )
     with scatter:
-        draw_chart(
+        chart_display.draw_chart(
             charts.system_scatter(points, first, second, run),
             "scatter of systems",
             {"system": "run"},
@@ -338,7 +339,7 @@ def system_pair(
     left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
         scatter = charts.query_scatter(comparison, names[0], names[1], alike, query)
-        draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
+        chart_display.draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
         if any(point.skipped for point in comparison.points):
             st.caption("Hollow points: one system skipped the query and scores 0.")
     with right:
@@ -505,7 +506,7 @@ def draw_matrix(screen: Screen) -> None:
         st.caption(f":material/help: Some pairs have no test. {ui.plain(reason)}")
     runs = [system.run for system in board.systems]
     sets = {"better system": "run", "worse system": "against"}
-    draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
+    chart_display.draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
     left, right = st.columns(2)
     first = left.selectbox(
         "Better system", runs, index=None, key="better system", bind="query-params"

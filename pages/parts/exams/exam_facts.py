@@ -5,8 +5,7 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench import bank, exams
-from exam_workbench.grouping import group_pairs
+from exam_workbench import bank, exams, grouping
 from exam_workbench.store import Project
 from pages.parts.shared import html, ui
 
@@ -120,7 +119,9 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
     Args:
         proposed: whether exams with only proposed items can be chosen too; they have no items.
     """
-    items_by_exam = group_pairs((item.query_id, item) for item in exams.exam_items(project))
+    items_by_exam = grouping.group_pairs(
+        (item.query_id, item) for item in exams.exam_items(project)
+    )
     for item in exams.proposed_items(project) if proposed else ():
         items_by_exam.setdefault(item.query_id, [])
     if not items_by_exam:

@@ -27,8 +27,7 @@ from exam_workbench.measures.item_response import (
 )
 from exam_workbench.store import Project
 from pages.parts.exams import exam_facts
-from pages.parts.shared import presses, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import chart_display, presses, ui
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
 MODEL_NAMES = {
@@ -186,7 +185,7 @@ def _curves_of_items(analysis: Analysis, chosen: Sequence[ItemWorth]) -> None:
         ("Information", answer_information(GRID, few)),
     ):
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
-        draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist(), title))
+        chart_display.draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist(), title))
 
 
 def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
@@ -202,7 +201,7 @@ def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Seque
         label_visibility="collapsed",
     )
     curves, few = charts.information_curves(analysis, kinds.get(str(scheme), {}))
-    draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist()))
+    chart_display.draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
@@ -226,7 +225,7 @@ def draw_shortening(
 ) -> None:
     """Draw the steps, their curves, and the list of items to confirm."""
     curves = {f"{step.items} items": step.curve.tolist() for step in improvement.steps}
-    draw_chart(charts.ability_curves(curves))
+    chart_display.draw_chart(charts.ability_curves(curves))
     st.dataframe(
         {
             "Items": [step.items for step in improvement.steps],

@@ -7,8 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench import audit, bank, exams, exchange, formats, labels, text
-from exam_workbench.board_summary import Readiness
+from exam_workbench import audit, bank, board_summary, exams, exchange, formats, labels, text
 from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.records import official_sources, ranking_scores, sealed_questions, terms_of
 from exam_workbench.store import Project
@@ -234,7 +233,7 @@ PUBLICATIONS_A_PAGE = 6
 
 
 def draw_publishing(
-    project: Project, policy: labels.Policy, binary: bool, ready: Readiness
+    project: Project, policy: labels.Policy, binary: bool, ready: board_summary.Readiness
 ) -> None:
     """Draw the checklist, the form that publishes the qrels, alone or in a bundle, and the earlier
     publications.

@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, graders
-from exam_workbench.graders import Prompt
 from exam_workbench.store import Project, as_name
 from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
 
@@ -577,7 +576,7 @@ def new_name(name: str, taken: Container[str]) -> str:
     return made
 
 
-def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
+def draft_of(prompt: graders.Prompt, taken: Container[str]) -> graders.Prompt:
     """Return a copy with a new name; its source states the original."""
     name = new_name(prompt.name, taken)
     return replace(

@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from exam_workbench import bank, errors, grading, jobs
-from exam_workbench.graders import BATCH_SHARE, Price
+from exam_workbench import bank, errors, graders, grading, jobs
 from exam_workbench.store import Project, cache
 from pages.parts.shared import html, job_plan, look, presses, ui
 
@@ -131,7 +130,7 @@ def price_table(project: Project) -> None:
                     min_value=0.0,
                     max_value=1.0,
                     format="%.4g",
-                    default=BATCH_SHARE,
+                    default=graders.BATCH_SHARE,
                     help="Most services charge half the price (0.5).",
                 ),
             },
@@ -152,7 +151,7 @@ def price_table(project: Project) -> None:
 
 
 def _save_prices(
-    project: Project, known: dict[str, Price], edited: pd.DataFrame, author: str
+    project: Project, known: dict[str, graders.Price], edited: pd.DataFrame, author: str
 ) -> None:
     rows = edited.astype(object).where(edited.notna(), None).to_dict("records")
     for model in known.keys() - {row[MODEL] for row in rows}:
@@ -164,8 +163,8 @@ def _save_prices(
                 f"Incomplete price for {row[MODEL] or 'a model'}.",
                 "Enter the input and output prices. Use 0 for a free model.",
             )
-        share = BATCH_SHARE if row[BATCH] is None else row[BATCH]
-        price = Price(row[READ], row[WRITTEN], row[CACHED], share)
+        share = graders.BATCH_SHARE if row[BATCH] is None else row[BATCH]
+        price = graders.Price(row[READ], row[WRITTEN], row[CACHED], share)
         if known.get(row[MODEL]) != price:
             bank.set_price(project, row[MODEL] or "", price, author)
 

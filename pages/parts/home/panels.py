@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from exam_workbench import exchange, labels
-from exam_workbench.board_summary import BoardSummary
+from exam_workbench import board_summary, exchange, labels
 from exam_workbench.records import Act, list_actions
 from exam_workbench.review import Agreeing, ToCurate, Waiting
 from exam_workbench.store import Project
@@ -471,7 +470,7 @@ def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
     )
 
 
-def board_panel(leading: BoardSummary | None) -> dict[str, Any]:
+def board_panel(leading: board_summary.BoardSummary | None) -> dict[str, Any]:
     """Return the best systems with their error bars, and the sentence above the leaderboard."""
     address = screen_link("leaderboard")
     if leading is None or not leading.board.systems:

@@ -12,8 +12,16 @@ from exam_workbench import bank, errors, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import Place
-from pages.parts.shared import actions, address, html, presses, scoring_settings, ui, view_choice
-from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared import (
+    actions,
+    address,
+    html,
+    presses,
+    scoring_settings,
+    screen_hints,
+    ui,
+    view_choice,
+)
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -118,7 +126,7 @@ def do_actions(project: Project) -> None:
                 "id": act["id"],
                 "code": error.code,
                 "message": error.message,
-                "hint": hint_on_screen(error.hint)[0],
+                "hint": screen_hints.hint_on_screen(error.hint)[0],
             }
         asked.take(act)
     if "withdraw" in done:

@@ -21,8 +21,7 @@ from streamlit.delta_generator import DeltaGenerator
 from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from exam_workbench.store import Project, no_server_role_error
-from pages.parts.shared import address, login, look, person as who, screens, visitor
-from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared import address, login, look, person as who, screen_hints, screens, visitor
 
 T = TypeVar("T")
 
@@ -368,7 +367,7 @@ def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
     try:
         yield
     except WorkbenchError as error:
-        hint, named = hint_on_screen(error.hint)
+        hint, named = screen_hints.hint_on_screen(error.hint)
         end_empty_screen(error.message, hint, screen or named, code or error.code)
 
 
@@ -469,7 +468,7 @@ def show_error(error: WorkbenchError) -> None:
                 st.text(str(problem))
             if (rest := len(error.problems) + error.more - LISTED_PROBLEMS) > 0:
                 st.caption(f"and {rest:,} more")
-        hint, screen = hint_on_screen(error.hint)
+        hint, screen = screen_hints.hint_on_screen(error.hint)
         if hint:
             st.text(hint)
         if screen is not None and screen != st.session_state.get("screen"):
