@@ -302,13 +302,6 @@ if len(frozen := answers.frozen_runs(project)) > 1:
         with ui.errors():
             change_views.draw_snapshots(project, frozen)
         st.stop()
-if not any(grader.grades for grader in bank.label_graders(project)):
-    ui.end_empty_screen(
-        "No grades yet.",
-        "Grade the pool or import a graded file.",
-        "grading",
-        code="nothing-graded",
-    )
 looking = scoring_settings.require_view()
 start = default_states(project)
 kept = come_back(project)
@@ -321,13 +314,13 @@ with right:
 view = str(_read_choice(VIEW, list(VIEWS), "Labels"))
 name_states(project, {"from": before, "to": after}, view, kept)
 measure, against = looking.measure, looking.against
-if before == after:
-    ui.end_empty_screen(
-        "Before and After are the same.",
-        "Change a setting on one side. To create a new bank version, save in the question bank.",
-        "question_bank",
-        code="same-states",
-    )
+ui.require_content(
+    before != after,
+    "Before and After are the same.",
+    "Change a setting on one side. To create a new bank version, save in the question bank.",
+    "question_bank",
+    code="same-states",
+)
 with st.spinner("Comparing the two states"):
     found = review.state_changes(project, before, after, measure, against)
 draw_summary(project, found, against)

@@ -87,9 +87,13 @@ def draw_cells(table: study.MetaTable) -> None:
 
 project = ui.require_project()
 against_known = official_sources(project)
-if not against_known:
-    what = "No official leaderboard yet."
-    ui.end_empty_screen(what, "Import judgments or an official leaderboard.", "home", "no-boards")
+ui.require_content(
+    against_known,
+    "No official leaderboard yet.",
+    "Import judgments or an official leaderboard.",
+    "home",
+    code="no-boards",
+)
 st.caption(
     "How well each combination of grader, min rating and measure agrees with the"
     " official leaderboard."

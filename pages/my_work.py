@@ -81,20 +81,18 @@ def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
         about = (
             "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
         )
-        asked = double.people.get(name) == "asked"
         request = (
             "An organizer asks you to judge this."
-            if asked
+            if double.people.get(name) == "asked"
             else f"Assessors still needed: {double.free} of {double.wanted}."
         )
         st.markdown(
             f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(request)}"
         )
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
-            numbered_act = partial(act, number=double.key)
             presses.act_button(
                 label,
-                numbered_act,
+                partial(act, number=double.key),
                 project,
                 double.query_id,
                 key=f"{label.lower()} {double.key}",
@@ -247,12 +245,12 @@ listed = review.my_work(
 draw_news(project, name)
 names = ui.told_apart(pooled_queries(project))
 draw_offers(project, name, names)
-if not listed:
-    assigned = member is not None and member.queries is not None
-    ui.end_empty_screen(
-        "No query is assigned to you." if assigned else "Nothing to assess yet.",
-        "Organizers assign queries on the People screen and import passages on Home.",
-    )
+assigned = member is not None and member.queries is not None
+ui.require_content(
+    listed,
+    "No query is assigned to you." if assigned else "Nothing to assess yet.",
+    "Organizers assign queries on the People screen and import passages on Home.",
+)
 draw_progress(project, listed)
 in_turn = in_order(listed, (project.name, name))
 for one in ui.rows_of_page("page of my work", in_turn, ROWS_A_PAGE):

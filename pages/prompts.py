@@ -105,28 +105,27 @@ def draw_prompt_texts(prompt: graders.Prompt) -> None:
 def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
     """Draw the earlier versions of a project's prompt; grades may name each by its hash."""
     states = [state for state in bank.prompt_versions(project) if state.prompt.name == prompt.name]
-    if len(states) < 2:
-        return
-    with st.expander(f"Earlier versions ({len(states) - 1})"):
-        st.caption("Saving keeps earlier versions. Their grades stay under their hashes.")
-        names = {
-            state.made_at.isoformat(): (
-                f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+    if len(states) > 1:
+        with st.expander(f"Earlier versions ({len(states) - 1})"):
+            st.caption("Saving keeps earlier versions. Their grades stay under their hashes.")
+            names = {
+                state.made_at.isoformat(): (
+                    f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+                )
+                for state in reversed(states[:-1])
+            }
+            picked = st.selectbox(
+                "Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}"
             )
-            for state in reversed(states[:-1])
-        }
-        picked = st.selectbox(
-            "Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}"
-        )
-        state = next(state for state in states if state.made_at.isoformat() == picked)
-        st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
-        st.button(
-            "Edit this version",
-            icon=":material/history:",
-            key="edit state",
-            on_click=_begin_draft,
-            args=(prompt.name, state.prompt),
-        )
+            state = next(state for state in states if state.made_at.isoformat() == picked)
+            st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
+            st.button(
+                "Edit this version",
+                icon=":material/history:",
+                key="edit state",
+                on_click=_begin_draft,
+                args=(prompt.name, state.prompt),
+            )
 
 
 def _begin_draft(opened: str, prompt: graders.Prompt) -> None:
@@ -258,10 +257,9 @@ def try_it(project: Project, prompt: graders.Prompt) -> None:
     if pair is None:
         return
     chosen = None
-    asking = prompt.use in graders.GRADERS and st.toggle(
+    if prompt.use in graders.GRADERS and st.toggle(
         "Ask a model", key="with a model", persist_state="session"
-    )
-    if asking:
+    ):
         with st.container(border=True):
             chosen = grader_setup.choose_grader(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))

@@ -131,10 +131,9 @@ def query_list(
 # Judgments that are held out are not read here, so that people cannot tune the questions to them.
 project = for_tuning(ui.require_project(STYLE))
 queries = bank.query_overviews(project)
-if not queries:
-    ui.end_empty_screen(
-        "No queries yet.", "Import queries on the Home screen.", "home", code="no-queries"
-    )
+ui.require_content(
+    queries, "No queries yet.", "Import queries on the Home screen.", "home", code="no-queries"
+)
 view = scoring_settings.current_view()
 editing_window.open_for(project)
 with st.container():

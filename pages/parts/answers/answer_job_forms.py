@@ -47,21 +47,19 @@ def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
 
 
 def _draw_models_so_far(project: Project) -> None:
-    known = answers.answering_so_far(project)
-    if not known:
-        return
-    st.subheader("Models used so far", anchor=False)
-    st.dataframe(
-        {
-            "Role": [ROLES[model.role] for model in known],
-            "Name": [model.name for model in known],
-            "Model": [model.model for model in known],
-            "Prompt": [model.prompt for model in known],
-            "Results": [model.written for model in known],
-            "Failed": [model.failed for model in known],
-        },
-        hide_index=True,
-    )
+    if known := answers.answering_so_far(project):
+        st.subheader("Models used so far", anchor=False)
+        st.dataframe(
+            {
+                "Role": [ROLES[model.role] for model in known],
+                "Name": [model.name for model in known],
+                "Model": [model.model for model in known],
+                "Prompt": [model.prompt for model in known],
+                "Results": [model.written for model in known],
+                "Failed": [model.failed for model in known],
+            },
+            hide_index=True,
+        )
 
 
 def _draw_generating(project: Project) -> None:
@@ -159,8 +157,15 @@ def _draw_generating(project: Project) -> None:
         return
     price = answers.answers_price(project, ready, planned) if ready.asks else None
     caps = _draw_cost(project, ready.model, price, caps, "answers")
-    start = partial(answers.start_answering, project, ready, wanted, caps=caps)
-    presses.act_button("Generate answers", start, key="answers begin", **START)
+    presses.act_button(
+        "Generate answers",
+        partial(answers.start_answering, caps=caps),
+        project,
+        ready,
+        wanted,
+        key="answers begin",
+        **START,
+    )
 
 
 def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
@@ -251,8 +256,15 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
     price = answers.comparing_price(project, ready, wanted)
     caps = _draw_cost(project, ready.model, price, caps, key)
-    start = partial(answers.start_comparing, project, ready, pairs, caps=caps)
-    presses.act_button("Compare answers", start, key=f"{key} begin", **START)
+    presses.act_button(
+        "Compare answers",
+        partial(answers.start_comparing, caps=caps),
+        project,
+        ready,
+        pairs,
+        key=f"{key} begin",
+        **START,
+    )
 
 
 def _choose_judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:

@@ -27,22 +27,34 @@ QUERIES = 400
 
 def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw the table with its downloads, and its missing values."""
-    _draw_missing(evaluation)
+    rows = evaluation.rows
+    waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
+    missing = {
+        "answers to generate": waiting,
+        "failed answers": failed,
+        "comparisons to make": sum(row.reteval.waiting for row in rows) - waiting,
+        "failed comparisons": sum(row.reteval.failed for row in rows) - failed,
+    }
+    if parts := [f"{what}: {number:,}" for what, number in missing.items() if number > 0]:
+        st.caption(
+            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not"
+            " counted as wrong."
+        )
     _draw_table(project, evaluation)
     st.caption(
         "Means over queries ± one standard error. A bold score is the best of its depth in at"
         " least 95% of resamples.",
         help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
-    failed = answers.count_failures(project, evaluation)
+    failures = answers.count_failures(project, evaluation)
     st.markdown("**Failures**")
     st.dataframe(
         {
-            "Run": [run for run, _ in failed],
-            "k": [k for _, k in failed],
-            "Recall failures (A–C)": [one.recall for one in failed.values()],
-            "LLM-retEval failures (D–F)": [one.reteval for one in failed.values()],
-            "Confirmed": [one.confirmed for one in failed.values()],
+            "Run": [run for run, _ in failures],
+            "k": [k for _, k in failures],
+            "Recall failures (A–C)": [one.recall for one in failures.values()],
+            "LLM-retEval failures (D–F)": [one.reteval for one in failures.values()],
+            "Confirmed": [one.confirmed for one in failures.values()],
         },
         hide_index=True,
     )
@@ -51,7 +63,7 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
         name = f"{project.name}-reteval"
         st.download_button(
             "LaTeX",
-            answers.reteval_latex(evaluation, failed),
+            answers.reteval_latex(evaluation, failures),
             f"{name}.tex",
             icon=":material/download:",
             on_click="ignore",
@@ -62,28 +74,6 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
             f"{name}.tsv",
             icon=":material/download:",
             on_click="ignore",
-        )
-
-
-def _draw_missing(evaluation: answers.Evaluation) -> None:
-    rows = evaluation.rows
-    waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
-    compare = sum(row.reteval.waiting - row.waiting for row in rows)
-    unread = sum(row.reteval.failed - row.failed for row in rows)
-    parts = [
-        f"{what}: {number:,}"
-        for number, what in (
-            (waiting, "answers to generate"),
-            (failed, "failed answers"),
-            (compare, "comparisons to make"),
-            (unread, "failed comparisons"),
-        )
-        if number > 0
-    ]
-    if parts:
-        st.caption(
-            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not"
-            " counted as wrong."
         )
 
 
@@ -222,12 +212,12 @@ REFERENCE = "LLM-retEval"
 @ui.errors()
 def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
-    if len(evaluation.view.runs or ()) < 2:
-        ui.end_empty_screen(
-            "Only one run has answers, so there is nothing to compare.",
-            "Import another run, or generate answers from another run.",
-            "home",
-        )
+    ui.require_content(
+        len(evaluation.view.runs or ()) > 1,
+        "Only one run has answers, so there is nothing to compare.",
+        "Import another run, or generate answers from another run.",
+        "home",
+    )
     ks = evaluation.view.ks
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     k = left.segmented_control(

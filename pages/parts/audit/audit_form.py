@@ -44,8 +44,7 @@ def draw_form(project: Project, name: str) -> None:
     # The best systems come first, because their difference is asked for most.
     best = [system.run for system in leading.board.systems] if leading else []
     runs = [*best, *(run for run in run_names(project) if run not in best)]
-    if not runs:
-        ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
+    ui.require_content(runs, "No systems to audit yet.", "Import runs.", "home")
     st.caption("The audit checks the labels of the scoring settings above by the measure below.")
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:

@@ -26,12 +26,17 @@ VERDICTS: dict[str, types.Said] = {
 
 def draw(project: Project, audit: room.Audit) -> None:
     """Draw the assessor's desk if there is a batch."""
-    if not room.list_batches(project, audit):
-        ui.end_empty_screen("No passages to judge yet.", "Draw a batch in the Leaderboard view.")
-    if audit.ended:
-        ui.end_empty_screen(
-            "This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended"
-        )
+    ui.require_content(
+        room.list_batches(project, audit),
+        "No passages to judge yet.",
+        "Draw a batch in the Leaderboard view.",
+    )
+    ui.require_content(
+        not audit.ended,
+        "This audit has ended.",
+        "Its leaderboard and judgments are kept.",
+        code="audit-ended",
+    )
     draw_desk(project, audit)
 
 
@@ -39,10 +44,11 @@ def draw(project: Project, audit: room.Audit) -> None:
 def draw_desk(project: Project, audit: room.Audit) -> None:
     """Judge the assigned passages until the batch is finished."""
     person = ui.person()
-    if not person:
-        ui.end_empty_screen(
-            "Your name is missing.", "Enter your name above. Your judgments are stored under it."
-        )
+    ui.require_content(
+        person,
+        "Your name is missing.",
+        "Enter your name above. Your judgments are stored under it.",
+    )
     asked = actions.asked_of(KEY)
     with ui.errors():
         error = asked.do(lambda act: _do_action(project, audit, person, act))

@@ -193,7 +193,15 @@ def _draw_effects(
     if against is not None:
         official = labels.official_board(project, against, measure, policy)
         shift = labels.correlation_shift(impact.before, known.after, official)
-    _draw_reach(known, shift, bool(impact.pending))
+    moved = sum(system.rank_before != system.rank_after for system in known.systems)
+    ranks = f"{moved:,} of {len(known.systems):,}{' so far' if impact.pending else ''}"
+    facts: list[ui.Fact] = [("", "Rank changes", ranks, None)]
+    if shift is not None:
+        defined = shift.before is not None and shift.after is not None
+        by = ui.as_change(shift.before, shift.after) if defined else None
+        now = ui.as_number(shift.after) if defined else "undefined"
+        facts.insert(0, ("", "Spearman", now, None, by))
+    ui.draw_metrics(*facts, key=f"reach{' partial' * bool(impact.pending)}", width="content")
     if against is not None and shift is not None:
         _draw_noise(shift, against)
     _draw_moves(known)
@@ -402,26 +410,6 @@ def _weights_hint(
         st.caption(
             "Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only."
         )
-
-
-def _draw_reach(changes: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
-    """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
-    moved = sum(system.rank_before != system.rank_after for system in changes.systems)
-    facts: list[ui.Fact] = [
-        (
-            "",
-            "Rank changes",
-            f"{moved:,} of {len(changes.systems):,}{' so far' if pending else ''}",
-            None,
-        )
-    ]
-    if shift is not None:
-        defined = shift.before is not None and shift.after is not None
-        by = ui.as_change(shift.before, shift.after) if defined else None
-        facts.insert(
-            0, ("", "Spearman", ui.as_number(shift.after) if defined else "undefined", None, by)
-        )
-    ui.draw_metrics(*facts, key=f"reach{' partial' * pending}", width="content")
 
 
 def _draw_noise(shift: labels.Shift, against: str) -> None:

@@ -243,43 +243,42 @@ def _describe_origin(proposal: bank.Proposal, mark: bank.Repeat | None) -> str:
 def _draw_outcome(query_id: str) -> None:
     """Draw the result of the last request until the person closes it."""
     asked_for, report = st.session_state.get("suggested", (None, None))
-    if asked_for != query_id or report is None:
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="suggested"):
-        if report.keys:
-            st.markdown(f"New proposals: {len(report.keys)}.")
-        else:
-            st.markdown(":material/warning: The model returned nothing usable.")
-        if report.left_out:
-            st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
-        for failure in report.failed:
-            st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
-        st.button(
-            "",
-            icon=":material/close:",
-            type="tertiary",
-            key="close suggested",
-            help="Close",
-            on_click=st.session_state.pop,
-            args=("suggested", None),
-        )
+    if asked_for == query_id and report is not None:
+        with st.container(
+            border=True, horizontal=True, vertical_alignment="center", key="suggested"
+        ):
+            if report.keys:
+                st.markdown(f"New proposals: {len(report.keys)}.")
+            else:
+                st.markdown(":material/warning: The model returned nothing usable.")
+            if report.left_out:
+                st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
+            for failure in report.failed:
+                st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
+            st.button(
+                "",
+                icon=":material/close:",
+                type="tertiary",
+                key="close suggested",
+                help="Close",
+                on_click=st.session_state.pop,
+                args=("suggested", None),
+            )
 
 
 def _draw_empty_requests(project: Project, query_id: str) -> None:
-    generations = bank.empty_generations(project, query_id)
-    if not generations:
-        return
-    with st.expander(f"Requests without usable results ({len(generations)})"):
-        for row in generations[:SHOWN_EMPTY]:
-            where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
-            st.caption(
-                ui.plain(
-                    f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
-                    f" {row.prompt}{where}: {row.reason}"
+    if generations := bank.empty_generations(project, query_id):
+        with st.expander(f"Requests without usable results ({len(generations)})"):
+            for row in generations[:SHOWN_EMPTY]:
+                where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
+                st.caption(
+                    ui.plain(
+                        f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
+                        f" {row.prompt}{where}: {row.reason}"
+                    )
                 )
-            )
-            if row.raw.strip():
-                st.text(ui.shorten_text(row.raw, SHOWN_RAW))
+                if row.raw.strip():
+                    st.text(ui.shorten_text(row.raw, SHOWN_RAW))
 
 
 def _draw_decided(project: Project, query_id: str) -> None:

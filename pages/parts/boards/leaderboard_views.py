@@ -102,24 +102,35 @@ def correlation_strip(
             ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"),
             icon=":material/help:",
         )
-        st.caption(ui.plain(compared.queries.says))
-        return
-    kendall = "Share of system pairs in the same order minus the share of swapped pairs (tau-b)"
-    tau_ap = "Like Kendall, but swaps at the top of the official leaderboard have more weight"
-    ui.draw_metrics(
-        ("Spearman", "Spearman", ui.as_number(result.spearman), "Rank correlation, from -1 to 1"),
-        ("Kendall", "Kendall", ui.as_number(result.kendall), kendall),
-        ("tau_AP", "tau_AP", ui.as_number(result.tau_ap), tau_ap),
-        ("Pearson", "Pearson", ui.as_number(result.pearson), "Correlation of the scores"),
-        ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
-        width="content",
-    )
-    interval = labels.kendall_interval(compared)
-    if interval is not None:
-        low, high = (ui.as_number(bound) for bound in interval)
-        st.container(key="kendall-interval").caption(
-            f"95% interval of Kendall over resampled queries: {low} to {high}"
+    else:
+        ui.draw_metrics(
+            (
+                "Spearman",
+                "Spearman",
+                ui.as_number(result.spearman),
+                "Rank correlation, from -1 to 1",
+            ),
+            (
+                "Kendall",
+                "Kendall",
+                ui.as_number(result.kendall),
+                "Share of system pairs in the same order minus the share of swapped pairs (tau-b)",
+            ),
+            (
+                "tau_AP",
+                "tau_AP",
+                ui.as_number(result.tau_ap),
+                "Like Kendall, but swaps at the top of the official leaderboard have more weight",
+            ),
+            ("Pearson", "Pearson", ui.as_number(result.pearson), "Correlation of the scores"),
+            ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
+            width="content",
         )
+        if (interval := labels.kendall_interval(compared)) is not None:
+            low, high = (ui.as_number(bound) for bound in interval)
+            st.container(key="kendall-interval").caption(
+                f"95% interval of Kendall over resampled queries: {low} to {high}"
+            )
     st.caption(ui.plain(compared.queries.says))
 
 
@@ -410,15 +421,14 @@ def choose_gold_run(project: Project) -> None:
         what = "imported" if now == IMPORTED else f"run {now}"
         st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
     wanted = None if chosen == NOTHING else chosen
-    if wanted == (now if now in runs else None):
-        return
-    presses.act_button(
-        "Use as gold passages" if wanted else "Clear gold passages",
-        mark_gold,
-        project,
-        wanted,
-        key="set gold",
-    )
+    if wanted != (now if now in runs else None):
+        presses.act_button(
+            "Use as gold passages" if wanted else "Clear gold passages",
+            mark_gold,
+            project,
+            wanted,
+            key="set gold",
+        )
 
 
 TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}

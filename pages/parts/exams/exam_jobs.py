@@ -31,7 +31,10 @@ def offer_writing(project: Project) -> None:
             return
         wanted = _choose_wanted(project)
         with ui.errors():
-            tag = _price_items(project, settings, wanted)
+            drafter = grading.make_drafter(settings)
+            counting = drafter.back_end.count_tokens("") is not None
+            key = ("price of items", drafter.model, drafter.fence, wanted, counting)
+            tag = project.cached(key, partial(exams.generation_price, project, drafter, wanted))
             if not tag.calls:
                 st.caption("No passages left: this model was already asked about all of them.")
                 return
@@ -79,15 +82,6 @@ def _choose_wanted(project: Project) -> exams.Wanted:
         run=run or None,
         limit=None if number is None else int(number),
     )
-
-
-def _price_items(
-    project: Project, settings: dict[str, str], wanted: exams.Wanted
-) -> grading.PriceTag:
-    drafter = grading.make_drafter(settings)
-    counting = drafter.back_end.count_tokens("") is not None
-    key = ("price of items", drafter.model, drafter.fence, wanted, counting)
-    return project.cached(key, lambda: exams.generation_price(project, drafter, wanted))
 
 
 def draw_written(job: jobs.BackgroundJob) -> None:

@@ -86,12 +86,12 @@ def draw_models(sat: Sat) -> None:
 def draw_topics(sat: Sat) -> None:
     """Draw accuracy by topic, if there are enough items."""
     rows = exams.by_topic(sat.found)
-    if not rows:
-        ui.end_empty_screen(
-            "No topic has enough answers",
-            f"Each cell needs {exams.LEAST} answers of one examinee to items of one topic. Topics"
-            " come with generated or imported items.",
-        )
+    ui.require_content(
+        rows,
+        "No topic has enough answers",
+        f"Each cell needs {exams.LEAST} answers of one examinee to items of one topic. Topics"
+        " come with generated or imported items.",
+    )
     chart_display.draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
     st.caption(
         f"Share of right answers and number of answers. Cells with fewer than {exams.LEAST}"
@@ -104,8 +104,7 @@ def draw_two(sat: Sat) -> None:
     differently.
     """
     names = [row.student.name for row in sat.rows]
-    if len(names) < 2:
-        ui.end_empty_screen("Only one examinee", "Add another examinee to compare with.")
+    ui.require_content(len(names) > 1, "Only one examinee", "Add another examinee to compare with.")
     left, right, how = st.columns([3, 3, 2])
     first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]

@@ -133,8 +133,7 @@ def draw_quality(
 
 
 def _format_parameter(row: ItemWorth, kind: str) -> str:
-    value = {"d": row.d, "b": row.b, "g": row.g}[kind]
-    return f"{value:z.2f}{'*' if kind in row.held else ''}"
+    return f"{getattr(row, kind):z.2f}{'*' if kind in row.held else ''}"
 
 
 def find_retiring(project: Project, exam: str) -> set[str]:
@@ -400,10 +399,9 @@ def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> No
     """
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam)
-    if not values:
-        ui.end_empty_screen(
-            "No active items", "Restore an item in the question bank.", "question_bank"
-        )
+    ui.require_content(
+        values, "No active items", "Restore an item in the question bank.", "question_bank"
+    )
     accepted = exams.last_acceptance(project, exam)
     checked = exams.apply_thresholds(
         values,
@@ -427,8 +425,11 @@ def draw_proposed(project: Project, exam: str) -> None:
     """
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam, "all")
-    if all(item.item.proposal_key is None for item in values):
-        ui.end_empty_screen("No open proposals", "Write items with a model above.")
+    ui.require_content(
+        any(item.item.proposal_key is not None for item in values),
+        "No open proposals",
+        "Write items with a model above.",
+    )
     thresholds = _choose_thresholds(exams.usual_thresholds(values), "proposed ")
     checked = exams.apply_thresholds(values, thresholds)
     proposed = sorted(

@@ -1,5 +1,6 @@
 """The tables of the Grading screen: all jobs, all graders, and the prices of models."""
 
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
@@ -20,34 +21,32 @@ CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batc
 
 def draw_past_jobs(project: Project) -> None:
     """Draw the table of all jobs."""
-    past = jobs.find_jobs(project, "grading")
-    if not past:
-        return
-    st.header("Jobs", anchor=False)
-    estimates = dict.fromkeys((job.key for job in past), None) | {
-        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"]
-        for bill in grading.list_bills(project)
-    }
-    _draw_table(
-        {
-            "Started": [job.started_at for job in past],
-            "Grader": [job.name for job in past],
-            "State": [job.state for job in past],
-            "Pairs": [job.total or None for job in past],
-            "Graded": [job.done for job in past],
-            "Failed": [job.failed for job in past],
-            "Calls": [job.calls or None for job in past],
-            "Input tokens": [job.input_tokens or None for job in past],
-            "Cached tokens": [job.cached_tokens or None for job in past],
-            "Output tokens": [job.output_tokens or None for job in past],
-            "Thinking tokens": [job.thinking_tokens or None for job in past],
-            "Estimated tokens": [estimates[job.key] for job in past],
-            "Cost": [job.cost or None for job in past],
-            "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in past],
-            "Started by": [job.author for job in past],
-            "Message": [job.message or None for job in past],
+    if past := jobs.find_jobs(project, "grading"):
+        st.header("Jobs", anchor=False)
+        estimates = dict.fromkeys((job.key for job in past), None) | {
+            bill.job: bill.told["input_tokens"] + bill.told["output_tokens"]
+            for bill in grading.list_bills(project)
         }
-    )
+        _draw_table(
+            {
+                "Started": [job.started_at for job in past],
+                "Grader": [job.name for job in past],
+                "State": [job.state for job in past],
+                "Pairs": [job.total or None for job in past],
+                "Graded": [job.done for job in past],
+                "Failed": [job.failed for job in past],
+                "Calls": [job.calls or None for job in past],
+                "Input tokens": [job.input_tokens or None for job in past],
+                "Cached tokens": [job.cached_tokens or None for job in past],
+                "Output tokens": [job.output_tokens or None for job in past],
+                "Thinking tokens": [job.thinking_tokens or None for job in past],
+                "Estimated tokens": [estimates[job.key] for job in past],
+                "Cost": [job.cost or None for job in past],
+                "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in past],
+                "Started by": [job.author for job in past],
+                "Message": [job.message or None for job in past],
+            }
+        )
 
 
 def _draw_table(columns: dict[str, list[Any]]) -> None:
@@ -77,19 +76,19 @@ def draw_known_graders(project: Project) -> None:
     stored = bank.stored_graders(project)
     if not stored:
         return
-    calls: dict[str, int] = {}
-    cost: dict[str, float] = {}
+    calls: defaultdict[str, int] = defaultdict(int)
+    cost: defaultdict[str, float] = defaultdict(float)
     for job in jobs.find_jobs(project, "grading"):
-        calls[job.name] = calls.get(job.name, 0) + (job.calls or 0)
-        cost[job.name] = cost.get(job.name, 0.0) + (job.cost or 0.0)
+        calls[job.name] += job.calls or 0
+        cost[job.name] += job.cost or 0.0
     st.header("Graders", anchor=False)
     _draw_table(
         {
             "Grader": [g.spec.name for g in stored],
             "Grades": [g.grades for g in stored],
             "Failed attempts": [g.failures for g in stored],
-            "Calls": [calls.get(g.spec.name) or None for g in stored],
-            "Cost": [cost.get(g.spec.name) or None for g in stored],
+            "Calls": [calls[g.spec.name] or None for g in stored],
+            "Cost": [cost[g.spec.name] or None for g in stored],
             "Method": [g.spec.method for g in stored],
             "Prompt": [g.spec.prompt or None for g in stored],
             "Model": [g.spec.model for g in stored],

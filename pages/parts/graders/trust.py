@@ -77,23 +77,22 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
 
 
 def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> None:
-    if not rates:
-        return
-    place.caption(title)
-    place.dataframe(
-        {
-            "": [name for name, _ in rates],
-            "Value": [rate["value"] for _, rate in rates],
-            "95 % interval": [
-                "–" if rate["low"] is None else f"{rate['low']:z.2f} to {rate['high']:z.2f}"
-                for _, rate in rates
-            ],
-            "Number": [rate["judged"] for _, rate in rates],
-        },
-        hide_index=True,
-        placeholder="–",
-        column_config={"Value": st.column_config.NumberColumn(format="%.2f")},
-    )
+    if rates:
+        place.caption(title)
+        place.dataframe(
+            {
+                "": [name for name, _ in rates],
+                "Value": [rate["value"] for _, rate in rates],
+                "95 % interval": [
+                    "–" if rate["low"] is None else f"{rate['low']:z.2f} to {rate['high']:z.2f}"
+                    for _, rate in rates
+                ],
+                "Number": [rate["judged"] for _, rate in rates],
+            },
+            hide_index=True,
+            placeholder="–",
+            column_config={"Value": st.column_config.NumberColumn(format="%.2f")},
+        )
 
 
 def _draw_watch(state: bank.Drift | None, spec: types.GraderSpec) -> None:

@@ -243,12 +243,11 @@ def undo_removal() -> None:
     without one.
     """
     removed = st.session_state.get(REMOVED)
-    if removed is None or not removed.path.exists():
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="removed"):
-        st.text(f"Project {removed.name} is removed.")
-        if st.button("Undo", icon=":material/undo:", key="undo removal"):
-            _restore_project(removed)
+    if removed is not None and removed.path.exists():
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="removed"):
+            st.text(f"Project {removed.name} is removed.")
+            if st.button("Undo", icon=":material/undo:", key="undo removal"):
+                _restore_project(removed)
 
 
 def draw_removed() -> None:

@@ -137,8 +137,7 @@ def _draw_kinds(
             _draw_file(row)
     by_kind = {result.kind: result for result in results}
     for kind in exchange.IMPORTERS:
-        files = [row for row in rows if row.kind == kind and not row.left_out]
-        if files:
+        if files := [row for row in rows if row.kind == kind and not row.left_out]:
             _draw_kind(kind, files, by_kind.get(kind))
         elif lacking is not None and kind in BASIC:
             present = lacking[BASIC[kind]]

@@ -288,8 +288,7 @@ def _draw_queries(
     )
 
     def open_selected() -> None:
-        rows = st.session_state["queries of freezes"].selection.rows
-        if rows:
+        if rows := st.session_state["queries of freezes"].selection.rows:
             st.session_state[QUERY] = shown[rows[0]].query_id
 
     columns: dict[str, list[Any]] = {"Query": [texts[change.query_id] for change in shown]}

@@ -195,15 +195,6 @@ class Places:
         """Change parts of the place as `go` does."""
         self.go(**self.now | said)
 
-    def stay(self, **place: str) -> None:
-        """Set the present place without a step in the history, such as a default or a replacement
-        for a missing place.
-
-        It replaces the place in the address. Call it in every run, so that elements keep their
-        positions on the page.
-        """
-        begin_at(**self.set(**place))
-
     def set(self, **place: str) -> dict[str, str]:
         """Go to another place without writing it; return it with all its parameters."""
         now = {name: value for name, value in place.items() if value}

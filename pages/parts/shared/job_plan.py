@@ -111,13 +111,13 @@ def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | Non
         cache.LABELS | {"sent_pairs", "settings"},
     )
     _passed_over(tally, without, grader.spec)
-    if not tally.needed:
-        ui.end_empty_screen(
-            "Nothing to grade.",
-            "Add questions, and import runs or judgments.",
-            "home",
-            code="nothing-to-grade",
-        )
+    ui.require_content(
+        tally.needed,
+        "Nothing to grade.",
+        "Add questions, and import runs or judgments.",
+        "home",
+        code="nothing-to-grade",
+    )
     ui.draw_speaking(len(bank.speaking_passages(project, version)))
     if not tally.to_grade:
         where = (
@@ -275,9 +275,14 @@ def price_tag(
     )
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
-        if not presses.button("Estimate the cost", icon=":material/sell:", key="estimate"):
-            return None
-        st.session_state[key] = True
+        st.button(
+            "Estimate the cost",
+            icon=":material/sell:",
+            key="estimate",
+            on_click=st.session_state.update,
+            args=({key: True},),
+        )
+        return None
     return project.cached(
         key,
         lambda: grading.price_tag(

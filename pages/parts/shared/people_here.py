@@ -60,10 +60,8 @@ def _draw_news(project: Project, seen: int) -> None:
 
 @st.fragment(run_every=LOOKS_EVERY)
 def _draw_others(project: Project, query_id: str) -> None:
-    others = PRESENCE.see(project.path, query_id, ui.person())
-    if others:
-        names = ", ".join(others)
+    if others := PRESENCE.see(project.path, query_id, ui.person()):
         st.container(key="others-here").caption(
-            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} also"
+            f":material/group: {ui.plain(', '.join(others))} {'are' if others[1:] else 'is'} also"
             " working on this query."
         )

@@ -312,7 +312,7 @@ def may_see(screen: str) -> bool:
 
 
 def visible() -> frozenset[str]:
-    """Return names of the screens that the person may see, for the menu."""
+    """Return names of the screens that the person may see."""
     try:
         in_use = chosen_project()
     except NotAllowed:
@@ -338,8 +338,8 @@ def check(screen: str) -> None:
     Raises:
         NotAllowed: the message names the needed role and people to ask.
     """
-    if not may_see(screen):
-        login.check_screen(chosen_project(), screen)
+    if not may_see(screen) and (opened := chosen_project()) is not None:
+        opened.require(login.acts_of_screen(screen)[0])
 
 
 def end_empty_screen(
@@ -357,6 +357,14 @@ def end_empty_screen(
         if screen is not None:
             draw_link(screen)
     st.stop()
+
+
+def require_content(
+    content: object, what: str, todo: str, screen: str | None = None, code: str = "empty"
+) -> None:
+    """End the screen without content; further arguments as for `end_empty_screen`."""
+    if not content:
+        end_empty_screen(what, todo, screen, code)
 
 
 @contextmanager
@@ -405,15 +413,14 @@ def draw_link(
     """Draw a link to a screen of the project; draw nothing if the person's role does not include
     it.
     """
-    if login.is_required() and not may_see(screen):
-        return
-    st.page_link(
-        f"pages/{screen}.py",
-        label=label or f"Go to {screens.SCREENS[screen][0]}",
-        icon=icon,
-        help=help,
-        query_params=address.link_parameters(**query),
-    )
+    if not login.is_required() or may_see(screen):
+        st.page_link(
+            f"pages/{screen}.py",
+            label=label or f"Go to {screens.SCREENS[screen][0]}",
+            icon=icon,
+            help=help,
+            query_params=address.link_parameters(**query),
+        )
 
 
 def draw_speaking(passages: int) -> None:
