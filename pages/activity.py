@@ -78,28 +78,27 @@ def draw_act(act: Act) -> None:
         if act.place is not None:
             screen, query = act.place
             ui.draw_link(screen, screens.SCREENS[screen][0], **query)
-        if not act.replaced or act.brought_back:
-            return
-        presses.act_button(
-            "Restore the replaced content",
-            bring_back,
-            project,
-            act.key,
-            key=f"bring back {act.key}",
-            type="tertiary",
-            icon=":material/undo:",
-            said="Restored. You can undo this.",
-        )
+        if act.replaced and not act.brought_back:
+            presses.act_button(
+                "Restore the replaced content",
+                bring_back,
+                project,
+                act.key,
+                key=f"bring back {act.key}",
+                type="tertiary",
+                icon=":material/undo:",
+                said="Restored. You can undo this.",
+            )
 
 
 project = ui.require_project(STYLE)
-if not kinds_of_act(project):
-    ui.end_empty_screen(
-        "No activity yet.",
-        "Imports, edits, grading, judgments and exports of this project are listed here.",
-        "home",
-        code="no-acts",
-    )
+ui.require_content(
+    kinds_of_act(project),
+    "No activity yet.",
+    "Imports, edits, grading, judgments and exports of this project are listed here.",
+    "home",
+    code="no-acts",
+)
 sought = draw_filters(project)
 page = int(st.session_state.get(f"acts {sought}", 1))
 results = list_actions(project, sought, ACTS_A_PAGE, page)
@@ -133,6 +132,4 @@ for act in results.acts:
         last = act.happened_at.date()
         st.markdown(f"**{last:%d %B %Y}**")
     draw_act(act)
-pages = -(-results.total // ACTS_A_PAGE)
-if pages > 1:
-    st.pagination(pages, key=f"acts {sought}")
+ui.draw_pager(f"acts {sought}", results.total, ACTS_A_PAGE)

@@ -130,14 +130,14 @@ def draw_decision_history(project: Project, contested: review.Contested) -> None
 
 project = ui.require_project(STYLE)
 project.require("adjudicate")
-if not review.may_decide(project, ui.person()):
-    ui.end_empty_screen(
-        "Nothing for you to adjudicate.",
-        "Organizers make double assignments on the People screen. You cannot"
-        " adjudicate your own queries.",
-        "people",
-        code="nothing-to-decide",
-    )
+ui.require_content(
+    review.may_decide(project, ui.person()),
+    "Nothing for you to adjudicate.",
+    "Organizers make double assignments on the People screen. You cannot"
+    " adjudicate your own queries.",
+    "people",
+    code="nothing-to-decide",
+)
 # The container is there even when empty. Otherwise Streamlit would redraw the widgets below while a
 # person types in them.
 message_area = st.container()
@@ -160,12 +160,12 @@ if contested_places.is_link_unlisted():
         "The pair in the link is not in this list."
         + " Another pair is shown instead." * bool(listed)
     )
-if not listed:
-    ui.end_empty_screen(
-        NOTHING[str(state)],
-        "This screen lists the values that assessors give in double assignments.",
-        code="nothing-listed",
-    )
+ui.require_content(
+    listed,
+    NOTHING[str(state)],
+    "This screen lists the values that assessors give in double assignments.",
+    code="nothing-listed",
+)
 at = contested_places.find_open_place(listed)
 current = listed[at]
 draw_position(project, listed, at)

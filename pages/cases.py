@@ -7,12 +7,12 @@ from pages.parts.shared import ui
 
 project = ui.require_project()
 answer_settings.explain_missing_inputs(project)
-if not answer_settings.generator_models(project):
-    ui.end_empty_screen(
-        "No answers yet.",
-        "Generate answers on the Answers screen, or import answers on the Home screen.",
-        "answers",
-        code="no-answers",
-    )
+ui.require_content(
+    answer_settings.generator_models(project),
+    "No answers yet.",
+    "Generate answers on the Answers screen, or import answers on the Home screen.",
+    "answers",
+    code="no-answers",
+)
 cases_desk.case_places().come(project.name)
 cases_desk.draw(project, answer_settings.choose_evaluation(project).view)

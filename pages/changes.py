@@ -22,7 +22,6 @@ STYLE = """
 .st-key-from-head, .st-key-to-head { flex-wrap: nowrap; align-items: flex-start; gap: 0.6rem; }
 .st-key-from-head > :first-child, .st-key-to-head > :first-child { flex: 1; min-width: 0; }
 """
-YES, NO = "yes", "no"
 KINDS = {"states": "Question bank and scoring settings", "freezes": "Snapshots of a live target"}
 VIEWS = {
     "Labels": flips.draw_labels,
@@ -90,23 +89,18 @@ def _read_choice(key: str, known: Sequence[Any], default: Any) -> Any:
     """Return the value of the widget, or that of the address if the address is new or the widget
     was not drawn.
     """
-    if _changed_in_address(key) is None and st.session_state.get(key) in known:
-        return st.session_state[key]
-    named = {_in_address(option): option for option in known}
-    st.session_state[key] = named.get(
-        st.query_params.get(key, ""), default if default in known else known[0]
-    )
+    given = st.query_params.get(key)
+    written = st.session_state.get(flips.STATES, {}).get(key)
+    # Otherwise, neither a link nor a step back has changed the address.
+    if given not in (None, written) or st.session_state.get(key) not in known:
+        named = {_in_address(option): option for option in known}
+        usual = default if default in known else known[0]
+        st.session_state[key] = named.get(given or "", usual)
     return st.session_state[key]
 
 
 def _in_address(value: Any) -> str:
-    return {True: YES, False: NO}[value] if isinstance(value, bool) else str(value)
-
-
-def _changed_in_address(key: str) -> str | None:
-    """Return the address's value of a part if a link or a step back changed it; otherwise None."""
-    given = st.query_params.get(key)
-    return given if given != st.session_state.get(flips.STATES, {}).get(key) else None
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def draw_state(project: Project, side: str, state: labels.Policy, other: labels.Policy) -> None:
@@ -212,8 +206,8 @@ def name_states(
             "grader": str(policy.grader),
             "tau": str(policy.min_rating),
             "label": policy.label,
-            "weights": YES if policy.weighted else NO,
-            "overrides": YES if policy.overrides else NO,
+            "weights": _in_address(policy.weighted),
+            "overrides": _in_address(policy.overrides),
         }.items()
     } | {VIEW: view}
     if beside or any(st.query_params.get(key) != value for key, value in named.items()):
@@ -227,16 +221,8 @@ def name_states(
 
 def draw_summary(project: Project, changes: review.StateChanges, against: str | None) -> None:
     """Draw the size of the difference: four numbers and a sentence."""
-    higher = sum(
-        (flip.after or -1) > (flip.before or -1)
-        for flip in changes.flips
-        if None not in (flip.before, flip.after)
-    )
-    lower = sum(
-        (flip.after or 0) < (flip.before or 0)
-        for flip in changes.flips
-        if None not in (flip.before, flip.after)
-    )
+    kept = [flip for flip in changes.flips if None not in (flip.before, flip.after)]
+    higher = sum((flip.after or 0) > (flip.before or 0) for flip in kept)
     shift = changes.shift
     share = f"{len(changes.flips) / changes.compared:.1%}" if changes.compared else "none"
     ranks = sum(system.rank_before != system.rank_after for system in changes.systems)
@@ -258,7 +244,12 @@ def draw_summary(project: Project, changes: review.StateChanges, against: str | 
             f"{len(changes.flips):,}",
             f"{share} of {changes.compared:,} pooled passages",
         ),
-        ("", "Higher / lower", f"{higher:,} / {lower:,}", "New and removed labels are not counted"),
+        (
+            "",
+            "Higher / lower",
+            f"{higher:,} / {len(kept) - higher:,}",
+            "New and removed labels are not counted",
+        ),
         ("", "Systems with a changed rank", moved, None),
         correlation,
         key="sums",
@@ -311,13 +302,6 @@ if len(frozen := answers.frozen_runs(project)) > 1:
         with ui.errors():
             change_views.draw_snapshots(project, frozen)
         st.stop()
-if not any(grader.grades for grader in bank.label_graders(project)):
-    ui.end_empty_screen(
-        "No grades yet.",
-        "Grade the pool or import a graded file.",
-        "grading",
-        code="nothing-graded",
-    )
 looking = scoring_settings.require_view()
 start = default_states(project)
 kept = come_back(project)
@@ -330,13 +314,13 @@ with right:
 view = str(_read_choice(VIEW, list(VIEWS), "Labels"))
 name_states(project, {"from": before, "to": after}, view, kept)
 measure, against = looking.measure, looking.against
-if before == after:
-    ui.end_empty_screen(
-        "Before and After are the same.",
-        "Change a setting on one side. To create a new bank version, save in the question bank.",
-        "question_bank",
-        code="same-states",
-    )
+ui.require_content(
+    before != after,
+    "Before and After are the same.",
+    "Change a setting on one side. To create a new bank version, save in the question bank.",
+    "question_bank",
+    code="same-states",
+)
 with st.spinner("Comparing the two states"):
     found = review.state_changes(project, before, after, measure, against)
 draw_summary(project, found, against)

@@ -23,26 +23,23 @@ if not running:
         with st.expander("Trial on one question", key="one question", expanded=new):
             st.caption("Results of a trial are not saved.")
             questions = partial(grading.questions_to_try, project, chosen.grader.spec)
-            pair = trial_form.choose_pair(project, questions, "trial")
-            if pair is not None:
+            if (pair := trial_form.choose_pair(project, questions, "trial")) is not None:
                 trial_form.draw_trial(project, chosen, pair, "trial")
         with st.expander("Trial on ten judged passages", key="ten passages", expanded=new):
             trial_form.try_sample(project, chosen)
     st.header("3. Plan and start", anchor=False)
     job_plan.draw_pool(project)
-    if chosen is not None:
-        request = job_plan.draw_plan(project, chosen.grader)
-        if request is not None:
-            presses.act_button(
-                "Grade",
-                job_plan.remember_and_start,
-                project,
-                chosen,
-                request,
-                type="primary",
-                icon=":material/play_arrow:",
-                key="grade",
-            )
+    if chosen is not None and (request := job_plan.draw_plan(project, chosen.grader)) is not None:
+        presses.act_button(
+            "Grade",
+            job_plan.remember_and_start,
+            project,
+            chosen,
+            request,
+            type="primary",
+            icon=":material/play_arrow:",
+            key="grade",
+        )
 grading_tables.draw_failed_pairs(project, running)
 grading_tables.draw_past_jobs(project)
 grading_tables.draw_known_graders(project)

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from exam_workbench import bank, errors, exchange, labels, review
-from exam_workbench.board_summary import find_summary
+from exam_workbench import bank, board_summary, errors, exchange, labels, review
 from exam_workbench.store import Project
 from pages.parts.home import creation, file_imports, panels, tour
 from pages.parts.shared import readiness, scoring_settings, ui
@@ -26,9 +25,12 @@ STYLE = """
 
 def boards_alone(project: Project) -> None:
     """Draw the state of the project for a viewer who may see only its leaderboards."""
-    board = None
-    if (view := scoring_settings.current_view()) is not None:
-        board = find_summary(project, view.policy, view.measure, view.against)
+    view = scoring_settings.current_view()
+    board = (
+        board_summary.find_summary(project, view.policy, view.measure, view.against)
+        if view
+        else None
+    )
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(
             "You can see the leaderboards of this project. Only assessors and organizers see its"
@@ -67,7 +69,7 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
         with st.spinner("Reading the grades", show_time=False):
             progress = labels.grading_progress(project, labels.basis(project, view.policy))
             agreement = review.agreement_status(project, view.policy)
-            board = find_summary(project, view.policy, view.measure, view.against)
+            board = board_summary.find_summary(project, view.policy, view.measure, view.against)
             stale = review.stale_overrides(project) if progress.stale_overrides else []
     work, graded = review.to_curate(project, progress, person), progress is not None
     unsaved = sum(one.count for one in work.drafts)

@@ -9,8 +9,8 @@ from exam_workbench import bank, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN, Ties
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
-from pages.parts.boards import agreement_table, leaderboard_table
-from pages.parts.shared import scoring_settings, ui, view_choice
+from pages.parts.boards import agreement_table
+from pages.parts.shared import address, scoring_settings, ui, view_choice
 
 SAME = "Measure of the column"
 RESAMPLES = 400
@@ -32,7 +32,7 @@ def cell_details(
     policy, cell = row.row.policy, row.cells[place[1]]
     href = None
     if row.row.source == "exam" and policy.bank_version is None:
-        href = leaderboard_table.screen_link(
+        href = address.screen_link(
             "leaderboard",
             grader=str(policy.grader),
             tau=str(policy.min_rating),
@@ -87,9 +87,13 @@ def draw_cells(table: study.MetaTable) -> None:
 
 project = ui.require_project()
 against_known = official_sources(project)
-if not against_known:
-    what = "No official leaderboard yet."
-    ui.end_empty_screen(what, "Import judgments or an official leaderboard.", "home", "no-boards")
+ui.require_content(
+    against_known,
+    "No official leaderboard yet.",
+    "Import judgments or an official leaderboard.",
+    "home",
+    code="no-boards",
+)
 st.caption(
     "How well each combination of grader, min rating and measure agrees with the"
     " official leaderboard."

@@ -81,20 +81,18 @@ def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
         about = (
             "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
         )
-        asked = double.people.get(name) == "asked"
         request = (
             "An organizer asks you to judge this."
-            if asked
+            if double.people.get(name) == "asked"
             else f"Assessors still needed: {double.free} of {double.wanted}."
         )
         st.markdown(
             f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(request)}"
         )
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
-            numbered_act = partial(act, number=double.key)
             presses.act_button(
                 label,
-                numbered_act,
+                partial(act, number=double.key),
                 project,
                 double.query_id,
                 key=f"{label.lower()} {double.key}",
@@ -191,7 +189,7 @@ def draw_news(project: Project, name: str) -> None:
         panels.count_line(
             count,
             f"passages to judge in the audit “{one}”",
-            panels.screen_link("audit", audit=one, view="Judge"),
+            address.screen_link("audit", audit=one, view="Judge"),
         )
         for one, count in to_judge.items()
     ]
@@ -201,7 +199,7 @@ def draw_news(project: Project, name: str) -> None:
         )
         lines.append(
             panels.count_line(
-                None, said, panels.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
+                None, said, address.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
             )
         )
     if lines:
@@ -247,15 +245,14 @@ listed = review.my_work(
 draw_news(project, name)
 names = ui.told_apart(pooled_queries(project))
 draw_offers(project, name, names)
-if not listed:
-    assigned = member is not None and member.queries is not None
-    ui.end_empty_screen(
-        "No query is assigned to you." if assigned else "Nothing to assess yet.",
-        "Organizers assign queries on the People screen and import passages on Home.",
-    )
+assigned = member is not None and member.queries is not None
+ui.require_content(
+    listed,
+    "No query is assigned to you." if assigned else "Nothing to assess yet.",
+    "Organizers assign queries on the People screen and import passages on Home.",
+)
 draw_progress(project, listed)
-page = int(st.session_state.get("page of my work", 1))
-for one in in_order(listed, (project.name, name))[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]:
+in_turn = in_order(listed, (project.name, name))
+for one in ui.rows_of_page("page of my work", in_turn, ROWS_A_PAGE):
     draw_work(project, one, name, names.get(one.query_id, one.query_id))
-if len(listed) > ROWS_A_PAGE:
-    st.pagination(-(-len(listed) // ROWS_A_PAGE), key="page of my work")
+ui.draw_pager("page of my work", len(listed), ROWS_A_PAGE)

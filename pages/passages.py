@@ -412,13 +412,13 @@ def _draw_passage(
 
 
 project = ui.require_project()
-if not pooled_queries(project):
-    ui.end_empty_screen(
-        "No passages yet.",
-        "Import passages, and runs or judgments that refer to them.",
-        "home",
-        code="no-passages",
-    )
+ui.require_content(
+    pooled_queries(project),
+    "No passages yet.",
+    "Import passages, and runs or judgments that refer to them.",
+    "home",
+    code="no-passages",
+)
 st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
 bar = st.container(horizontal=True, vertical_alignment="center", key="desk-filters")
 with bar:

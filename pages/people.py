@@ -37,9 +37,14 @@ def draw_last_change() -> None:
     if message:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(message)
-            if presses.button("Undo", type="tertiary", icon=":material/undo:", key="undo person"):
-                apply_change(identity, "", lambda: undo_member(project, identity, ui.author()))
-                st.rerun()
+            st.button(
+                "Undo",
+                type="tertiary",
+                icon=":material/undo:",
+                key="undo person",
+                on_click=apply_change,
+                args=(identity, "", lambda: undo_member(project, identity, ui.author())),
+            )
 
 
 def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None:
@@ -94,18 +99,18 @@ def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None
                     "all_queries": lambda chosen: not chosen,
                 },
             )
-        if presses.button(
+        st.button(
             "Remove",
             type="tertiary",
             icon=":material/person_remove:",
             key=f"remove {member.identity}",
-        ):
-            apply_change(
+            on_click=apply_change,
+            args=(
                 member.identity,
                 f"Removed {member.name}.",
                 lambda: remove_member(project, member.identity, author),
-            )
-            st.rerun()
+            ),
+        )
 
 
 def draw_adding_form(project: Project, texts: dict[str, str]) -> None:

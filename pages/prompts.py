@@ -105,39 +105,53 @@ def draw_prompt_texts(prompt: graders.Prompt) -> None:
 def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
     """Draw the earlier versions of a project's prompt; grades may name each by its hash."""
     states = [state for state in bank.prompt_versions(project) if state.prompt.name == prompt.name]
-    if len(states) < 2:
-        return
-    with st.expander(f"Earlier versions ({len(states) - 1})"):
-        st.caption("Saving keeps earlier versions. Their grades stay under their hashes.")
-        names = {
-            state.made_at.isoformat(): (
-                f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+    if len(states) > 1:
+        with st.expander(f"Earlier versions ({len(states) - 1})"):
+            st.caption("Saving keeps earlier versions. Their grades stay under their hashes.")
+            names = {
+                state.made_at.isoformat(): (
+                    f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+                )
+                for state in reversed(states[:-1])
+            }
+            picked = st.selectbox(
+                "Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}"
             )
-            for state in reversed(states[:-1])
-        }
-        picked = st.selectbox(
-            "Version", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}"
-        )
-        state = next(state for state in states if state.made_at.isoformat() == picked)
-        st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
-        if presses.button("Edit this version", icon=":material/history:", key="edit state"):
-            _begin_draft(prompt.name, state.prompt)
+            state = next(state for state in states if state.made_at.isoformat() == picked)
+            st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
+            st.button(
+                "Edit this version",
+                icon=":material/history:",
+                key="edit state",
+                on_click=_begin_draft,
+                args=(prompt.name, state.prompt),
+            )
 
 
 def _begin_draft(opened: str, prompt: graders.Prompt) -> None:
     st.session_state[f"editing {opened}"] = graders.write_prompt(prompt)
     st.session_state.pop(f"yaml {opened}", None)
-    st.rerun()
 
 
 def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt) -> None:
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
     fixed = prompt.name in graders.built_in_prompts()
     with st.container(horizontal=True):
-        if not fixed and presses.button("Edit", icon=":material/edit:", key="edit prompt"):
-            _begin_draft(prompt.name, prompt)
-        if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-            _begin_draft(prompt.name, grader_setup.draft_of(prompt, library))
+        if not fixed:
+            st.button(
+                "Edit",
+                icon=":material/edit:",
+                key="edit prompt",
+                on_click=_begin_draft,
+                args=(prompt.name, prompt),
+            )
+        st.button(
+            "Copy and edit",
+            icon=":material/content_copy:",
+            key="copy prompt",
+            on_click=_begin_draft,
+            args=(prompt.name, grader_setup.draft_of(prompt, library)),
+        )
     if fixed:
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable."
@@ -179,9 +193,13 @@ def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | No
         # Always enabled: the text is known after the field loses focus, which the click on the
         # button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
-        if presses.button("Discard", icon=":material/close:", key="discard prompt"):
-            _close_draft(opened.name)
-            st.rerun()
+        st.button(
+            "Discard",
+            icon=":material/close:",
+            key="discard prompt",
+            on_click=_close_draft,
+            args=(opened.name,),
+        )
     if save and drafted is not None and drafted.name not in graders.built_in_prompts():
         with ui.errors(rerun=True):
             changed = bank.save_prompt(project, drafted, ui.author())
@@ -239,10 +257,9 @@ def try_it(project: Project, prompt: graders.Prompt) -> None:
     if pair is None:
         return
     chosen = None
-    asking = prompt.use in graders.GRADERS and st.toggle(
+    if prompt.use in graders.GRADERS and st.toggle(
         "Ask a model", key="with a model", persist_state="session"
-    )
-    if asking:
+    ):
         with st.container(border=True):
             chosen = grader_setup.choose_grader(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))

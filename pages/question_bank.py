@@ -10,8 +10,15 @@ from exam_workbench import bank, text
 from exam_workbench.records import for_tuning
 from exam_workbench.store import Project
 from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
-from pages.parts.shared import actions, address, people_here, scoring_settings, streamlit_bridge, ui
-from pages.parts.shared.awaited_edits import TO_EDIT
+from pages.parts.shared import (
+    actions,
+    address,
+    awaited_edits,
+    people_here,
+    scoring_settings,
+    streamlit_bridge,
+    ui,
+)
 
 QUERIES = "queries"
 """Key of the list of queries."""
@@ -68,7 +75,7 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     the first.
     """
     here = editing_window.current_window()
-    if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
+    if (to_edit := st.session_state.pop(awaited_edits.TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
     picked = actions.asked_of(QUERIES).acts
     if chosen := picked[-1]["choice"] if picked else here.query:
@@ -124,10 +131,9 @@ def query_list(
 # Judgments that are held out are not read here, so that people cannot tune the questions to them.
 project = for_tuning(ui.require_project(STYLE))
 queries = bank.query_overviews(project)
-if not queries:
-    ui.end_empty_screen(
-        "No queries yet.", "Import queries on the Home screen.", "home", code="no-queries"
-    )
+ui.require_content(
+    queries, "No queries yet.", "Import queries on the Home screen.", "home", code="no-queries"
+)
 view = scoring_settings.current_view()
 editing_window.open_for(project)
 with st.container():

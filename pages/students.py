@@ -21,13 +21,13 @@ with st.container(horizontal=True, vertical_alignment="center"):
     exam_jobs.offer_sitting(project, exam)
 job_progress.watch_steps(project, "exams", "Run the exam")
 sat_answers = examinee_responses(project, query_id=exam)
-if not sat_answers.students:
-    ui.end_empty_screen(
-        "No examinee has answered this exam yet",
-        "Add an examinee above, then run the exam. To import answers from elsewhere, go"
-        " to the Home screen.",
-        code="nobody-sat",
-    )
+ui.require_content(
+    sat_answers.students,
+    "No examinee has answered this exam yet",
+    "Add an examinee above, then run the exam. To import answers from elsewhere, go"
+    " to the Home screen.",
+    code="nobody-sat",
+)
 if st.query_params.get("view") == "Two students":
     # Addresses of earlier versions have this name of the view.
     st.query_params["view"] = VIEWS["two"][0]

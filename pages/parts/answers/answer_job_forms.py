@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import answers, graders, jobs, text
+from exam_workbench import answers, graders, grading, jobs, text
 from exam_workbench.records import AnswerModel, answer_models, run_names
 from exam_workbench.store import Project
 from pages.parts.answers import answer_settings
@@ -21,6 +21,8 @@ KINDS = {
 }
 AGAIN = "as before: "
 JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
+START = {"type": "primary", "icon": ":material/play_arrow:"}
+"""Look of the buttons that start a job."""
 ROLES = {"generator": "Generator", "judge": "Answer check"}
 
 
@@ -45,42 +47,43 @@ def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
 
 
 def _draw_models_so_far(project: Project) -> None:
-    known = answers.answering_so_far(project)
-    if not known:
-        return
-    st.subheader("Models used so far", anchor=False)
-    st.dataframe(
-        {
-            "Role": [ROLES[model.role] for model in known],
-            "Name": [model.name for model in known],
-            "Model": [model.model for model in known],
-            "Prompt": [model.prompt for model in known],
-            "Results": [model.written for model in known],
-            "Failed": [model.failed for model in known],
-        },
-        hide_index=True,
-    )
+    if known := answers.answering_so_far(project):
+        st.subheader("Models used so far", anchor=False)
+        st.dataframe(
+            {
+                "Role": [ROLES[model.role] for model in known],
+                "Name": [model.name for model in known],
+                "Model": [model.model for model in known],
+                "Prompt": [model.prompt for model in known],
+                "Results": [model.written for model in known],
+                "Failed": [model.failed for model in known],
+            },
+            hide_index=True,
+        )
 
 
 def _draw_generating(project: Project) -> None:
-    before = [
-        model.name
+    known = {
+        AGAIN + model.name: model
         for model in answer_settings.generator_models(project)
         if not model.from_elsewhere
-    ]
-    options = [*(AGAIN + name for name in before), *KINDS]
+    }
     left, right = st.columns(2)
     with left:
         kind = str(
             st.selectbox(
                 "Generator",
-                options,
+                [*known, *KINDS],
                 key="answers by",
                 persist_state="session",
                 format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
             )
         )
-        ready = _choose_generator(project, kind)
+        ready = (
+            answers.generator_again(project, known[kind])
+            if kind in known
+            else _choose_generator(project, kind)
+        )
     if ready is None:
         return
     with right:
@@ -152,33 +155,21 @@ def _draw_generating(project: Project) -> None:
             "All requested answers exist.", icon=":material/check:"
         )
         return
-    if ready.asks:
-        job_plan.show_tag(
-            answers.answers_price(project, ready, planned), ready.model.model, " of answers"
-        )
-        caps = _draw_limits(project, ready.model, caps, "answers")
-    else:
-        st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
-    start = partial(answers.start_answering, caps=caps)
+    price = answers.answers_price(project, ready, planned) if ready.asks else None
+    caps = _draw_cost(project, ready.model, price, caps, "answers")
     presses.act_button(
         "Generate answers",
-        start,
+        partial(answers.start_answering, caps=caps),
         project,
         ready,
         wanted,
-        type="primary",
-        icon=":material/play_arrow:",
         key="answers begin",
+        **START,
     )
 
 
 def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
     """Draw the settings of the generator and return it; None if no model is chosen yet."""
-    if kind.startswith(AGAIN):
-        name = kind.removeprefix(AGAIN)
-        return answers.generator_again(
-            project, next(one for one in answer_models(project, "generator") if one.name == name)
-        )
     if kind == RULE:
         st.caption(
             "Returns the sentence that is most similar to the question. This is only a demo: use a"
@@ -222,13 +213,13 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
     Args:
         key: distinguishes the widgets of several such forms.
     """
-    before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
-    options = [*(AGAIN + name for name in before), LOCAL, ENDPOINT]
+    before = [model for model in answer_models(project, "judge") if model.parameters]
+    known = {AGAIN + model.name: model for model in reversed(before)}
     left, right = st.columns(2)
     kind = str(
         left.selectbox(
             "Model for the comparison",
-            options,
+            [*known, LOCAL, ENDPOINT],
             key=f"{key} by",
             persist_state="session",
             index=None,
@@ -244,7 +235,11 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
         )
         return
     with left:
-        ready = _choose_judge(project, kind, key, right)
+        ready = (
+            answers.judge_again(project, known[kind])
+            if kind in known
+            else _choose_judge(project, kind, key, right)
+        )
     if ready is None:
         return
     wanted = answers.pairs_to_compare(project, ready, pairs)
@@ -259,30 +254,21 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
         st.success("All these answers are compared.", icon=":material/check:")
         return
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
-    job_plan.show_tag(
-        answers.comparing_price(project, ready, wanted), ready.model.model, f" of {key}"
-    )
-    caps = _draw_limits(project, ready.model, caps, key)
-    start = partial(answers.start_comparing, caps=caps)
+    price = answers.comparing_price(project, ready, wanted)
+    caps = _draw_cost(project, ready.model, price, caps, key)
     presses.act_button(
         "Compare answers",
-        start,
+        partial(answers.start_comparing, caps=caps),
         project,
         ready,
         pairs,
-        type="primary",
-        icon=":material/play_arrow:",
         key=f"{key} begin",
+        **START,
     )
 
 
 def _choose_judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:
     """Draw the settings of the answer check and return it; None if no model is chosen yet."""
-    if kind.startswith(AGAIN):
-        name = kind.removeprefix(AGAIN)
-        return answers.judge_again(
-            project, next(one for one in answer_models(project, "judge") if one.name == name)
-        )
     says = beside.selectbox(
         "Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says"
     )
@@ -302,7 +288,17 @@ def _lacks_model(kind: str, settings: dict[str, Any]) -> bool:
     return True
 
 
-def _draw_limits(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
-    return job_plan.draw_limits(
-        project, caps, key, model.model, model.parameters.get("at") == "openai"
-    )
+def _draw_cost(
+    project: Project,
+    model: AnswerModel,
+    price: grading.PriceTag | None,
+    caps: jobs.Extent,
+    key: str,
+) -> jobs.Extent:
+    """Draw the price of a job and its limits; return the caps with them. A rule has no price."""
+    if price is None:
+        st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
+        return caps
+    job_plan.show_tag(price, model.model, f" of {key}")
+    remote = model.parameters.get("at") == "openai"
+    return job_plan.draw_limits(project, caps, key, model.model, remote)

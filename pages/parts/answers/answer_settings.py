@@ -142,13 +142,12 @@ def _draw_choices(
     )
 
     usual = usual_judge(project)
-    key = take_setting("judge", usual, options=JUDGES)
     judge = str(
         st.selectbox(
             "Answer check",
             list(JUDGES),
             format_func=lambda name: JUDGES[name].title,
-            key=key,
+            key=take_setting("judge", usual, options=JUDGES),
             help="Decides whether two answers match.",
         )
     )
@@ -181,11 +180,10 @@ def _draw_choices(
         )
 
     sources = gold_sources(project)
-    key = take_several("gold", sources[:1], sources)
     gold = st.multiselect(
         "Sources of gold passages",
         sources,
-        key=key,
+        key=take_several("gold", sources[:1], sources),
         placeholder=sources[0],
         help="An assessor's judgments count only if the assessor is chosen here.",
     )
@@ -198,13 +196,19 @@ def _draw_choices(
         )
     )
     runs_known = run_names(project)
-    key = take_several("runs", [], runs_known)
     runs = st.multiselect(
-        "Runs", runs_known, key=key, placeholder=f"All with answers ({len(asked_runs)})"
+        "Runs",
+        runs_known,
+        key=take_several("runs", [], runs_known),
+        placeholder=f"All with answers ({len(asked_runs)})",
     )
     offered = sorted({1, 5, 10, 20, *asked_ks})
-    key = take_several("ks", [], offered)
-    ks = st.multiselect("Depths k", offered, key=key, placeholder=", ".join(map(str, asked_ks)))
+    ks = st.multiselect(
+        "Depths k",
+        offered,
+        key=take_several("ks", [], offered),
+        placeholder=", ".join(map(str, asked_ks)),
+    )
     same = st.toggle(
         "Count near-equal texts as gold",
         key=take_setting("same", False, lambda text: text == "yes"),

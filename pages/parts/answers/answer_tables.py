@@ -4,31 +4,17 @@ correlations.
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import answers, measures, study, text
-from exam_workbench.answers import (
-    Evaluation,
-    Line,
-    Measured,
-    RetEvalRow,
-    clear_best,
-    count_failures,
-    query_values,
-    reteval_latex,
-    reteval_tsv,
-    row_values,
-)
+from exam_workbench import answers, measures, run_names, study, text
 from exam_workbench.measures.answers import Scored
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from pages.parts.answers import cases_desk
+from pages.parts.answers import answer_settings, cases_desk
 from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 KEY = "answers-grid"
-MEASURES: dict[Measured, str] = {
+MEASURES: dict[answers.Measured, str] = {
     "LLM-retEval": "The answer from the top k passages matches an answer from the gold passages",
     "GPT-Eval": "The answer is right according to the gold answers or an assessor",
     "Recall": "Share of the gold passages that are in the top k",
@@ -39,24 +25,36 @@ QUERIES = 400
 """Largest number of queries shown in an open cell."""
 
 
-def draw_grid(project: Project, evaluation: Evaluation) -> None:
+def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw the table with its downloads, and its missing values."""
-    _draw_missing(evaluation)
+    rows = evaluation.rows
+    waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
+    missing = {
+        "answers to generate": waiting,
+        "failed answers": failed,
+        "comparisons to make": sum(row.reteval.waiting for row in rows) - waiting,
+        "failed comparisons": sum(row.reteval.failed for row in rows) - failed,
+    }
+    if parts := [f"{what}: {number:,}" for what, number in missing.items() if number > 0]:
+        st.caption(
+            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not"
+            " counted as wrong."
+        )
     _draw_table(project, evaluation)
     st.caption(
         "Means over queries ± one standard error. A bold score is the best of its depth in at"
         " least 95% of resamples.",
         help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
-    failed = count_failures(project, evaluation)
+    failures = answers.count_failures(project, evaluation)
     st.markdown("**Failures**")
     st.dataframe(
         {
-            "Run": [run for run, _ in failed],
-            "k": [k for _, k in failed],
-            "Recall failures (A–C)": [one.recall for one in failed.values()],
-            "LLM-retEval failures (D–F)": [one.reteval for one in failed.values()],
-            "Confirmed": [one.confirmed for one in failed.values()],
+            "Run": [run for run, _ in failures],
+            "k": [k for _, k in failures],
+            "Recall failures (A–C)": [one.recall for one in failures.values()],
+            "LLM-retEval failures (D–F)": [one.reteval for one in failures.values()],
+            "Confirmed": [one.confirmed for one in failures.values()],
         },
         hide_index=True,
     )
@@ -65,55 +63,33 @@ def draw_grid(project: Project, evaluation: Evaluation) -> None:
         name = f"{project.name}-reteval"
         st.download_button(
             "LaTeX",
-            reteval_latex(evaluation, failed),
+            answers.reteval_latex(evaluation, failures),
             f"{name}.tex",
             icon=":material/download:",
             on_click="ignore",
         )
         st.download_button(
             "TSV",
-            reteval_tsv(evaluation),
+            answers.reteval_tsv(evaluation),
             f"{name}.tsv",
             icon=":material/download:",
             on_click="ignore",
         )
 
 
-def _draw_missing(evaluation: Evaluation) -> None:
-    rows = evaluation.rows
-    waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
-    compare = sum(row.reteval.waiting - row.waiting for row in rows)
-    unread = sum(row.reteval.failed - row.failed for row in rows)
-    parts = [
-        f"{what}: {number:,}"
-        for number, what in (
-            (waiting, "answers to generate"),
-            (failed, "failed answers"),
-            (compare, "comparisons to make"),
-            (unread, "failed comparisons"),
-        )
-        if number > 0
-    ]
-    if parts:
-        st.caption(
-            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not"
-            " counted as wrong."
-        )
-
-
 @st.fragment
-def _draw_table(project: Project, evaluation: Evaluation) -> None:
+def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
     asked = actions.asked_of(KEY)
     for act in asked.each():
         address.write_parameters({"cell": str(act["cell"])})
     asked.draw("grid", grid_data(project, evaluation))
 
 
-def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
+def grid_data(project: Project, evaluation: answers.Evaluation) -> dict[str, Any]:
     """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the
     queries of the open cell.
     """
-    best = clear_best(project, evaluation)
+    best = answers.clear_best(project, evaluation)
     measure_names = [
         name
         for name in MEASURES
@@ -125,12 +101,15 @@ def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
         "blocks": [_depth_block(evaluation, k, measure_names, best) for k in evaluation.view.ks],
         "ideal": _ideal_retriever(evaluation.ideal),
         "open": wanted,
-        "detail": _cell_details(project, evaluation, wanted),
+        "detail": _cell_details(evaluation, wanted),
     }
 
 
 def _depth_block(
-    evaluation: Evaluation, k: int, measure_names: list[str], best: dict[tuple[int, str], str]
+    evaluation: answers.Evaluation,
+    k: int,
+    measure_names: list[str],
+    best: dict[tuple[int, str], str],
 ) -> dict[str, Any]:
     rows = [row for row in evaluation.rows if row.k == k]
     # A run with waiting queries is never at the top: the finished ones may be the easy ones.
@@ -149,8 +128,8 @@ def _depth_block(
                 "cells": [
                     {
                         "id": cases_desk.id_of(name, row.run, k),
-                        "mean": row_values(row)[name][0],
-                        "error": row_values(row)[name][1],
+                        "mean": answers.row_values(row)[name][0],
+                        "error": answers.row_values(row)[name][1],
                         "best": best.get((k, name)) == row.run,
                     }
                     for name in measure_names
@@ -162,7 +141,7 @@ def _depth_block(
     }
 
 
-def _missing_counts(row: RetEvalRow) -> str:
+def _missing_counts(row: answers.RetEvalRow) -> str:
     counts = [
         (row.reteval.failed, "failed"),
         (row.reteval.waiting, "waiting"),
@@ -183,12 +162,12 @@ def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
     }
 
 
-def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
+def _cell_details(evaluation: answers.Evaluation, cell: str) -> dict[str, Any] | None:
     place = cases_desk.place_of(cell)
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
         return None
     measure, run, k = place
-    known = query_values(evaluation.lines[run, k], measure)
+    known = answers.query_values(evaluation.lines[run, k], measure)
     lines = [(known.get(line.query_id), line) for line in evaluation.lines[run, k].values()]
     lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
     return {
@@ -201,9 +180,10 @@ def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[s
                 "why": _explain_value(line, measure),
                 "answer": html.as_shown(line.answer or ""),
                 "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
-                "href": "cases?"
-                + urlencode(
-                    {"project": project.name, **cases_desk.case_address(line.query_id, run, k)}
+                "href": address.screen_link(
+                    "cases",
+                    **answer_settings.chosen_settings(),
+                    at=cases_desk.id_of(line.query_id, run, k),
                 ),
             }
             for value, line in lines[:QUERIES]
@@ -212,7 +192,7 @@ def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[s
     }
 
 
-def _explain_value(line: Line, measure: str) -> str:
+def _explain_value(line: answers.Line, measure: str) -> str:
     if line.state == "skipped":
         return "The run has no passage for the query."
     if measure not in ("LLM-retEval", "GPT-Eval"):
@@ -232,12 +212,12 @@ REFERENCE = "LLM-retEval"
 @ui.errors()
 def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
-    if len(evaluation.view.runs or ()) < 2:
-        ui.end_empty_screen(
-            "Only one run has answers, so there is nothing to compare.",
-            "Import another run, or generate answers from another run.",
-            "home",
-        )
+    ui.require_content(
+        len(evaluation.view.runs or ()) > 1,
+        "Only one run has answers, so there is nothing to compare.",
+        "Import another run, or generate answers from another run.",
+        "home",
+    )
     ks = evaluation.view.ks
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     k = left.segmented_control(
@@ -306,7 +286,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
 
 def _draw_choice_table(picks: measures.Choosing, reference: str) -> None:
     most = {run: max(choice.chance.get(run, 0.0) for choice in picks.choices) for run in picks.runs}
-    short = short_names(picks.runs)
+    short = run_names.short_names(picks.runs)
     first = {f"{short[run]} first": run for run in sorted(picks.runs, key=lambda run: -most[run])}
     pairs = {pairing.one: pairing for pairing in picks.pairings if pairing.other == reference}
     paired = [pairs.get(choice.evaluation) for choice in picks.choices]

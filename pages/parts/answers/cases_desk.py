@@ -5,7 +5,7 @@ The browser already has the next cases when a case is confirmed, so it can go on
 the server.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
@@ -17,7 +17,6 @@ from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAIL
 from exam_workbench.records import add_gold_answer, judging, withdraw_gold_answer
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
-from pages.parts.answers import answer_settings
 from pages.parts.shared import actions, address, html, ui
 
 KEY = "answer-cases"
@@ -58,15 +57,6 @@ def place_of(name: str) -> tuple[str, str, int] | None:
     k, _, rest = name.partition("|")
     run, _, query_id = rest.partition("|")
     return (query_id, unquote(run), int(k)) if k.isdigit() and run and query_id else None
-
-
-def case_address(query_id: str, run: str, k: int) -> dict[str, str]:
-    """Return the address parameters that open a query of a run at a depth."""
-    return {
-        **address.travelling(),
-        **answer_settings.chosen_settings(),
-        "at": id_of(query_id, run, k),
-    }
 
 
 def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
@@ -116,7 +106,18 @@ def desk_data(
             {"letter": letter, "short": SHORT[letter], "says": says}
             for letter, says in CASES.items()
         ],
-        "rows": [_list_row(row) for row in cases[first : first + A_PAGE]],
+        "rows": [
+            {
+                "id": _case_id(row),
+                "case": row.case or "",
+                "kind": kind_of(row.case),
+                "done": bool(row.confirmed),
+                "query": html.as_shown(ui.shorten_text(row.side.query.text, 120)),
+                "where": html.as_shown(f"{row.line.run} @{row.line.k}"),
+                "stake": _describe_stake(row),
+            }
+            for row in cases[first : first + A_PAGE]
+        ],
         "ids": ids[first : first + A_PAGE + AHEAD],
         "first": first,
         "page": A_PAGE,
@@ -151,18 +152,6 @@ def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
         filter_choice("case", "Case", "All cases", letters),
         filter_choice("show", "Show", "Open cases", [("all", "Open and confirmed cases")]),
     ]
-
-
-def _list_row(row: answers.CaseRow) -> dict[str, Any]:
-    return {
-        "id": _case_id(row),
-        "case": row.case or "",
-        "kind": kind_of(row.case),
-        "done": bool(row.confirmed),
-        "query": html.as_shown(ui.shorten_text(row.side.query.text, 120)),
-        "where": html.as_shown(f"{row.line.run} @{row.line.k}"),
-        "stake": _describe_stake(row),
-    }
 
 
 def kind_of(case: str | None) -> str:
@@ -330,7 +319,7 @@ def draw(project: Project, view: answers.View) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
     asked = actions.asked_of(KEY)
     at = Desk(project, view)
-    error = asked.do(lambda act: ACTS[act["do"]](at, act))
+    error = asked.do(lambda act: _do_action(at, act))
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer
         # checks.
@@ -338,103 +327,77 @@ def draw(project: Project, view: answers.View) -> None:
     asked.draw("answers", desk_data(project, at.evaluation, at.said, error))
 
 
-def _place_of_act(act: actions.Act) -> tuple[str, str, int]:
-    place = place_of(str(act["case"]))
+def _do_action(at: Desk, act: actions.Act) -> None:
+    """Do an action of the component: move on, or change the open case."""
+    match act["do"]:
+        case "open":
+            name = str(act.get("case") or "")
+            if not name and (rows := list_cases(at.project, at.evaluation)):
+                name = _case_id(rows[min(max(int(act["at"]), 0), len(rows) - 1)])
+            case_places().put(at=name)
+        case "filter":
+            if act["name"] in NAMES:
+                case_places().put(**{act["name"]: str(act["value"]), "at": ""})
+        case _:
+            _change_case(at, act)
+
+
+def _change_case(at: Desk, act: actions.Act) -> None:
+    """Do an action that changes the project; each has another one that undoes it."""
+    place, opened = place_of(str(act["case"])), str(act["case"])
     if place is None:
         raise errors.WorkbenchError(
             "unknown-case", "This case no longer exists.", "Go to the next case."
         )
-    return place
-
-
-def _open_case(at: Desk, act: actions.Act) -> None:
-    name = str(act.get("case") or "")
-    if not name:
-        rows = list_cases(at.project, at.evaluation)
-        row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
-        name = "" if row is None else id_of(row.query_id, row.run, row.k)
-    case_places().put(at=name)
-
-
-def _set_filter(at: Desk, act: actions.Act) -> None:
-    if act["name"] in NAMES:
-        case_places().put(**{act["name"]: str(act["value"]), "at": ""})
-
-
-def _confirm_case(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place_of_act(act)
-    letter = answers.check_case(str(act["letter"]))
+    query_id, _, _ = place
     author = ui.author()
-    answers.confirm_case(
-        at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or "")
-    )
-    row = answers.case_at(at.project, at.evaluation, query_id, run, k)
-    text = ui.shorten_text(row.side.query.text, 80)
-    words = f"{letter} for “{text}”: {CASES[letter]}."
-    if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
-        said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
-        words += f" Also confirmed by {said}. Your decision counts because it is the latest."
-    at.say(words, {"do": "take back", "case": act["case"]})
-    case_places().put(at=str(act.get("next") or ""))
-
-
-def _take_back(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place_of_act(act)
-    answers.take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
-    at.say("Decision withdrawn. The case is open again.")
-    case_places().put(at=str(act["case"]))
-
-
-def _judge_relevant(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place_of_act(act)
-    author = ui.author()
-    row = answers.case_at(at.project, at.evaluation, query_id, run, k)
-    answers.judge_as_relevant(at.project, row, str(act["passage"]), author)
-    at.say(
-        f"Passage {act['passage']} is judged {answers.RELEVANT}. To count it as gold, choose"
-        f" “{judging.source_of(author)}” under Change settings.",
-        {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
-    )
-    at.sources = True
-    case_places().put(at=str(act["case"]))
-
-
-def _withdraw_judgment(at: Desk, act: actions.Act) -> None:
-    query_id, _, _ = _place_of_act(act)
-    judging.withdraw_judgment(at.project, query_id, str(act["passage"]), ui.author())
-    at.say("Judgment withdrawn.")
-    at.sources = True
-
-
-def _add_answer(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place_of_act(act)
-    answer = answers.case_at(at.project, at.evaluation, query_id, run, k).line.answer
-    if answer is None:
-        raise errors.WorkbenchError(
-            "unknown-answer", "This case has no answer to add.", "Go to the next case."
-        )
-    add_gold_answer(at.project, query_id, answer, ui.author())
-    at.say(
-        f"“{ui.shorten_text(answer, 80)}” is now a gold answer of the query.",
-        {"do": "remove answer", "case": act["case"], "answer": answer},
-    )
-    case_places().put(at=str(act["case"]))
-
-
-def _remove_answer(at: Desk, act: actions.Act) -> None:
-    query_id, _, _ = _place_of_act(act)
-    withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
-    at.say("Gold answer removed.")
-
-
-ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
-    "open": _open_case,
-    "filter": _set_filter,
-    "confirm": _confirm_case,
-    "take back": _take_back,
-    "judge": _judge_relevant,
-    "unjudge": _withdraw_judgment,
-    "add answer": _add_answer,
-    "remove answer": _remove_answer,
-}
-"""All actions of the component."""
+    match act["do"]:
+        case "confirm":
+            letter = answers.check_case(str(act["letter"]))
+            note = str(act.get("note") or "")
+            answers.confirm_case(at.project, at.evaluation, *place, letter, author, note)
+            row = answers.case_at(at.project, at.evaluation, *place)
+            text = ui.shorten_text(row.side.query.text, 80)
+            words = f"{letter} for “{text}”: {CASES[letter]}."
+            if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
+                said = " and ".join(
+                    f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile
+                )
+                words += (
+                    f" Also confirmed by {said}. Your decision counts because it is the latest."
+                )
+            at.say(words, {"do": "take back", "case": act["case"]})
+            case_places().put(at=str(act.get("next") or ""))
+        case "take back":
+            answers.take_back_case(at.project, at.evaluation, *place, author)
+            at.say("Decision withdrawn. The case is open again.")
+            case_places().put(at=opened)
+        case "judge":
+            row = answers.case_at(at.project, at.evaluation, *place)
+            answers.judge_as_relevant(at.project, row, str(act["passage"]), author)
+            at.say(
+                f"Passage {act['passage']} is judged {answers.RELEVANT}. To count it as gold,"
+                f" choose “{judging.source_of(author)}” under Change settings.",
+                {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
+            )
+            at.sources = True
+            case_places().put(at=opened)
+        case "unjudge":
+            judging.withdraw_judgment(at.project, query_id, str(act["passage"]), author)
+            at.say("Judgment withdrawn.")
+            at.sources = True
+        case "add answer":
+            answer = answers.case_at(at.project, at.evaluation, *place).line.answer
+            if answer is None:
+                raise errors.WorkbenchError(
+                    "unknown-answer", "This case has no answer to add.", "Go to the next case."
+                )
+            add_gold_answer(at.project, query_id, answer, author)
+            at.say(
+                f"“{ui.shorten_text(answer, 80)}” is now a gold answer of the query.",
+                {"do": "remove answer", "case": act["case"], "answer": answer},
+            )
+            case_places().put(at=opened)
+        case "remove answer":
+            withdraw_gold_answer(at.project, query_id, str(act["answer"]), author)
+            at.say("Gold answer removed.")

@@ -5,8 +5,7 @@ import streamlit as st
 from exam_workbench import answers, charts, exchange, formats, text
 from exam_workbench.store import Project
 from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
-from pages.parts.shared import presses, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import chart_display, presses, ui
 
 MODEL = "judge"
 
@@ -16,9 +15,8 @@ def choose_reference(project: Project) -> tuple[str, list[answers.PeopleSaid]] |
     without any.
     """
     sources = answers.verdict_sources(project)
-    options = {name: name for name, _ in sources}
-    if len(sources) > 1:
-        options = {"": "All people"} | options
+    everyone = {"": "All people"} if len(sources) > 1 else {}
+    options = everyone | {name: name for name, _ in sources}
     verdicts: list[answers.PeopleSaid] = []
     # People's results need no runs; a model's comparisons do.
     if answer_settings.generator_models(project) and not answers.missing_data(project).stops:
@@ -155,7 +153,7 @@ def draw_threshold_curve(rows: list[answers.AgreementRow]) -> None:
     ui.draw_metrics(
         *((name, name.capitalize(), ui.as_number(value), None) for name, value in values.items())
     )
-    draw_chart(charts.threshold_chart(row, limit))
+    chart_display.draw_chart(charts.threshold_chart(row, limit))
     if row.tested is not None:
         test = row.tested
         st.caption(

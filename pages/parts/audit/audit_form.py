@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, labels
-from exam_workbench.board_summary import find_summary
+from exam_workbench import audit as room, bank, board_summary, labels
 from exam_workbench.records import judgment_sources, run_names
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -41,12 +40,11 @@ def draw_form(project: Project, name: str) -> None:
     """
     view = scoring_settings.require_view()
     policy = view.policy
-    leading = find_summary(project, policy, view.measure, None)
+    leading = board_summary.find_summary(project, policy, view.measure, None)
     # The best systems come first, because their difference is asked for most.
     best = [system.run for system in leading.board.systems] if leading else []
     runs = [*best, *(run for run in run_names(project) if run not in best)]
-    if not runs:
-        ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
+    ui.require_content(runs, "No systems to audit yet.", "Import runs.", "home")
     st.caption("The audit checks the labels of the scoring settings above by the measure below.")
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
@@ -98,10 +96,11 @@ def draw_form(project: Project, name: str) -> None:
                 " audit. The judgments of"
                 " an existing source are reused: their passages are not judged again.",
             )
-            others = [one.spec.name for one in bank.label_graders(project) if one.grades]
+            graders = [one.spec.name for one in bank.label_graders(project) if one.grades]
+            usual = policy.grader if policy.grader in graders else next(iter(graders), None)
             further = st.multiselect(
                 "More graders for prediction",
-                [one for one in others if one != _default_grader(project, policy.grader)],
+                [one for one in graders if one != usual],
                 key="audit-graders",
                 help="If judgments are predicted well, fewer of them are needed.",
             )
@@ -179,11 +178,6 @@ def _draw_forecast(
         )
     audit_state.draw_curve(forecast, goal)
     return True
-
-
-def _default_grader(project: Project, grader: str | None) -> str:
-    known = [stored.spec.name for stored in bank.label_graders(project) if stored.grades]
-    return grader if grader in known else known[0]
 
 
 def _choose_goal(runs: list[str]) -> room.Goal | None:

@@ -48,7 +48,22 @@ def draw_labels(project: Project, audit: room.Audit) -> None:
             " passages of one system."
         ),
     )
-    st.html(_meanings_html(calibration))
+    values = sorted({value for meaning in calibration.meanings for value in meaning.chances})
+    head = ["Label", "Passages", "Judged", *(f"judged {value}" for value in values), "Mean"]
+    rows = [
+        (
+            False,
+            [
+                look.rating_html(meaning.label),
+                f"{meaning.passages:,}",
+                f"{meaning.judged:,}",
+                *(_share_html(meaning.chances.get(value)) for value in values),
+                ui.as_number(meaning.mean, 2),
+            ],
+        )
+        for meaning in reversed(calibration.meanings)
+    ]
+    st.html(_table_html(head, rows))
     st.subheader("Label quality by min rating", anchor=False)
     st.html(_min_ratings_html(calibration))
     _take_min_rating(calibration)
@@ -82,27 +97,6 @@ def _table_html(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
         '<div class="ew-scroll" tabindex="0" role="group" aria-label="Table"><table'
         ' class="ew-shares">'
         f"<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _meanings_html(calibration: room.Calibration) -> str:
-    values = sorted({value for meaning in calibration.meanings for value in meaning.chances})
-    head = ["Label", "Passages", "Judged", *(f"judged {value}" for value in values), "Mean"]
-    return _table_html(
-        head,
-        [
-            (
-                False,
-                [
-                    look.rating_html(meaning.label),
-                    f"{meaning.passages:,}",
-                    f"{meaning.judged:,}",
-                    *(_share_html(meaning.chances.get(value)) for value in values),
-                    ui.as_number(meaning.mean, 2),
-                ],
-            )
-            for meaning in reversed(calibration.meanings)
-        ],
     )
 
 
@@ -233,13 +227,13 @@ def draw_roles(project: Project, audit: room.Audit) -> None:
         changed.append(("grader", audit.graders[0], grader))
     with ui.errors(rerun=True):
         for part, name, entry in changed:
-            state_families(project, part, name, _read_families(entry), ui.author())
+            families = [family.strip() for family in entry.split(",") if family.strip()]
+            stated = [] if entry.strip() == NONE else families
+            state_families(project, part, name, stated, ui.author())
 
 
 def _families_text(role: room.Role) -> str:
-    if role.families is None:
-        return ""
-    return ", ".join(role.families) or NONE
+    return "" if role.families is None else ", ".join(role.families) or NONE
 
 
 def _explain_origin(role: room.Role) -> str:
@@ -249,14 +243,6 @@ def _explain_origin(role: room.Role) -> str:
         f"Derived from the model name: {ui.plain(', '.join(role.models))}."
         if role.models
         else "Not stated yet."
-    )
-
-
-def _read_families(entry: str) -> list[str]:
-    return (
-        []
-        if entry.strip() == NONE
-        else [family.strip() for family in entry.split(",") if family.strip()]
     )
 
 
@@ -277,73 +263,63 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
     if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
         st.container(key="no-batch").caption("No open batch: nothing to judge.")
     else:
-        _draw_sheet_download(project, audit, waiting)
-        _draw_sheet_upload(project, audit)
-    if not audit.ended:
-        _draw_end(project, audit)
-
-
-def _draw_sheet_download(project: Project, audit: room.Audit, waiting: room.Batch) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        who = st.text_input(
-            "Assessor",
-            "",
-            key="sheet-who",
-            placeholder="Any assessor",
-            width=220,
-            help=(
-                "Reserves the queries of the sheet for this assessor until you upload it or"
-                " release the queries."
-            ),
-        )
-        most = st.number_input(
-            "Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190
-        )
-        form = st.selectbox(
-            "Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220
-        )
-        ui.download(
-            "Download sheet",
-            lambda: room.make_sheet(project, audit, form, who.strip() or None, most).text,
-            f"{audit.name}-batch-{waiting.number}.{form}",
-            icon=":material/download:",
-            on_click="ignore",
-            key="sheet out",
-        )
-
-
-def _draw_sheet_upload(project: Project, audit: room.Audit) -> None:
-    given = st.file_uploader(
-        "Judged sheet or qrels file", ["tsv", "jsonl", "txt", "qrels"], key=f"sheet of {audit.key}"
-    )
-    if given is None:
-        return
-    if presses.button("Import judgments", type="primary", key="take in sheet"):
-        with ui.errors():
-            done = room.import_sheet(
-                project, audit, Source(given.name, data=given.getvalue()), ui.author()
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            who = st.text_input(
+                "Assessor",
+                "",
+                key="sheet-who",
+                placeholder="Any assessor",
+                width=220,
+                help=(
+                    "Reserves the queries of the sheet for this assessor until you upload it or"
+                    " release the queries."
+                ),
             )
-            st.success(room.import_sentence(done))
-
-
-def _draw_end(project: Project, audit: room.Audit) -> None:
-    st.subheader("End the audit", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            "You keep the leaderboard and judgments, but can draw and judge no more passages. You"
-            " cannot undo this.",
-            width="content",
+            most = st.number_input(
+                "Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190
+            )
+            form = st.selectbox(
+                "Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220
+            )
+            ui.download(
+                "Download sheet",
+                lambda: room.make_sheet(project, audit, form, who.strip() or None, most).text,
+                f"{audit.name}-batch-{waiting.number}.{form}",
+                icon=":material/download:",
+                on_click="ignore",
+                key="sheet out",
+            )
+        given = st.file_uploader(
+            "Judged sheet or qrels file",
+            ["tsv", "jsonl", "txt", "qrels"],
+            key=f"sheet of {audit.key}",
         )
-        presses.confirm_button(
-            "End audit",
-            "Another audit with the same source can reuse the judgments.",
-            room.end_audit,
-            project,
-            audit,
-            now="End audit now",
-            now_key="end audit",
-            key="ending audit",
-        )
+        if given is not None and presses.button(
+            "Import judgments", type="primary", key="take in sheet"
+        ):
+            with ui.errors():
+                done = room.import_sheet(
+                    project, audit, Source(given.name, data=given.getvalue()), ui.author()
+                )
+                st.success(room.import_sentence(done))
+    if not audit.ended:
+        st.subheader("End the audit", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                "You keep the leaderboard and judgments, but can draw and judge no more passages."
+                " You cannot undo this.",
+                width="content",
+            )
+            presses.confirm_button(
+                "End audit",
+                "Another audit with the same source can reuse the judgments.",
+                room.end_audit,
+                project,
+                audit,
+                now="End audit now",
+                now_key="end audit",
+                key="ending audit",
+            )
 
 
 def draw_graders(project: Project, audit: room.Audit) -> None:

@@ -8,12 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, charts, labels, text
+from exam_workbench import audit as room, bank, charts, labels, run_names, text
 from exam_workbench.measures.audit import Rate
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from pages.parts.shared import components, html, presses, ui, view_choice
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import chart_display, components, html, presses, ui, view_choice
 
 
 def draw(project: Project, audit: room.Audit) -> None:
@@ -181,7 +179,7 @@ def _format_rate(name: str, share: Rate) -> str:
 def board_data(board: room.AuditBoard) -> dict[str, Any]:
     """Return the data of a leaderboard for the browser."""
     runs = [system.run for system in board.systems]
-    names, short = short_names(runs, 34), short_names(runs)
+    names, short = run_names.short_names(runs, 34), run_names.short_names(runs)
     return {
         "measure": board.measure,
         "confidence": board.confidence,
@@ -204,7 +202,7 @@ def board_data(board: room.AuditBoard) -> dict[str, Any]:
 def draw_curve(forecast: room.Forecast, goal: room.Goal) -> None:
     """Draw the number of judgments needed, and the curve."""
     st.container(key="judgments-needed").markdown(ui.plain(forecast.says))
-    draw_chart(charts.forecast_chart(forecast, goal))
+    chart_display.draw_chart(charts.forecast_chart(forecast, goal))
 
 
 def choose_audit(known: Sequence[room.Audit]) -> room.Audit:

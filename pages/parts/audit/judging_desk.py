@@ -5,29 +5,38 @@ closed browser loses no sent action, and the assessor does not wait for the serv
 passages.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit as room
+from exam_workbench import audit as room, types
 from exam_workbench.store import Project
-from exam_workbench.types import Said
 from pages.parts.shared import actions, html, ui
 
 KEY = "judging"
 AHEAD = 6
 """Minimum number of passages in the browser, if so many are left."""
+VERDICTS: dict[str, types.Said] = {
+    "cannot say": "cannot say",
+    "skip": "skipped",
+    "take back": "taken back",
+}
+"""The verdicts without a value, by the action that records them."""
 
 
 def draw(project: Project, audit: room.Audit) -> None:
     """Draw the assessor's desk if there is a batch."""
-    if not room.list_batches(project, audit):
-        ui.end_empty_screen("No passages to judge yet.", "Draw a batch in the Leaderboard view.")
-    if audit.ended:
-        ui.end_empty_screen(
-            "This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended"
-        )
+    ui.require_content(
+        room.list_batches(project, audit),
+        "No passages to judge yet.",
+        "Draw a batch in the Leaderboard view.",
+    )
+    ui.require_content(
+        not audit.ended,
+        "This audit has ended.",
+        "Its leaderboard and judgments are kept.",
+        code="audit-ended",
+    )
     draw_desk(project, audit)
 
 
@@ -35,13 +44,14 @@ def draw(project: Project, audit: room.Audit) -> None:
 def draw_desk(project: Project, audit: room.Audit) -> None:
     """Judge the assigned passages until the batch is finished."""
     person = ui.person()
-    if not person:
-        ui.end_empty_screen(
-            "Your name is missing.", "Enter your name above. Your judgments are stored under it."
-        )
+    ui.require_content(
+        person,
+        "Your name is missing.",
+        "Enter your name above. Your judgments are stored under it.",
+    )
     asked = actions.asked_of(KEY)
     with ui.errors():
-        error = asked.do(lambda act: ACTS[act["do"]](project, audit, person, act))
+        error = asked.do(lambda act: _do_action(project, audit, person, act))
         batch = room.list_batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = (
@@ -77,7 +87,14 @@ def _desk_data(
     return {
         # If a part of it changes, the tab starts again.
         "home": f"{project.path} {audit.key} {batch.number} {person}",
-        "queries": {assessor.query.query_id: _query_data(assessor) for assessor in hands},
+        "queries": {
+            hand.query.query_id: {
+                "text": html.as_shown(hand.query.text),
+                "narrative": html.as_shown(hand.query.narrative or ""),
+                "questions": [html.as_shown(question.shown) for question in hand.questions],
+            }
+            for hand in hands
+        },
         "cards": cards,
         "open": [at for at, card in enumerate(cards) if not card["settled"]],
         "scale": [
@@ -102,31 +119,22 @@ def _finished_text(batch: int, left: int, also: str) -> dict[str, str]:
     offers.
     """
     if not left:
-        about = "The leaderboard shows the result."
         return {
             "title": f"Batch {batch} is judged.",
-            "about": about,
+            "about": "The leaderboard shows the result.",
             "act": "board",
             "words": "Show leaderboard",
         }
     about = (
         "Other assessors have the remaining judgments of the batch"
         f" ({'; '.join(filter(None, (str(left), also)))})."
+        " You get the passages that they skip or release."
     )
-    about += " You get the passages that they skip or release."
     return {
         "title": "No passages for you at the moment.",
         "about": about,
         "act": "again",
         "words": "Check again",
-    }
-
-
-def _query_data(hand: room.Hand) -> dict[str, Any]:
-    return {
-        "text": html.as_shown(hand.query.text),
-        "narrative": html.as_shown(hand.query.narrative or ""),
-        "questions": [html.as_shown(question.shown) for question in hand.questions],
     }
 
 
@@ -142,52 +150,31 @@ def _card_data(hand: room.Hand, card: room.Card) -> dict[str, Any]:
     }
 
 
-def _judge_passage(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-    room.judge_drawn(project, audit, act["query"], act["passage"], int(act["value"]), person)
-
-
-def _verdict(said: Said) -> Callable[[Project, room.Audit, str, actions.Act], None]:
-    """Return an action that records a verdict without a value."""
-
-    def do_it(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-        room.store_verdict(project, audit, room.Verdict(act["query"], act["passage"], said), person)
-
-    return do_it
-
-
 def _seen_labels_key(audit: room.Audit) -> str:
     """Return the session key for the labels that the person asked to see."""
     return f"labels shown in audit {audit.key}"
 
 
-def _show_label(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-    seen = room.reveal_label(project, audit, act["query"], act["passage"], person)
-    about = {
-        "query": act["query"],
-        "passage": act["passage"],
-        "label": seen.label,
-        "highest": seen.highest,
-    }
-    about["more"] = "The audit records that you have seen the label."
-    st.session_state.setdefault(_seen_labels_key(audit), []).append(about)
-
-
-def _open_board(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-    st.session_state["view"] = "Board"
-    st.rerun(scope="app")
-
-
-def _read_again(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-    """Do nothing: the assigned passages are read again after every action."""
-
-
-ACTS: Mapping[str, Callable[[Project, room.Audit, str, actions.Act], None]] = {
-    "judge": _judge_passage,
-    "cannot say": _verdict("cannot say"),
-    "skip": _verdict("skipped"),
-    "take back": _verdict("taken back"),
-    "look": _show_label,
-    "board": _open_board,
-    "again": _read_again,
-}
-"""All actions of the desk."""
+def _do_action(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
+    """Do an action of the desk; "again" only reads the assigned passages again."""
+    match act["do"]:
+        case "judge":
+            value = int(act["value"])
+            room.judge_drawn(project, audit, act["query"], act["passage"], value, person)
+        case "cannot say" | "skip" | "take back" as what:
+            verdict = room.Verdict(act["query"], act["passage"], VERDICTS[what])
+            room.store_verdict(project, audit, verdict, person)
+        case "look":
+            seen = room.reveal_label(project, audit, act["query"], act["passage"], person)
+            st.session_state.setdefault(_seen_labels_key(audit), []).append(
+                {
+                    "query": act["query"],
+                    "passage": act["passage"],
+                    "label": seen.label,
+                    "highest": seen.highest,
+                    "more": "The audit records that you have seen the label.",
+                }
+            )
+        case "board":
+            st.session_state["view"] = "Board"
+            st.rerun(scope="app")

@@ -2,6 +2,7 @@
 and passages that suggest improvements.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -12,8 +13,7 @@ from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
 from exam_workbench.text import first_few
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
-from pages.parts.shared import html, presses, scoring_settings, ui, view_choice
-from pages.parts.shared.awaited_edits import list_awaited
+from pages.parts.shared import awaited_edits, html, presses, scoring_settings, ui, view_choice
 
 PASSAGES_SHOWN = 10
 
@@ -237,33 +237,44 @@ def draw_more_tasks(
     given = labels.find_overrides(project, query.query_id)
     stale = sum(override.stale for override in given)
     # The option names are stable, so that the choice stays open while a person works.
-    titles = {"proposals": f"Proposals ({len(bank.list_proposals(project, query.query_id))})"}
+    proposals = len(bank.list_proposals(project, query.query_id))
+    tasks: dict[str, tuple[str, Callable[[], None]]] = {
+        "proposals": (
+            f"Proposals ({proposals})",
+            partial(bank_proposals.draw_proposals, project, query),
+        )
+    }
     if report is not None:
-        titles["strays"] = f"Answered by non-relevant passages ({len(report.strays)})"
-        titles["uncovered"] = f"Relevant passages not covered ({len(report.uncovered)})"
-        titles["worth"] = "Discrimination of the questions"
+        tasks |= {
+            "strays": (
+                f"Answered by non-relevant passages ({len(report.strays)})",
+                partial(_draw_strays, project, report),
+            ),
+            "uncovered": (
+                f"Relevant passages not covered ({len(report.uncovered)})",
+                partial(_draw_uncovered, project, query, report),
+            ),
+            "worth": (
+                "Discrimination of the questions",
+                partial(worth_panel, project, query.query_id, policy),
+            ),
+        }
     if given:
-        titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
-    titles["versions"] = f"Bank versions ({bank.latest_version(project)})"
+        title = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
+        tasks["overrides"] = title, partial(_draw_overrides, project, given)
+    versions = f"Bank versions ({bank.latest_version(project)})"
+    tasks["versions"] = versions, partial(draw_versions, project)
     chosen = st.pills(
         "More about this query",
-        list(titles),
+        list(tasks),
         default="proposals",
-        format_func=titles.__getitem__,
+        format_func=lambda name: tasks[name][0],
         key="more",
         label_visibility="collapsed",
     )
-    draws = {
-        "proposals": partial(bank_proposals.draw_proposals, project, query),
-        "strays": partial(_draw_strays, project, report),
-        "uncovered": partial(_draw_uncovered, project, query, report),
-        "worth": partial(worth_panel, project, query.query_id, policy),
-        "overrides": partial(_draw_overrides, project, given),
-        "versions": partial(draw_versions, project),
-    }
     # Without graded passages, the person's former choice may not be offered.
-    if chosen in titles:
-        draws[chosen]()
+    if chosen in tasks:
+        tasks[chosen][1]()
 
 
 def _draw_strays(project: Project, report: study.QueryDiagnosis) -> None:
@@ -392,22 +403,25 @@ def passage_beside(project: Project, query_id: str) -> None:
     it.
     """
     begun_for, passage_id = st.session_state.get("beside", (None, None))
-    if begun_for != query_id or passage_id is None:
-        return
-    with st.container(border=True):
-        st.caption("Source passage")
-        if any(one.case.query_id == query_id for one in list_awaited()):
-            st.caption(
-                ":material/hourglass_top: Saving an edit of the question resolves its disagreement."
+    if begun_for == query_id and passage_id is not None:
+        with st.container(border=True):
+            st.caption("Source passage")
+            if any(one.case.query_id == query_id for one in awaited_edits.list_awaited()):
+                st.caption(
+                    ":material/hourglass_top: Saving an edit of the question resolves its"
+                    " disagreement."
+                )
+            st.container(key="passage-beside").text(
+                passage_texts(project, [passage_id]).get(passage_id, passage_id)
             )
-        st.container(key="passage-beside").text(
-            passage_texts(project, [passage_id]).get(passage_id, passage_id)
-        )
-        if presses.button(
-            "Close passage", icon=":material/close:", type="tertiary", key="close passage"
-        ):
-            st.session_state.pop("beside")
-            st.rerun()
+            st.button(
+                "Close passage",
+                icon=":material/close:",
+                type="tertiary",
+                key="close passage",
+                on_click=st.session_state.pop,
+                args=("beside", None),
+            )
 
 
 OF: dict[study.Examinees, str] = {"systems": "Systems", "passages": "Passages"}

@@ -19,8 +19,7 @@ import streamlit as st
 
 from exam_workbench import bank, errors, review, text, types
 from exam_workbench.store import Project
-from pages.parts.shared import ui
-from pages.parts.shared.awaited_edits import AwaitedEdit, list_awaited
+from pages.parts.shared import awaited_edits, ui
 
 KEY = "bank"
 """Key of the component whose state holds the actions of the browser."""
@@ -240,16 +239,30 @@ DIALOGS_TO_CHANGE = ("paste", "split")
 """Dialogs that need the person's name."""
 
 
+CHANGES = frozenset(
+    ("edit", "add", "take back", "duplicate", "move", "several", "undo", "redo", "save", "discard")
+)
+"""Actions that change a person's drafts, and need the person's name."""
+STEPS: dict[str, Callable[[Project, str], object]] = {
+    "undo": bank.undo_step,
+    "redo": bank.redo_step,
+    "discard": bank.take_back,
+}
+"""Actions on all drafts except saving, with their functions."""
+DISCARDED = "Changes discarded. Press Undo to restore them."
+
+
 def do_action(here: Window, act: Act) -> None:
     """Do an action that the browser sent from a window.
+
+    "look" only redraws a window that came to the front, to show the changes of other windows.
+    "leave" only stops the browser from sending a refused edit again.
 
     Raises:
         WorkbenchError: the action failed.
     """
-    name = str(act.get("act"))
+    name, key = str(act.get("act")), str(act.get("id") or "")
     shown = here.shown.get((str(act.get("project")), str(act.get("author"))))
-    if name not in ACTS:
-        return
     if shown is None:
         raise errors.InputError(
             "other-project-or-name",
@@ -260,7 +273,37 @@ def do_action(here: Window, act: Act) -> None:
     if changes and not shown.author:
         here.nameless = True
         return
-    ACTS[name](here, shown, act)
+    match name:
+        case "edit":
+            _edit_question(here, shown, act)
+        case "add":
+            query_id, added = str(act.get("query")), f"{act.get('query')}/{act.get('name')}"
+            here.did(shown, bank.begin_question, query_id, str(act.get("name")))
+            # Its first edit may arrive before the question has been shown.
+            shown.questions.setdefault(added, types.Question(added, query_id, ""))
+        case "take back":
+            here.did(shown, bank.take_back, [key])
+        case "duplicate":
+            copy = bank.duplicate_question(_present_question(shown, key))
+            here.did(shown, bank.put_drafts, [copy])
+            here.go_to(copy)
+        case "move":
+            query_id = _present_question(shown, key).query_id
+            every = bank.drafted_bank(shown.project, shown.author, query_id)
+            moved = bank.move_question(every, key, -1 if act.get("up") else 1)
+            here.did(shown, bank.put_drafts, moved)
+        case "several":
+            _change_several(here, shown, act)
+        case "undo" | "redo" | "discard" | "save":
+            _change_all(here, shown, name, str(act.get("note") or ""))
+        case "open":
+            here.query, here.subtopic = str(act.get("query")), None
+        case "dialog":
+            here.dialog = str(act.get("name")), key
+        case "near":
+            here.near = act.get("on") is True
+        case "subtopic":
+            here.subtopic = str(act.get("chosen") or "")
     if name != "edit":
         here.stint = None
 
@@ -323,38 +366,9 @@ def _read_field(field: str, value: Any, unknown: bool) -> object:
     raise errors.InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
 
 
-def _add_question(here: Window, shown: Shown, act: Act) -> None:
-    query_id, name = str(act.get("query")), str(act.get("name"))
-    here.did(shown, bank.begin_question, query_id, name)
-    # Its first edit may arrive before the question has been shown.
-    shown.questions.setdefault(
-        f"{query_id}/{name}", types.Question(f"{query_id}/{name}", query_id, "")
-    )
-
-
-def _take_back_draft(here: Window, shown: Shown, act: Act) -> None:
-    here.did(shown, bank.take_back, [str(act.get("id"))])
-
-
-def _duplicate_question(here: Window, shown: Shown, act: Act) -> None:
-    copy = bank.duplicate_question(_present_question(shown, act))
-    here.did(shown, bank.put_drafts, [copy])
-    here.go_to(copy)
-
-
-def _move_question(here: Window, shown: Shown, act: Act) -> None:
-    question = _present_question(shown, act)
-    every = bank.drafted_bank(shown.project, shown.author, question.query_id)
-    here.did(
-        shown,
-        bank.put_drafts,
-        bank.move_question(every, question.question_id, -1 if act.get("up") else 1),
-    )
-
-
 def _change_several(here: Window, shown: Shown, act: Act) -> None:
     """Merge, retire, restore or reweight several questions of a query."""
-    picked = [_present_question(shown, {"id": key}) for key in act.get("ids") or ()]
+    picked = [_present_question(shown, str(key)) for key in act.get("ids") or ()]
     what = act.get("what")
     if what == "merge":
         changed = bank.editing.merge_questions(
@@ -369,40 +383,27 @@ def _change_several(here: Window, shown: Shown, act: Act) -> None:
     here.did(shown, bank.put_drafts, changed)
 
 
-def _present_question(shown: Shown, act: Act) -> types.Question:
-    """Return the question of an action from the person's present drafts, or else as shown."""
-    key = str(act.get("id"))
+def _present_question(shown: Shown, key: str) -> types.Question:
+    """Return a question from the person's present drafts, or else as shown."""
     return _find_drafted(shown, key) or _find_shown(shown, key)
 
 
-def _on_all(what: Callable[..., Any], message: str = "") -> Callable[[Window, Shown, Act], None]:
-    """Wrap an action on all drafts; it is refused if the window has not shown all of them."""
-
-    def do_it(here: Window, shown: Shown, act: Act) -> None:
-        if not shown.is_current:
-            here.said = ANOTHER
-            return
-        here.did(shown, what)
-        here.said = message
-
-    return do_it
-
-
-def _unless_unsettled(
-    what: Callable[[Window, Shown, Act], None],
-) -> Callable[[Window, Shown, Act], None]:
-    """Wrap an action that is refused while conflicts with other people's saved changes are open."""
-
-    def do_it(here: Window, shown: Shown, act: Act) -> None:
-        if bank.list_conflicts(shown.project, shown.author):
-            here.said = UNSETTLED
-        else:
-            what(here, shown, act)
-
-    return do_it
+def _change_all(here: Window, shown: Shown, name: str, note: str) -> None:
+    """Save, discard, undo or redo, unless a conflict is open, or the window has not shown all
+    drafts.
+    """
+    if name in ("save", "discard") and bank.list_conflicts(shown.project, shown.author):
+        here.said = UNSETTLED
+    elif name == "save":
+        _save_bank(here, shown, note)
+    elif not shown.is_current:
+        here.said = ANOTHER
+    else:
+        here.did(shown, STEPS[name])
+        here.said = DISCARDED if name == "discard" else ""
 
 
-def _save_bank(here: Window, shown: Shown, act: Act) -> None:
+def _save_bank(here: Window, shown: Shown, note: str) -> None:
     # A question that was removed in the meantime needs no correction.
     if waits := next(
         filter(None, (_find_drafted(shown, key) for key in here.unstored(shown))), None
@@ -426,15 +427,18 @@ def _save_bank(here: Window, shown: Shown, act: Act) -> None:
         ):
             here.go_to(wordless)
         # Read before the save, since reading the session state may end the run.
-        waiting = list_awaited()
-        version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
+        waiting = awaited_edits.list_awaited()
+        version = here.did(shown, bank.save_drafts, note)
         here.saved = (shown.project.name, version) if version else None
         if version:
             _settle_cases(here, shown, waiting, [draft.question for draft in drafts.values()])
 
 
 def _settle_cases(
-    here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[types.Question]
+    here: Window,
+    shown: Shown,
+    waiting: list[awaited_edits.AwaitedEdit],
+    edited: Sequence[types.Question],
 ) -> None:
     """Settle the disagreements that waited for one of these edits."""
     fitting = [
@@ -447,50 +451,3 @@ def _settle_cases(
         )
     if fitting:
         here.said = f"This edit resolved {text.how_many(len(fitting), 'disagreements')}."
-
-
-def _open_query(here: Window, shown: Shown, act: Act) -> None:
-    here.query, here.subtopic = str(act.get("query")), None
-
-
-def _open_dialog(here: Window, shown: Shown, act: Act) -> None:
-    here.dialog = str(act.get("name")), str(act.get("id") or "")
-
-
-def _set_near(here: Window, shown: Shown, act: Act) -> None:
-    here.near = act.get("on") is True
-
-
-def _choose_subtopic(here: Window, shown: Shown, act: Act) -> None:
-    here.subtopic = str(act.get("chosen") or "")
-
-
-def _redraw_window(here: Window, shown: Shown, act: Act) -> None:
-    """Redraw a window that came to the front, to show the changes of other windows."""
-
-
-CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
-    "edit": _edit_question,
-    "add": _add_question,
-    "take back": _take_back_draft,
-    "duplicate": _duplicate_question,
-    "move": _move_question,
-    "several": _change_several,
-    "undo": _on_all(bank.undo_step),
-    "redo": _on_all(bank.redo_step),
-    "save": _unless_unsettled(_save_bank),
-    "discard": _unless_unsettled(
-        _on_all(bank.take_back, "Changes discarded. Press Undo to restore them.")
-    ),
-}
-"""Actions that change a person's drafts, and need the person's name."""
-
-ACTS = CHANGES | {
-    "open": _open_query,
-    "dialog": _open_dialog,
-    "near": _set_near,
-    "subtopic": _choose_subtopic,
-    "look": _redraw_window,
-    "leave": _redraw_window,
-}
-"""All actions of a window; "leave" only stops the browser from sending a refused edit again."""

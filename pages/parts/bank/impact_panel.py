@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
-from exam_workbench.grouping import group_pairs
+from exam_workbench import bank, grading, grouping, jobs, labels, measures, review, study, types
 from exam_workbench.records import SCALE, passage_texts, source_judgments
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
@@ -110,7 +109,12 @@ def draw_impact(
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
         if st.toggle("Summarize the question bank", key="summary"):
-            _draw_bank_summary(project, policy, against)
+            judged = bank_review.judged_by(project, against)
+            with st.spinner("Analyzing all queries"):
+                counts = study.bank_summary(project, policy, judged)
+            for verdict, number in counts.items():
+                about = study.MEANINGS[verdict].capitalize()
+                st.metric(f"Questions: {verdict}", f"{number:,}", help=about)
         return
     changes = review.changes(project, measure, policy, edits)
     judged_by = bank_review.judged_by(project, against)
@@ -189,7 +193,15 @@ def _draw_effects(
     if against is not None:
         official = labels.official_board(project, against, measure, policy)
         shift = labels.correlation_shift(impact.before, known.after, official)
-    _draw_reach(known, shift, bool(impact.pending))
+    moved = sum(system.rank_before != system.rank_after for system in known.systems)
+    ranks = f"{moved:,} of {len(known.systems):,}{' so far' if impact.pending else ''}"
+    facts: list[ui.Fact] = [("", "Rank changes", ranks, None)]
+    if shift is not None:
+        defined = shift.before is not None and shift.after is not None
+        by = ui.as_change(shift.before, shift.after) if defined else None
+        now = ui.as_number(shift.after) if defined else "undefined"
+        facts.insert(0, ("", "Spearman", now, None, by))
+    ui.draw_metrics(*facts, key=f"reach{' partial' * bool(impact.pending)}", width="content")
     if against is not None and shift is not None:
         _draw_noise(shift, against)
     _draw_moves(known)
@@ -197,16 +209,6 @@ def _draw_effects(
         st.container(key="undecided").caption(
             "These numbers do not include the pairs to grade."
             f" {how_many(impact.undecided, 'passages')} undecided until these are graded."
-        )
-
-
-def _draw_bank_summary(project: Project, policy: labels.Policy, against: str | None) -> None:
-    judged = bank_review.judged_by(project, against)
-    with st.spinner("Analyzing all queries"):
-        counts = study.bank_summary(project, policy, judged)
-    for verdict, questions in counts.items():
-        st.metric(
-            f"Questions: {verdict}", f"{questions:,}", help=study.MEANINGS[verdict].capitalize()
         )
 
 
@@ -263,7 +265,7 @@ def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) 
             -abs((one.after or 0) - (one.before or 0)),
         ),
     )
-    by_query = group_pairs((change.query_id, change) for change in order)
+    by_query = grouping.group_pairs((change.query_id, change) for change in order)
     first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
     texts = passage_texts(shown.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):
@@ -408,26 +410,6 @@ def _weights_hint(
         st.caption(
             "Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only."
         )
-
-
-def _draw_reach(changes: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
-    """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
-    moved = sum(system.rank_before != system.rank_after for system in changes.systems)
-    facts: list[ui.Fact] = [
-        (
-            "",
-            "Rank changes",
-            f"{moved:,} of {len(changes.systems):,}{' so far' if pending else ''}",
-            None,
-        )
-    ]
-    if shift is not None:
-        defined = shift.before is not None and shift.after is not None
-        by = ui.as_change(shift.before, shift.after) if defined else None
-        facts.insert(
-            0, ("", "Spearman", ui.as_number(shift.after) if defined else "undefined", None, by)
-        )
-    ui.draw_metrics(*facts, key=f"reach{' partial' * pending}", width="content")
 
 
 def _draw_noise(shift: labels.Shift, against: str) -> None:

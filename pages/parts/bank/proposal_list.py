@@ -16,11 +16,8 @@ SHOWN_EMPTY = 5
 SHOWN_DECIDED = 20
 SHOWN_RAW = 3000
 SHOWN_PASSAGE = 160
-CHOOSE = {
-    "Select all": "Select all proposals of this query",
-    "Select unmarked": "Select proposals that repeat nothing",
-    "Select none": "Clear the selection",
-}
+CHOSEN = "chosen proposals"
+"""Session key of the selected proposals."""
 
 
 def draw_proposals(project: Project, query: bank.QueryOverview) -> None:
@@ -105,24 +102,22 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
     repeats: dict[int, bank.Repeat] = {}
     with ui.errors():
         repeats = bank.find_repeats(project, ui.person(), query_id, near)
-    chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
+    chosen: set[int] = st.session_state.setdefault(CHOSEN, set())
     chosen &= {proposal.key for proposal in proposals}
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, keys in (
-            ("Select all", {proposal.key for proposal in proposals}),
-            (
-                "Select unmarked",
-                {proposal.key for proposal in proposals if proposal.key not in repeats},
-            ),
-            ("Select none", set()),
+        every = {proposal.key for proposal in proposals}
+        for label, about, keys in (
+            ("Select all", "Select all proposals of this query", every),
+            ("Select unmarked", "Select proposals that repeat nothing", every - repeats.keys()),
+            ("Select none", "Clear the selection", set()),
         ):
             st.button(
                 label,
                 key=label.lower(),
                 type="tertiary",
-                on_click=_choose_proposals,
-                args=(keys,),
-                help=CHOOSE[label],
+                on_click=st.session_state.update,
+                args=({CHOSEN: keys},),
+                help=about,
             )
         accept = presses.button(
             f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals"
@@ -134,9 +129,9 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
         _decide_proposals(
             project, [proposal.key for proposal in proposals if proposal.key in chosen], accept
         )
-    pages = -(-len(proposals) // PROPOSALS_A_PAGE)
-    page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
-    shown = proposals[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
+    pager = f"proposals page {query_id}"
+    ui.draw_pager(pager, len(proposals), PROPOSALS_A_PAGE)
+    shown = ui.rows_of_page(pager, proposals, PROPOSALS_A_PAGE)
     questions = {
         q.question_id: q.text or ""
         for q in bank.readable_questions(project, bank.drafted_bank(project, ui.person(), query_id))
@@ -159,18 +154,14 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
             about = (
                 f"New wording of: {questions.get(proposal.question_id or '', 'a removed question')}"
             )
-        _draw_proposal(project, proposal, repeats.get(proposal.key), proposal.key in chosen, about)
-
-
-def _choose_proposals(keys: set[int]) -> None:
-    st.session_state["chosen proposals"] = set(keys)
+        _draw_proposal(project, proposal, repeats.get(proposal.key), chosen, about)
 
 
 @ui.errors()
 def _decide_proposals(project: Project, keys: list[int], accept: bool) -> None:
     decide = bank.accept_proposals if accept else bank.reject_proposals
     decide(project, keys, ui.author())
-    _choose_proposals(set())
+    st.session_state[CHOSEN] = set()
     accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
     # In the bar, which is in sight: a toast would cover its buttons.
     bank_window.current_window().said = accepted if accept else f"Rejected: {len(keys)}."
@@ -178,7 +169,11 @@ def _decide_proposals(project: Project, keys: list[int], accept: bool) -> None:
 
 
 def _draw_proposal(
-    project: Project, proposal: bank.Proposal, mark: bank.Repeat | None, chosen: bool, about: str
+    project: Project,
+    proposal: bank.Proposal,
+    mark: bank.Repeat | None,
+    chosen: set[int],
+    about: str,
 ) -> None:
     def reword_proposal(key: str) -> None:
         try:
@@ -186,20 +181,23 @@ def _draw_proposal(
         except errors.WorkbenchError as error:
             st.session_state[f"not reworded {proposal.key}"] = str(error)
 
-    def toggle_choice() -> None:
-        st.session_state["chosen proposals"] ^= {proposal.key}
-
     # The widgets show the stored values, even if a person has typed or ticked something before they
     # changed.
     box, area = f"choose proposal {proposal.key}", f"proposal text {proposal.key}"
-    for key, value in ((box, chosen), (area, proposal.text)):
+    for key, value in ((box, proposal.key in chosen), (area, proposal.text)):
         if st.session_state.get(key) != value:
             st.session_state[key] = value
     with st.container(key=f"question-saved-proposal-{proposal.key}"):
         if about:
             st.caption(ui.plain(about))
         tick, text = st.columns([0.7, 15], vertical_alignment="center")
-        tick.checkbox("Select", key=box, label_visibility="collapsed", on_change=toggle_choice)
+        tick.checkbox(
+            "Select",
+            key=box,
+            label_visibility="collapsed",
+            on_change=chosen.symmetric_difference_update,
+            args=({proposal.key},),
+        )
         text.text_area(
             "Proposal",
             height="content",
@@ -245,39 +243,42 @@ def _describe_origin(proposal: bank.Proposal, mark: bank.Repeat | None) -> str:
 def _draw_outcome(query_id: str) -> None:
     """Draw the result of the last request until the person closes it."""
     asked_for, report = st.session_state.get("suggested", (None, None))
-    if asked_for != query_id or report is None:
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="suggested"):
-        if report.keys:
-            st.markdown(f"New proposals: {len(report.keys)}.")
-        else:
-            st.markdown(":material/warning: The model returned nothing usable.")
-        if report.left_out:
-            st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
-        for failure in report.failed:
-            st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
-        if presses.button(
-            "", icon=":material/close:", type="tertiary", key="close suggested", help="Close"
+    if asked_for == query_id and report is not None:
+        with st.container(
+            border=True, horizontal=True, vertical_alignment="center", key="suggested"
         ):
-            st.session_state.pop("suggested")
-            st.rerun()
+            if report.keys:
+                st.markdown(f"New proposals: {len(report.keys)}.")
+            else:
+                st.markdown(":material/warning: The model returned nothing usable.")
+            if report.left_out:
+                st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
+            for failure in report.failed:
+                st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
+            st.button(
+                "",
+                icon=":material/close:",
+                type="tertiary",
+                key="close suggested",
+                help="Close",
+                on_click=st.session_state.pop,
+                args=("suggested", None),
+            )
 
 
 def _draw_empty_requests(project: Project, query_id: str) -> None:
-    generations = bank.empty_generations(project, query_id)
-    if not generations:
-        return
-    with st.expander(f"Requests without usable results ({len(generations)})"):
-        for row in generations[:SHOWN_EMPTY]:
-            where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
-            st.caption(
-                ui.plain(
-                    f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
-                    f" {row.prompt}{where}: {row.reason}"
+    if generations := bank.empty_generations(project, query_id):
+        with st.expander(f"Requests without usable results ({len(generations)})"):
+            for row in generations[:SHOWN_EMPTY]:
+                where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
+                st.caption(
+                    ui.plain(
+                        f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
+                        f" {row.prompt}{where}: {row.reason}"
+                    )
                 )
-            )
-            if row.raw.strip():
-                st.text(ui.shorten_text(row.raw, SHOWN_RAW))
+                if row.raw.strip():
+                    st.text(ui.shorten_text(row.raw, SHOWN_RAW))
 
 
 def _draw_decided(project: Project, query_id: str) -> None:
@@ -335,22 +336,21 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     prompt = st.selectbox(
         "Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}"
     )
-    settings = model_place.choose_settings(project, "drafter")
-    if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
-        _ask_model(
-            query.query_id,
-            settings,
-            lambda watch: grading.draft_proposals(
-                project,
-                grading.make_drafter(settings),
-                [query.query_id],
-                ui.author(),
-                what,
-                prompt or None,
-                int(n),
-                watch=watch,
-            ),
-        )
+    _ask_model(
+        project,
+        query.query_id,
+        "ask for questions",
+        lambda drafter, watch: grading.draft_proposals(
+            project,
+            drafter,
+            [query.query_id],
+            ui.author(),
+            what,
+            prompt or None,
+            int(n),
+            watch=watch,
+        ),
+    )
     st.caption(
         "Suggestions become proposals. To add a proposal to the question bank, accept it and save."
     )
@@ -392,20 +392,14 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
     prompt = st.selectbox(
         "Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key"
     )
-    settings = model_place.choose_settings(project, "drafter")
-    if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
-        _ask_model(
-            query.query_id,
-            settings,
-            lambda watch: grading.draft_answer_key(
-                project,
-                grading.make_drafter(settings),
-                question.question_id,
-                passage.passage_id,
-                ui.author(),
-                prompt,
-            ),
-        )
+    _ask_model(
+        project,
+        query.query_id,
+        "ask for key",
+        lambda drafter, _: grading.draft_answer_key(
+            project, drafter, question.question_id, passage.passage_id, ui.author(), prompt
+        ),
+    )
 
 
 @st.dialog("Suggest new wordings", width="large")
@@ -419,21 +413,14 @@ def rewordings_dialog(
     n = st.number_input(
         "Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted"
     )
-    settings = model_place.choose_settings(project, "drafter")
-    if settings is not None and st.button("Ask the model", type="primary", key="ask for wordings"):
-        _ask_model(
-            question.query_id,
-            settings,
-            lambda watch: review.suggest_rewordings(
-                project,
-                grading.make_drafter(settings),
-                question.question_id,
-                policy,
-                source,
-                ui.author(),
-                int(n),
-            ),
-        )
+    _ask_model(
+        project,
+        question.query_id,
+        "ask for wordings",
+        lambda drafter, _: review.suggest_rewordings(
+            project, drafter, question.question_id, policy, source, ui.author(), int(n)
+        ),
+    )
     st.caption("The model reads passages whose ratings contradict a judgment or override.")
 
 
@@ -444,9 +431,17 @@ def _name_passage(passage: grading.KeyPassage) -> str:
 
 
 def _ask_model(
-    query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]
+    project: Project,
+    query_id: str,
+    key: str,
+    work: Callable[[grading.Drafter, jobs.Report], grading.Report],
 ) -> None:
-    """Ask the model and show the progress; the dialog closes after the answers."""
+    """Draw the choice of a model and the button that asks it, with its progress. The dialog closes
+    after the answers.
+    """
+    settings = model_place.choose_settings(project, "drafter")
+    if settings is None or not st.button("Ask the model", type="primary", key=key):
+        return
     model_place.remember_settings(settings)
     bar = st.progress(0.0, text=ASKED)
 
@@ -456,7 +451,7 @@ def _ask_model(
             bar.progress(progress.done / progress.total, text=text)
 
     try:
-        report = work(show_progress)
+        report = work(grading.make_drafter(settings), show_progress)
     except errors.WorkbenchError as error:
         bar.empty()
         ui.show_error(error)

@@ -42,7 +42,14 @@ def draw(
         so_far: whether rows are still missing, so that no cell is marked as best.
         on_pick: called after a click on a cell.
     """
-    fixed = [_fixed_cells(row) for row in table.rows]
+    fixed = [
+        {
+            MIN_RATING: "" if row.min_rating is None else str(row.min_rating),
+            "Queries": row.queries,
+            "Pairs": ui.as_percent(row.usable / row.needed) if row.usable < row.needed else "",
+        }
+        for row in table.rows
+    ]
     # Columns that are empty in all rows are left out.
     fixed_columns = [name for name in FIXED if any(row[name] for row in fixed)]
     components.draw(
@@ -78,14 +85,6 @@ def draw(
         },
         on_pick_change=on_pick,
     )
-
-
-def _fixed_cells(row: study.TableRow) -> dict[str, str]:
-    return {
-        MIN_RATING: "" if row.min_rating is None else str(row.min_rating),
-        "Queries": row.queries,
-        "Pairs": ui.as_percent(row.usable / row.needed) if row.usable < row.needed else "",
-    }
 
 
 def _cell_data(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:

@@ -5,13 +5,11 @@ open system.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import labels, study
+from exam_workbench import labels, run_names, study
 from exam_workbench.records import judgment_sources
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import address, components, ui
@@ -106,7 +104,7 @@ def board_data(
     if official and official.board.measure == board.measure:
         own = official_scale = (min(own[0], official_scale[0]), max(own[1], official_scale[1]))
     runs = [system.run for system in board.systems]
-    long, short = short_names(runs, LONG_NAME), short_names(runs, SHORT_NAME)
+    long, short = run_names.short_names(runs, LONG_NAME), run_names.short_names(runs, SHORT_NAME)
     place = {run: at for at, run in enumerate(runs)}
     return {
         "title": primary.title,
@@ -221,28 +219,11 @@ def system_details(
     judged_by = (
         official.source if official and official.source in judgment_sources(project) else None
     )
-    return details | _returned_data(project, board.policy, run, asked, judged_by)
-
-
-def _explain_groups(run: str, alike: study.Alike | None, scored: bool) -> str:
-    if not scored:
-        return "This leaderboard was imported without scores per query."
-    if alike is None or alike.untested:
-        return ""
-    others = len(alike.of.get(run, []))
-    if not others:
-        return "separated from all other systems"
-    return f"not separated from {how_many(others, 'other systems')}"
-
-
-def _returned_data(
-    project: Project, policy: labels.Policy, run: str, query: str, judged_by: str | None
-) -> dict[str, Any]:
-    return {
-        "asked": query,
+    return details | {
+        "asked": asked,
         "judgedBy": judged_by,
         "links": [
-            {"label": label, "href": screen_link(screen, query=query)}
+            {"label": label, "href": address.screen_link(screen, query=asked)}
             for screen, label in (
                 ("question_bank", "Questions of this query"),
                 ("disagreements", "Disagreements of this query"),
@@ -257,20 +238,24 @@ def _returned_data(
                 "label": row.label,
                 "judgment": row.judgment,
                 "question": row.question,
-                "link": screen_link("passages", query=query, passage=row.passage_id),
+                "link": address.screen_link("passages", query=asked, passage=row.passage_id),
             }
-            for row in labels.inspect_query(project, run, query, policy, judged_by)
+            for row in labels.inspect_query(project, run, asked, board.policy, judged_by)
         ],
     }
 
 
-def screen_link(screen: str, **query: str) -> str:
-    """Return a link to another screen, with the project and the choices for all screens."""
-    where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
-    return f"{screen}?{urlencode(where)}"
+def _explain_groups(run: str, alike: study.Alike | None, scored: bool) -> str:
+    if not scored:
+        return "This leaderboard was imported without scores per query."
+    if alike is None or alike.untested:
+        return ""
+    others = len(alike.of.get(run, []))
+    if not others:
+        return "separated from all other systems"
+    return f"not separated from {how_many(others, 'other systems')}"
 
 
-"""Characters of a passage in a link to it."""
 QUERIES_KEY = "queries of a system"
 
 

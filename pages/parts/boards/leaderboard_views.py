@@ -32,8 +32,7 @@ from exam_workbench.study import (
     system_points,
 )
 from pages.parts.boards.leaderboard_table import Column, draw_returned, draw_system, query_links
-from pages.parts.shared import address, presses, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import address, chart_display, presses, ui
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""
@@ -103,24 +102,35 @@ def correlation_strip(
             ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"),
             icon=":material/help:",
         )
-        st.caption(ui.plain(compared.queries.says))
-        return
-    kendall = "Share of system pairs in the same order minus the share of swapped pairs (tau-b)"
-    tau_ap = "Like Kendall, but swaps at the top of the official leaderboard have more weight"
-    ui.draw_metrics(
-        ("Spearman", "Spearman", ui.as_number(result.spearman), "Rank correlation, from -1 to 1"),
-        ("Kendall", "Kendall", ui.as_number(result.kendall), kendall),
-        ("tau_AP", "tau_AP", ui.as_number(result.tau_ap), tau_ap),
-        ("Pearson", "Pearson", ui.as_number(result.pearson), "Correlation of the scores"),
-        ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
-        width="content",
-    )
-    interval = labels.kendall_interval(compared)
-    if interval is not None:
-        low, high = (ui.as_number(bound) for bound in interval)
-        st.container(key="kendall-interval").caption(
-            f"95% interval of Kendall over resampled queries: {low} to {high}"
+    else:
+        ui.draw_metrics(
+            (
+                "Spearman",
+                "Spearman",
+                ui.as_number(result.spearman),
+                "Rank correlation, from -1 to 1",
+            ),
+            (
+                "Kendall",
+                "Kendall",
+                ui.as_number(result.kendall),
+                "Share of system pairs in the same order minus the share of swapped pairs (tau-b)",
+            ),
+            (
+                "tau_AP",
+                "tau_AP",
+                ui.as_number(result.tau_ap),
+                "Like Kendall, but swaps at the top of the official leaderboard have more weight",
+            ),
+            ("Pearson", "Pearson", ui.as_number(result.pearson), "Correlation of the scores"),
+            ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
+            width="content",
         )
+        if (interval := labels.kendall_interval(compared)) is not None:
+            low, high = (ui.as_number(bound) for bound in interval)
+            st.container(key="kendall-interval").caption(
+                f"95% interval of Kendall over resampled queries: {low} to {high}"
+            )
     st.caption(ui.plain(compared.queries.says))
 
 
@@ -167,7 +177,7 @@ def all_boards(screen: Screen) -> None:
         return
     options = [system.run for system in drawn_boards[reference].systems]
     run = st.session_state.get("system")
-    draw_chart(
+    chart_display.draw_chart(
         charts.panel_chart(drawn, run),
         "panel of boards",
         {"system": "run", "system's board": "board"},
@@ -231,9 +241,11 @@ def two_boards(screen: Screen) -> None:
         return
     slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
     with slope:
-        draw_chart(charts.slope_chart(compared.official, compared.board, run, (first, second)))
+        chart_display.draw_chart(
+            charts.slope_chart(compared.official, compared.board, run, (first, second))
+        )
     with scatter:
-        draw_chart(
+        chart_display.draw_chart(
             charts.system_scatter(points, first, second, run),
             "scatter of systems",
             {"system": "run"},
@@ -322,20 +334,13 @@ def system_pair(
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
         separated = {True: "separated", False: "not separated"}.get(row.differs)
         difference = f"{comparison.means[0] - comparison.means[1]:+z.4f}"
+        about = "Mean score of the first system minus that of the second"
         p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.as_number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
-        facts.append(
-            (
-                "",
-                "Difference",
-                difference,
-                "Mean score of the first system minus that of the second",
-            )
-        )
-        facts.append(("", "p", p, why))
+        facts += [("", "Difference", difference, about), ("", "p", p, why)]
     ui.draw_metrics(*facts, width="content")
+    alike = x.measure == y.measure
     if not same:
-        alike = x.measure == y.measure
         what = "are from different leaderboards" if alike else "have different measures"
         st.container(key="different-boards").warning(
             ui.plain(f"{names[0]} and {names[1]} {what}. Their scores cannot be compared."),
@@ -357,10 +362,8 @@ def system_pair(
     query = st.session_state.get("compared")
     left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
-        scatter = charts.query_scatter(
-            comparison, names[0], names[1], x.measure == y.measure, query
-        )
-        draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
+        scatter = charts.query_scatter(comparison, names[0], names[1], alike, query)
+        chart_display.draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
         if any(point.skipped for point in comparison.points):
             st.caption("Hollow points: one system skipped the query and scores 0.")
     with right:
@@ -431,15 +434,14 @@ def choose_gold_run(project: Project) -> None:
         what = "imported" if now == IMPORTED else f"run {now}"
         st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
     wanted = None if chosen == NOTHING else chosen
-    if wanted == (now if now in runs else None):
-        return
-    presses.act_button(
-        "Use as gold passages" if wanted else "Clear gold passages",
-        mark_gold,
-        project,
-        wanted,
-        key="set gold",
-    )
+    if wanted != (now if now in runs else None):
+        presses.act_button(
+            "Use as gold passages" if wanted else "Clear gold passages",
+            mark_gold,
+            project,
+            wanted,
+            key="set gold",
+        )
 
 
 TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
@@ -535,7 +537,7 @@ def draw_matrix(screen: Screen) -> None:
     )
     runs = [system.run for system in board.systems]
     sets = {"better system": "run", "worse system": "against"}
-    draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
+    chart_display.draw_chart(charts.difference_matrix(rows, runs), "matrix of differences", sets)
     left, right = st.columns(2)
     first = left.selectbox(
         "Better system", runs, index=None, key="better system", bind="query-params"

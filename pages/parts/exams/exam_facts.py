@@ -5,8 +5,7 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench import bank, exams
-from exam_workbench.grouping import group_pairs
+from exam_workbench import bank, exams, grouping
 from exam_workbench.store import Project
 from pages.parts.shared import html, ui
 
@@ -14,15 +13,23 @@ from pages.parts.shared import html, ui
 def draw_summary(known: exams.ExamStatistics) -> None:
     """Draw the statistics of the exam, in one line."""
     unkeyed = "Items without a right choice. Answers to them cannot be graded."
-    fixed = "Accuracy of answering every item with this letter, the most frequent key."
-    longest = "Share of items whose key is at least as long as every other choice."
     without: ui.Fact = ("", "Without a key", f"{known.without_key:,}", unkeyed)
     ui.draw_metrics(
         ("", "Items", f"{known.items:,}", None),
         ("", "Retired", f"{known.retired:,}", None),
         *([without] if known.without_key else []),
-        ("", f"Always {known.fixed_letter or 'A'}", ui.as_percent(known.fixed_answer), fixed),
-        ("", "Longest choice", ui.as_percent(known.longest_answer), longest),
+        (
+            "",
+            f"Always {known.fixed_letter or 'A'}",
+            ui.as_percent(known.fixed_answer),
+            "Accuracy of answering every item with this letter, the most frequent key.",
+        ),
+        (
+            "",
+            "Longest choice",
+            ui.as_percent(known.longest_answer),
+            "Share of items whose key is at least as long as every other choice.",
+        ),
         width="content",
     )
 
@@ -120,11 +127,12 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
     Args:
         proposed: whether exams with only proposed items can be chosen too; they have no items.
     """
-    items_by_exam = group_pairs((item.query_id, item) for item in exams.exam_items(project))
+    items_by_exam = grouping.group_pairs(
+        (item.query_id, item) for item in exams.exam_items(project)
+    )
     for item in exams.proposed_items(project) if proposed else ():
         items_by_exam.setdefault(item.query_id, [])
-    if not items_by_exam:
-        ui.end_empty_screen("No exam yet", HOW, "home", code="no-exam")
+    ui.require_content(items_by_exam, "No exam yet", HOW, "home", code="no-exam")
     if len(items_by_exam) == 1:
         return next(iter(items_by_exam.items()))
     names = ui.told_apart(

@@ -31,12 +31,22 @@ def offer_writing(project: Project) -> None:
             return
         wanted = _choose_wanted(project)
         with ui.errors():
-            tag = _price_items(project, settings, wanted)
+            drafter = grading.make_drafter(settings)
+            counting = drafter.back_end.count_tokens("") is not None
+            key = ("price of items", drafter.model, drafter.fence, wanted, counting)
+            tag = project.cached(key, partial(exams.generation_price, project, drafter, wanted))
             if not tag.calls:
                 st.caption("No passages left: this model was already asked about all of them.")
                 return
             job_plan.show_tag(tag, settings["model"])
-            _draw_begin(project, settings, wanted)
+            remote = settings.get("back_end") == "openai"
+            caps = job_plan.draw_limits(project, jobs.Caps(), "writer", remote=remote)
+
+            def begin_writing(author: str) -> None:
+                model_place.remember_settings(settings)
+                exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
+
+            presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
 
 def _choose_wanted(project: Project) -> exams.Wanted:
@@ -72,27 +82,6 @@ def _choose_wanted(project: Project) -> exams.Wanted:
         run=run or None,
         limit=None if number is None else int(number),
     )
-
-
-def _price_items(
-    project: Project, settings: dict[str, str], wanted: exams.Wanted
-) -> grading.PriceTag:
-    drafter = grading.make_drafter(settings)
-    counting = drafter.back_end.count_tokens("") is not None
-    key = ("price of items", drafter.model, drafter.fence, wanted, counting)
-    return project.cached(key, lambda: exams.generation_price(project, drafter, wanted))
-
-
-def _draw_begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
-    caps = job_plan.draw_limits(
-        project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai"
-    )
-
-    def begin_writing(author: str) -> None:
-        model_place.remember_settings(settings)
-        exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
-
-    presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
 
 def draw_written(job: jobs.BackgroundJob) -> None:
@@ -137,7 +126,23 @@ def offer_adding(project: Project, exam: str) -> None:
     with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
         _draw_student_form(project)
     with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
-        _draw_retrieval_form(project, exam)
+        st.caption(
+            "Ranks the project's passages for the question of each item. A saved"
+            " retrieval cannot be changed."
+        )
+        how = st.selectbox(
+            "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
+        )
+        name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
+        if presses.button("Retrieve passages", type="primary", key="retrieve"):
+            with st.spinner("Ranking passages"):
+                presses.run_act(
+                    partial(exams.make_retrieval, query_id=exam),
+                    project,
+                    name,
+                    how,
+                    said="Passages are ranked.",
+                )
 
 
 def _draw_student_form(project: Project) -> None:
@@ -166,9 +171,11 @@ def _draw_student_form(project: Project) -> None:
                 " others: passages retrieved for the item.",
             )
         )
-        k = 1
-        if context not in (CLOSED_BOOK, ORACLE):
-            k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+        k = (
+            1
+            if context in (CLOSED_BOOK, ORACLE)
+            else int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+        )
         name = st.text_input(
             "Name", key="student name", placeholder="Generated from the settings"
         ).strip()
@@ -196,26 +203,6 @@ def _choose_model(kind: str) -> dict[str, Any]:
         key="student per",
     )
     return {**settings, "normalise": per}
-
-
-def _draw_retrieval_form(project: Project, exam: str) -> None:
-    st.caption(
-        "Ranks the project's passages for the question of each item. A saved"
-        " retrieval cannot be changed."
-    )
-    how = st.selectbox(
-        "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
-    )
-    name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
-    if presses.button("Retrieve passages", type="primary", key="retrieve"):
-        with st.spinner("Ranking passages"):
-            presses.run_act(
-                partial(exams.make_retrieval, query_id=exam),
-                project,
-                name,
-                how,
-                said="Passages are ranked.",
-            )
 
 
 def offer_sitting(project: Project, exam: str) -> None:

@@ -4,26 +4,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from exam_workbench import charts
-from exam_workbench.exams import (
-    LEAST,
-    TESTS,
-    Comparison,
-    ExamStatistics,
-    Item,
-    Responses,
-    Row,
-    by_topic,
-    compare_examinees,
-    fit_abilities,
-    leaderboard_grid,
-    only_right,
-)
+from exam_workbench import charts, exams
 from exam_workbench.measures.item_response import Bounded
 from exam_workbench.store import Project
 from exam_workbench.text import format_interval, how_many
-from pages.parts.shared import address, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import address, chart_display, ui
 
 ITEMS_SHOWN = 20
 """Number of items listed for each side among those that two examinees answer differently."""
@@ -45,15 +30,15 @@ class Sat:
 
     project: Project
     exam: str
-    items: list[Item]
-    found: Responses
-    rows: list[Row]
-    known: ExamStatistics
+    items: list[exams.Item]
+    found: exams.Responses
+    rows: list[exams.Row]
+    known: exams.ExamStatistics
 
 
 def draw_board(sat: Sat) -> None:
     """Draw examinees by accuracy, next to the scores of answers that ignore the question."""
-    draw_chart(charts.accuracy_chart(sat.rows, sat.known.baselines))
+    chart_display.draw_chart(charts.accuracy_chart(sat.rows, sat.known.baselines))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in sat.known.baselines.items())
     st.container(key="baselines").caption(
         "Accuracy is the share of right answers, with Wilson's 95% interval. Dashed lines show"
@@ -82,7 +67,7 @@ def draw_models(sat: Sat) -> None:
     """Draw accuracy by model and context; of several numbers of worked examples, the best one
     counts.
     """
-    accuracies = leaderboard_grid(sat.rows)
+    accuracies = exams.leaderboard_grid(sat.rows)
     table = {"Model": accuracies.models} | {
         name: [
             ui.as_number(accuracies.accuracy(model, name))
@@ -100,16 +85,16 @@ def draw_models(sat: Sat) -> None:
 
 def draw_topics(sat: Sat) -> None:
     """Draw accuracy by topic, if there are enough items."""
-    rows = by_topic(sat.found)
-    if not rows:
-        ui.end_empty_screen(
-            "No topic has enough answers",
-            f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come"
-            " with generated or imported items.",
-        )
-    draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
+    rows = exams.by_topic(sat.found)
+    ui.require_content(
+        rows,
+        "No topic has enough answers",
+        f"Each cell needs {exams.LEAST} answers of one examinee to items of one topic. Topics"
+        " come with generated or imported items.",
+    )
+    chart_display.draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
     st.caption(
-        f"Share of right answers and number of answers. Cells with fewer than {LEAST}"
+        f"Share of right answers and number of answers. Cells with fewer than {exams.LEAST}"
         " answers are left out."
     )
 
@@ -119,24 +104,25 @@ def draw_two(sat: Sat) -> None:
     differently.
     """
     names = [row.student.name for row in sat.rows]
-    if len(names) < 2:
-        ui.end_empty_screen("Only one examinee", "Add another examinee to compare with.")
+    ui.require_content(len(names) > 1, "Only one examinee", "Add another examinee to compare with.")
     left, right, how = st.columns([3, 3, 2])
     first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
-    address.drop_foreign_value("test", TESTS)
+    address.drop_foreign_value("test", exams.TESTS)
     test = how.selectbox(
-        "Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params"
+        "Test", exams.TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params"
     )
     wanted = {first, second}
     one = next(
-        each for each in compare_examinees(sat.found, test) if {each.first, each.second} == wanted
+        each
+        for each in exams.compare_examinees(sat.found, test)
+        if {each.first, each.second} == wanted
     )
     st.container(key="verdict").markdown(_describe_comparison(one))
     texts = {item.question_id: item.text for item in sat.items}
     for column, name, items in zip(
-        st.columns(2), (first, second), only_right(sat.found, first, second), strict=True
+        st.columns(2), (first, second), exams.only_right(sat.found, first, second), strict=True
     ):
         item_texts = [texts[item] for item in items]
         with column, st.container(key=f"only {name}"):
@@ -147,7 +133,7 @@ def draw_two(sat: Sat) -> None:
                 st.caption(f"and {len(item_texts) - ITEMS_SHOWN:,} more")
 
 
-def _describe_comparison(comparison: Comparison) -> str:
+def _describe_comparison(comparison: exams.Comparison) -> str:
     if comparison.p is None or comparison.adjusted is None or comparison.difference is None:
         return "**Not separated**: both got the same items right."
     better, worse = (
@@ -184,7 +170,7 @@ def draw_ability(sat: Sat) -> None:
         help="95% intervals from 200 bootstrap samples of the items.",
     )
     with st.spinner("Fitting abilities and items"):
-        estimates = fit_abilities(sat.project, sat.exam, intervals=intervals)
+        estimates = exams.fit_abilities(sat.project, sat.exam, intervals=intervals)
     for remark in estimates.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")
     if estimates.components:

@@ -22,14 +22,12 @@ from exam_workbench.measures.item_response import (
     Improvement,
     ItemWorth,
     Model,
-    Planting,
     answer_information,
     answer_probability,
 )
 from exam_workbench.store import Project
 from pages.parts.exams import exam_facts
-from pages.parts.shared import presses, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import chart_display, presses, ui
 
 SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
 MODEL_NAMES = {
@@ -121,7 +119,12 @@ def draw_quality(
         " is the guessing probability. An asterisk marks a bound of the estimator."
     )
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
-    _draw_retiring(project, exam, [by_id[row.item] for row in chosen])
+    gone = find_retiring(project, exam)
+    wanted = [row.item for row in chosen if by_id[row.item].active and row.item not in gone]
+    if wanted:
+        _retire_button(project, wanted, key="retire worthless", help=RETIRING)
+    else:
+        st.caption("Select items to see their text and curves or to retire them.")
     for row in chosen[:1]:
         exam_facts.draw_item(project, by_id[row.item])
         _draw_examinees(responses, row.item)
@@ -130,19 +133,7 @@ def draw_quality(
 
 
 def _format_parameter(row: ItemWorth, kind: str) -> str:
-    value = {"d": row.d, "b": row.b, "g": row.g}[kind]
-    return f"{value:z.2f}{'*' if kind in row.held else ''}"
-
-
-def _draw_retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None:
-    gone = find_retiring(project, exam)
-    active = [item for item in chosen if item.active and item.question_id not in gone]
-    if not active:
-        st.caption("Select items to see their text and curves or to retire them.")
-    else:
-        _retire_button(
-            project, [item.question_id for item in active], key="retire worthless", help=RETIRING
-        )
+    return f"{getattr(row, kind):z.2f}{'*' if kind in row.held else ''}"
 
 
 def find_retiring(project: Project, exam: str) -> set[str]:
@@ -193,7 +184,7 @@ def _curves_of_items(analysis: Analysis, chosen: Sequence[ItemWorth]) -> None:
         ("Information", answer_information(GRID, few)),
     ):
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
-        draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist(), title))
+        chart_display.draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist(), title))
 
 
 def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
@@ -209,7 +200,7 @@ def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Seque
         label_visibility="collapsed",
     )
     curves, few = charts.information_curves(analysis, kinds.get(str(scheme), {}))
-    draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist()))
+    chart_display.draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
@@ -233,7 +224,7 @@ def draw_shortening(
 ) -> None:
     """Draw the steps, their curves, and the list of items to confirm."""
     curves = {f"{step.items} items": step.curve.tolist() for step in improvement.steps}
-    draw_chart(charts.ability_curves(curves))
+    chart_display.draw_chart(charts.ability_curves(curves))
     st.dataframe(
         {
             "Items": [step.items for step in improvement.steps],
@@ -328,8 +319,13 @@ def offer_planting(project: Project, exam: str) -> None:
     """Draw a button that plants bad items, and the number that each criterion found."""
     st.markdown("**Test of the criteria**")
     here = (project.path, exam)
-    if presses.button("Test with spoilt items", icon=":material/bug_report:", key="plant"):
-        st.session_state[SHOWN] = here
+    st.button(
+        "Test with spoilt items",
+        icon=":material/bug_report:",
+        key="plant",
+        on_click=st.session_state.update,
+        args=({SHOWN: here},),
+    )
     if st.session_state.get(SHOWN) != here:
         st.container(key="not-planted").caption(
             "Spoils some items in a copy of the answers, then counts how many each criterion ranks"
@@ -339,28 +335,24 @@ def offer_planting(project: Project, exam: str) -> None:
     with ui.errors():
         with st.spinner("Spoiling items and fitting the model again"):
             found = exams.plant_bad_items(project, exam)
-        _draw_planting(found)
-
-
-def _draw_planting(plantings: list[Planting]) -> None:
-    head = plantings[0]
-    st.dataframe(
-        {"Fault": [FAULT_NAMES[row.fault] for row in plantings]}
-        | {CRITERION_NAMES[by]: [row.found[by] for row in plantings] for by in CRITERIA},
-        hide_index=True,
-        column_config={
-            CRITERION_NAMES[by]: st.column_config.ProgressColumn(
-                format="%.1f", min_value=0.0, max_value=head.planted
-            )
-            for by in CRITERIA
-        },
-    )
-    st.container(key="planted").caption(
-        f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The table"
-        f" shows how many are among the {head.last} items that a criterion ranks last (mean of"
-        f" {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other bad items of the"
-        " exam may take some of these ranks."
-    )
+        head = found[0]
+        st.dataframe(
+            {"Fault": [FAULT_NAMES[row.fault] for row in found]}
+            | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+            hide_index=True,
+            column_config={
+                CRITERION_NAMES[by]: st.column_config.ProgressColumn(
+                    format="%.1f", min_value=0.0, max_value=head.planted
+                )
+                for by in CRITERIA
+            },
+        )
+        st.container(key="planted").caption(
+            f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The"
+            f" table shows how many are among the {head.last} items that a criterion ranks last"
+            f" (mean of {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other"
+            " bad items of the exam may take some of these ranks."
+        )
 
 
 BOUNDS = {
@@ -407,10 +399,9 @@ def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> No
     """
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam)
-    if not values:
-        ui.end_empty_screen(
-            "No active items", "Restore an item in the question bank.", "question_bank"
-        )
+    ui.require_content(
+        values, "No active items", "Restore an item in the question bank.", "question_bank"
+    )
     accepted = exams.last_acceptance(project, exam)
     checked = exams.apply_thresholds(
         values,
@@ -434,8 +425,11 @@ def draw_proposed(project: Project, exam: str) -> None:
     """
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam, "all")
-    if all(item.item.proposal_key is None for item in values):
-        ui.end_empty_screen("No open proposals", "Write items with a model above.")
+    ui.require_content(
+        any(item.item.proposal_key is not None for item in values),
+        "No open proposals",
+        "Write items with a model above.",
+    )
     thresholds = _choose_thresholds(exams.usual_thresholds(values), "proposed ")
     checked = exams.apply_thresholds(values, thresholds)
     proposed = sorted(

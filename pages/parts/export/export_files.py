@@ -7,8 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench import audit, bank, exams, exchange, formats, labels, text
-from exam_workbench.board_summary import Readiness
+from exam_workbench import audit, bank, board_summary, exams, exchange, formats, labels, text
 from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.records import official_sources, ranking_scores, sealed_questions, terms_of
 from exam_workbench.store import Project
@@ -67,58 +66,53 @@ def draw_other_files(project: Project) -> None:
         with _frame_kind("Report"):
             _draw_report(project, author)
         with _frame_kind("Question bank"):
-            about = "All questions of the newest version, including inactive questions."
-            jsonl: File = ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project))
             _draw_files(
                 project,
                 author,
-                about,
-                jsonl,
+                "All questions of the newest version, including inactive questions.",
+                ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project)),
                 ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)),
             )
             _in_form(
                 project,
                 "bank",
                 list(formats.FORMS),
-                lambda form: exchange.bank_in_form(project, form),
+                partial(exchange.bank_in_form, project),
                 author,
             )
         with _frame_kind("Graded file"):
-            about = "Pool, grades, judgments and runs in the Autograder/RUBRIC format."
-            graded = partial(exchange.graded_file, project)
-            _draw_files(project, author, about, ("JSONL.GZ", "graded", "graded.jsonl.gz", graded))
-        with _frame_kind("Leaderboard"):
-            _draw_board(project, author)
-        with _frame_kind("Runs"):
-            about = f"{text.how_many(runs, 'runs')} in the TREC format." if runs else ""
             _draw_files(
                 project,
                 author,
-                about,
+                "Pool, grades, judgments and runs in the Autograder/RUBRIC format.",
+                ("JSONL.GZ", "graded", "graded.jsonl.gz", partial(exchange.graded_file, project)),
+            )
+        with _frame_kind("Leaderboard"):
+            _draw_board(project, author)
+        with _frame_kind("Runs"):
+            _draw_files(
+                project,
+                author,
+                f"{text.how_many(runs, 'runs')} in the TREC format." if runs else "",
                 ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)),
             )
         with _frame_kind("Overrides"):
-            about = (
-                f"{text.how_many(given, 'overrides')} with author, reason and state."
-                if given
-                else ""
+            about = f"{text.how_many(given, 'overrides')} with author, reason and state."
+            _draw_files(
+                project,
+                author,
+                about if given else "",
+                ("CSV", "overrides", "overrides.csv", partial(exchange.overrides_csv, project)),
             )
-            csv = partial(exchange.overrides_csv, project)
-            _draw_files(project, author, about, ("CSV", "overrides", "overrides.csv", csv))
         with _frame_kind("Exam"):
             about = (
                 f"{text.how_many(items, 'items')} with their sources, and the answers of examinees."
             )
             exam: File = ("JSON", "exam", "exam.json", partial(exams.exam_json, project))
-            matrix: File = (
-                "CSV",
-                "responses-matrix",
-                "answers.csv",
-                partial(exams.answers_csv, project),
-            )
-            _draw_files(
-                project, author, about if items else "", exam, *([matrix] if answered else [])
-            )
+            csv = partial(exams.answers_csv, project)
+            matrix: File = ("CSV", "responses-matrix", "answers.csv", csv)
+            files = [exam, matrix] if answered else [exam]
+            _draw_files(project, author, about if items else "", *files)
         if not project.allows("take everything out"):
             return
         with _frame_kind("Whole project"):
@@ -239,7 +233,7 @@ PUBLICATIONS_A_PAGE = 6
 
 
 def draw_publishing(
-    project: Project, policy: labels.Policy, binary: bool, ready: Readiness
+    project: Project, policy: labels.Policy, binary: bool, ready: board_summary.Readiness
 ) -> None:
     """Draw the checklist, the form that publishes the qrels, alone or in a bundle, and the earlier
     publications.
@@ -289,9 +283,8 @@ def draw_publishing(
     if not past:
         st.caption("No publications yet.")
         return
-    pages = -(-len(past) // PUBLICATIONS_A_PAGE)
-    page = st.pagination(pages, key="publications page") if pages > 1 else 1
-    for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
+    ui.draw_pager("publications page", len(past), PUBLICATIONS_A_PAGE)
+    for manifest in ui.rows_of_page("publications page", past, PUBLICATIONS_A_PAGE):
         _draw_publication(project, manifest)
 
 

@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, graders
-from exam_workbench.graders import Prompt
 from exam_workbench.store import Project, as_name
 from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
 
@@ -133,7 +132,7 @@ def choose_grader(
     kept = {f"saved:{named.name}": named for named in bank.named_graders(project)}
     kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
     fitting = [option for option, named in kept.items() if named.kind in kinds]
-    names = {option: kept[option].name for option in fitting} | {
+    names = {option: f"{kept[option].name} (saved)" for option in fitting} | {
         kind: graders.GRADERS[kind].title for kind in kinds
     }
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
@@ -153,7 +152,7 @@ def choose_grader(
         index=options.index(usual) if usual in options else 0,
         key=key,
         bind="query-params",
-        format_func=lambda option: _name_option(option, names),
+        format_func=lambda option: names.get(option, option),
     )
     named = kept.get(option)
     kind = named.kind if named else option
@@ -223,11 +222,6 @@ def _choose_place(key: str) -> None:
             " models read the passages."
         ),
     )
-
-
-def _name_option(option: str, names: Mapping[str, str]) -> str:
-    name = names.get(option, option)
-    return f"{name} (saved)" if option.startswith("saved:") else name
 
 
 def _make_grader(
@@ -582,7 +576,7 @@ def new_name(name: str, taken: Container[str]) -> str:
     return made
 
 
-def draft_of(prompt: Prompt, taken: Container[str]) -> Prompt:
+def draft_of(prompt: graders.Prompt, taken: Container[str]) -> graders.Prompt:
     """Return a copy with a new name; its source states the original."""
     name = new_name(prompt.name, taken)
     return replace(

@@ -1,13 +1,13 @@
 """The tables of the Grading screen: all jobs, all graders, and the prices of models."""
 
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from exam_workbench import bank, errors, grading, jobs
-from exam_workbench.graders import BATCH_SHARE, Price
+from exam_workbench import bank, errors, graders, grading, jobs
 from exam_workbench.store import Project, cache
 from pages.parts.shared import html, job_plan, look, presses, ui
 
@@ -21,34 +21,32 @@ CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batc
 
 def draw_past_jobs(project: Project) -> None:
     """Draw the table of all jobs."""
-    past = jobs.find_jobs(project, "grading")
-    if not past:
-        return
-    st.header("Jobs", anchor=False)
-    estimates = dict.fromkeys((job.key for job in past), None) | {
-        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"]
-        for bill in grading.list_bills(project)
-    }
-    _draw_table(
-        {
-            "Started": [job.started_at for job in past],
-            "Grader": [job.name for job in past],
-            "State": [job.state for job in past],
-            "Pairs": [job.total or None for job in past],
-            "Graded": [job.done for job in past],
-            "Failed": [job.failed for job in past],
-            "Calls": [job.calls or None for job in past],
-            "Input tokens": [job.input_tokens or None for job in past],
-            "Cached tokens": [job.cached_tokens or None for job in past],
-            "Output tokens": [job.output_tokens or None for job in past],
-            "Thinking tokens": [job.thinking_tokens or None for job in past],
-            "Estimated tokens": [estimates[job.key] for job in past],
-            "Cost": [job.cost or None for job in past],
-            "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in past],
-            "Started by": [job.author for job in past],
-            "Message": [job.message or None for job in past],
+    if past := jobs.find_jobs(project, "grading"):
+        st.header("Jobs", anchor=False)
+        estimates = dict.fromkeys((job.key for job in past), None) | {
+            bill.job: bill.told["input_tokens"] + bill.told["output_tokens"]
+            for bill in grading.list_bills(project)
         }
-    )
+        _draw_table(
+            {
+                "Started": [job.started_at for job in past],
+                "Grader": [job.name for job in past],
+                "State": [job.state for job in past],
+                "Pairs": [job.total or None for job in past],
+                "Graded": [job.done for job in past],
+                "Failed": [job.failed for job in past],
+                "Calls": [job.calls or None for job in past],
+                "Input tokens": [job.input_tokens or None for job in past],
+                "Cached tokens": [job.cached_tokens or None for job in past],
+                "Output tokens": [job.output_tokens or None for job in past],
+                "Thinking tokens": [job.thinking_tokens or None for job in past],
+                "Estimated tokens": [estimates[job.key] for job in past],
+                "Cost": [job.cost or None for job in past],
+                "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in past],
+                "Started by": [job.author for job in past],
+                "Message": [job.message or None for job in past],
+            }
+        )
 
 
 def _draw_table(columns: dict[str, list[Any]]) -> None:
@@ -78,19 +76,19 @@ def draw_known_graders(project: Project) -> None:
     stored = bank.stored_graders(project)
     if not stored:
         return
-    calls: dict[str, int] = {}
-    cost: dict[str, float] = {}
+    calls: defaultdict[str, int] = defaultdict(int)
+    cost: defaultdict[str, float] = defaultdict(float)
     for job in jobs.find_jobs(project, "grading"):
-        calls[job.name] = calls.get(job.name, 0) + (job.calls or 0)
-        cost[job.name] = cost.get(job.name, 0.0) + (job.cost or 0.0)
+        calls[job.name] += job.calls or 0
+        cost[job.name] += job.cost or 0.0
     st.header("Graders", anchor=False)
     _draw_table(
         {
             "Grader": [g.spec.name for g in stored],
             "Grades": [g.grades for g in stored],
             "Failed attempts": [g.failures for g in stored],
-            "Calls": [calls.get(g.spec.name) or None for g in stored],
-            "Cost": [cost.get(g.spec.name) or None for g in stored],
+            "Calls": [calls[g.spec.name] or None for g in stored],
+            "Cost": [cost[g.spec.name] or None for g in stored],
             "Method": [g.spec.method for g in stored],
             "Prompt": [g.spec.prompt or None for g in stored],
             "Model": [g.spec.model for g in stored],
@@ -109,7 +107,7 @@ def price_table(project: Project) -> None:
         known = bank.model_prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
         amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
-        st.data_editor(
+        edited = st.data_editor(
             pd.DataFrame(
                 {
                     # Without explicit types, the columns of an empty table could not be edited.
@@ -131,7 +129,7 @@ def price_table(project: Project) -> None:
                     min_value=0.0,
                     max_value=1.0,
                     format="%.4g",
-                    default=BATCH_SHARE,
+                    default=graders.BATCH_SHARE,
                     help="Most services charge half the price (0.5).",
                 ),
             },
@@ -139,58 +137,35 @@ def price_table(project: Project) -> None:
             hide_index=True,
             key=key,
         )
-        changes: dict[str, Any] = st.session_state[key]
-        if any(changes.values()):
+        if any(st.session_state[key].values()):
             presses.act_button(
                 "Save prices",
                 _save_prices,
                 project,
                 known,
-                changes,
+                edited,
                 type="primary",
                 key="save prices",
             )
 
 
 def _save_prices(
-    project: Project, known: dict[str, Price], changes: dict[str, Any], author: str
+    project: Project, known: dict[str, graders.Price], edited: pd.DataFrame, author: str
 ) -> None:
-    """Save the changes of the editor."""
-    models = list(known)
-    for row in changes["deleted_rows"]:
-        bank.set_price(project, models[row], None, author)
-    for row, cells in changes["edited_rows"].items():
-        before = models[int(row)]
-        price = known[before]
-        stored = {
-            READ: price.input,
-            WRITTEN: price.output,
-            CACHED: price.cached,
-            BATCH: price.batch,
-        }
-        _set_model_price(project, {MODEL: before, **stored} | cells, author)
-        if cells.get(MODEL, before) != before:
-            bank.set_price(project, before, None, author)
-    for cells in changes["added_rows"]:
-        _set_model_price(project, cells, author)
-
-
-def _set_model_price(project: Project, cells: dict[str, Any], author: str) -> None:
-    read, written = cells.get(READ), cells.get(WRITTEN)
-    if read is None or written is None:
-        raise errors.InputError(
-            "invalid-price",
-            f"Incomplete price for {cells.get(MODEL) or 'a model'}.",
-            "Enter the input and output prices. Use 0 for a free model.",
-        )
-    cached, batch = cells.get(CACHED), cells.get(BATCH)
-    price = Price(
-        float(read),
-        float(written),
-        None if cached is None else float(cached),
-        BATCH_SHARE if batch is None else batch,
-    )
-    bank.set_price(project, str(cells.get(MODEL) or ""), price, author)
+    rows = edited.astype(object).where(edited.notna(), None).to_dict("records")
+    for model in known.keys() - {row[MODEL] for row in rows}:
+        bank.set_price(project, model, None, author)
+    for row in rows:
+        if row[READ] is None or row[WRITTEN] is None:
+            raise errors.InputError(
+                "invalid-price",
+                f"Incomplete price for {row[MODEL] or 'a model'}.",
+                "Enter the input and output prices. Use 0 for a free model.",
+            )
+        share = graders.BATCH_SHARE if row[BATCH] is None else row[BATCH]
+        price = graders.Price(row[READ], row[WRITTEN], row[CACHED], share)
+        if known.get(row[MODEL]) != price:
+            bank.set_price(project, row[MODEL] or "", price, author)
 
 
 def waiting_batches(project: Project) -> None:
@@ -266,9 +241,8 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
         _draw_retry(project, grader, totals["failed"], running)
     listed = counts[which]
     by_reason = dict(listed[:REASONS])
-    reason = None
-    if len(listed) > 1:
-        reason = st.selectbox(
+    reason = (
+        st.selectbox(
             "Reason",
             list(by_reason),
             index=None,
@@ -276,6 +250,9 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
             format_func=lambda text: f"{by_reason[text]:,} × {text}",
             key=f"reason {name} {which}",
         )
+        if len(listed) > 1
+        else None
+    )
     total = by_reason[reason] if reason else totals[which]
     pages = -(-total // PAIRS_A_PAGE)
     page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1

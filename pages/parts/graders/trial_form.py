@@ -205,26 +205,21 @@ def show_grade(grade: types.Grade, top: int, address: str | None = None) -> None
             icon=":material/error:",
         )
     else:
-        st.html(STYLE + grade_html(grade, top))
+        words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
+        if grade.confidence is not None:
+            words.append(f"model's confidence {ui.as_percent(grade.confidence)}")
+        if grade.distribution:
+            words.append(f"entropy {types.entropy(grade.distribution):.2f} bits")
+        said = "".join(f"<span>{html.as_html(word)}</span>" for word in words)
+        st.html(
+            f'{STYLE}<div class="ew-grade">{look.rating_html(grade.rating)}{said}</div>'
+            f"{_spread_html(grade.distribution or ())}"
+        )
     if grade.answer:
         st.caption("Answer")
         st.text(grade.answer)
     if grade.note:
         st.caption(f":material/info: {ui.plain(grade.note)}")
-
-
-def grade_html(grade: types.Grade, top: int) -> str:
-    """Return a grade with a rating as HTML."""
-    words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
-    if grade.confidence is not None:
-        words.append(f"model's confidence {ui.as_percent(grade.confidence)}")
-    if grade.distribution:
-        words.append(f"entropy {types.entropy(grade.distribution):.2f} bits")
-    said = "".join(f"<span>{html.as_html(word)}</span>" for word in words)
-    return (
-        f'<div class="ew-grade">{look.rating_html(grade.rating)}{said}</div>'
-        f"{_spread_html(grade.distribution or ())}"
-    )
 
 
 def _spread_html(probabilities: Sequence[float]) -> str:

@@ -5,10 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit, bank, grading, jobs
+from exam_workbench import audit, bank, grading, jobs, types
 from exam_workbench.graders import Grader
 from exam_workbench.store import Project
-from exam_workbench.types import GraderSpec
 from pages.parts.shared import presses, ui
 
 
@@ -78,26 +77,25 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
 
 
 def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> None:
-    if not rates:
-        return
-    place.caption(title)
-    place.dataframe(
-        {
-            "": [name for name, _ in rates],
-            "Value": [rate["value"] for _, rate in rates],
-            "95 % interval": [
-                "–" if rate["low"] is None else f"{rate['low']:z.2f} to {rate['high']:z.2f}"
-                for _, rate in rates
-            ],
-            "Number": [rate["judged"] for _, rate in rates],
-        },
-        hide_index=True,
-        placeholder="–",
-        column_config={"Value": st.column_config.NumberColumn(format="%.2f")},
-    )
+    if rates:
+        place.caption(title)
+        place.dataframe(
+            {
+                "": [name for name, _ in rates],
+                "Value": [rate["value"] for _, rate in rates],
+                "95 % interval": [
+                    "–" if rate["low"] is None else f"{rate['low']:z.2f} to {rate['high']:z.2f}"
+                    for _, rate in rates
+                ],
+                "Number": [rate["judged"] for _, rate in rates],
+            },
+            hide_index=True,
+            placeholder="–",
+            column_config={"Value": st.column_config.NumberColumn(format="%.2f")},
+        )
 
 
-def _draw_watch(state: bank.Drift | None, spec: GraderSpec) -> None:
+def _draw_watch(state: bank.Drift | None, spec: types.GraderSpec) -> None:
     box = st.container(key="drift")
     if state is not None:
         box.caption(
@@ -111,7 +109,7 @@ def _draw_watch(state: bank.Drift | None, spec: GraderSpec) -> None:
         box.caption("Not watched: a change of the model behind the endpoint would go unnoticed.")
 
 
-def _watch_button(project: Project, spec: GraderSpec, state: bank.Drift | None) -> None:
+def _watch_button(project: Project, spec: types.GraderSpec, state: bank.Drift | None) -> None:
     if spec.parameters.get("back_end") != "openai" or (
         state is not None and state.alarm is not None
     ):
@@ -127,7 +125,9 @@ def _watch_button(project: Project, spec: GraderSpec, state: bank.Drift | None) 
         )
 
 
-def _ask_grader(project: Project, spec: GraderSpec, act: Callable[[Grader, Any], object]) -> None:
+def _ask_grader(
+    project: Project, spec: types.GraderSpec, act: Callable[[Grader, Any], object]
+) -> None:
     """Run an act that asks the grader, if it can be made here."""
     with ui.errors(rerun=True), st.spinner("Asking the grader"):
         grader = bank.grader_again(project, spec)

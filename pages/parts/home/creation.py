@@ -168,12 +168,7 @@ def _draw_backup_list(project: Project) -> None:
             "Size, MB": st.column_config.NumberColumn(format="%.1f"),
         },
     )
-    _draw_download(project, copies[:SHOWN])
-
-
-def _draw_download(project: Project, copies: list[Backup]) -> None:
-    author = ui.person()
-    names = {copy.path.name: copy for copy in copies}
+    author, names = ui.person(), {copy.path.name: copy for copy in copies[:SHOWN]}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Backup to download", list(names), key="backup to download")
         ui.download(
@@ -248,12 +243,11 @@ def undo_removal() -> None:
     without one.
     """
     removed = st.session_state.get(REMOVED)
-    if removed is None or not removed.path.exists():
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="removed"):
-        st.text(f"Project {removed.name} is removed.")
-        if st.button("Undo", icon=":material/undo:", key="undo removal"):
-            _restore_project(removed)
+    if removed is not None and removed.path.exists():
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="removed"):
+            st.text(f"Project {removed.name} is removed.")
+            if st.button("Undo", icon=":material/undo:", key="undo removal"):
+                _restore_project(removed)
 
 
 def draw_removed() -> None:

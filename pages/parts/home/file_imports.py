@@ -137,8 +137,7 @@ def _draw_kinds(
             _draw_file(row)
     by_kind = {result.kind: result for result in results}
     for kind in exchange.IMPORTERS:
-        files = [row for row in rows if row.kind == kind and not row.left_out]
-        if files:
+        if files := [row for row in rows if row.kind == kind and not row.left_out]:
             _draw_kind(kind, files, by_kind.get(kind))
         elif lacking is not None and kind in BASIC:
             present = lacking[BASIC[kind]]
@@ -199,15 +198,17 @@ def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
     skip = skip and st.checkbox("Skip lines of queries that are not in the project")
     gold = "responses" in kinds and st.checkbox("The responses are gold passages, one per query")
-    form = None
-    if "leaderboard" in kinds:
-        form = st.selectbox(
+    form = (
+        st.selectbox(
             "Form of the leaderboard",
             list(formats.BOARD_FORMS),
             index=None,
             key="board form",
             placeholder="Recognised from the file",
         )
+        if "leaderboard" in kinds
+        else None
+    )
     return [
         exchange.Group(
             kind,

@@ -2,34 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
-from urllib.parse import urlencode
+from typing import Any
 
-import streamlit as st
-
-from exam_workbench import exchange, labels
-from exam_workbench.board_summary import BoardSummary
+from exam_workbench import board_summary, exchange, labels
 from exam_workbench.records import Act, list_actions
 from exam_workbench.review import Agreeing, ToCurate, Waiting
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
-from pages.parts.shared import components, screens, ui
-from pages.parts.shared.address import of_cell, travelling
+from pages.parts.shared import components, ui
+from pages.parts.shared.address import of_cell, screen_link
 
 Block = dict[str, Any]
 """A part of a panel: a bar, systems with their intervals, lines of counts, or a sentence."""
 
 MORE = 50
 """Largest number of places that a line of counts lists; the rest is a number."""
-
-
-def screen_link(screen: str, **query: str | int) -> str:
-    """Return a relative link to a screen, with the project and the choices that hold on all
-    screens.
-    """
-    named = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
-    path = "" if screen == next(iter(screens.SCREENS)) else screen
-    return f"{path or '.'}?{urlencode({**named, **travelling(), **query})}"
 
 
 def draw(key: str, panels: Iterable[dict[str, Any]], framed: bool = True) -> None:
@@ -41,15 +28,6 @@ def draw(key: str, panels: Iterable[dict[str, Any]], framed: bool = True) -> Non
         framed: whether each panel has a border.
     """
     components.draw("panels", key, {"panels": list(panels), "framed": framed})
-
-
-def switch_screen(screen: str, query: Mapping[str, str]) -> NoReturn:
-    """Switch to a screen; this ends the run.
-
-    Args:
-        query: parameters of its address, added to the choices that hold on all screens.
-    """
-    st.switch_page(f"pages/{screen}.py", query_params={**travelling(), **query})
 
 
 def make_panel(
@@ -76,11 +54,9 @@ def make_panel(
     }
 
 
-def text_block(words: str, tone: str = "", key: str = "") -> Block:
-    """Return a sentence; `tone` is "", "strong" or "changed", and `key` distinguishes it from
-    others.
-    """
-    return {"kind": "text", "text": words, "tone": tone, "key": key}
+def text_block(words: str, key: str = "") -> Block:
+    """Return a sentence; `key` distinguishes it from others."""
+    return {"kind": "text", "text": words, "tone": "", "key": key}
 
 
 def bar_block(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
@@ -461,6 +437,7 @@ def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
         )
     table, kappa = agreed.merged.table, agreed.merged.kappa
     counts = table.counts
+    same = float((counts[0, 0] + counts[1, 1]) / counts.sum()) if counts.sum() else None
     number = (
         f"kappa {ui.as_number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
     )
@@ -484,7 +461,7 @@ def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
             ),
             text_block(
                 f"Labels and judgments (source: {agreed.source}) agree on relevance for "
-                f"{ui.as_percent(_share_same(agreed))} of"
+                f"{ui.as_percent(same)} of"
                 f" passages ({number}). {agreed.confirms}".rstrip()
             ),
         ],
@@ -492,12 +469,7 @@ def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
     )
 
 
-def _share_same(agreed: Agreeing) -> float | None:
-    counts = agreed.merged.table.counts
-    return float((counts[0, 0] + counts[1, 1]) / counts.sum()) if counts.sum() else None
-
-
-def board_panel(leading: BoardSummary | None) -> dict[str, Any]:
+def board_panel(leading: board_summary.BoardSummary | None) -> dict[str, Any]:
     """Return the best systems with their error bars, and the sentence above the leaderboard."""
     address = screen_link("leaderboard")
     if leading is None or not leading.board.systems:
@@ -537,22 +509,22 @@ def board_panel(leading: BoardSummary | None) -> dict[str, Any]:
     )
 
 
-def latest_panel(project: Project, now: datetime | None = None) -> dict[str, Any]:
+def latest_panel(project: Project) -> dict[str, Any]:
     """Return the latest actions."""
     acts = list_actions(project, page_size=ACTS).acts
     return make_panel(
         "Recent activity",
-        [lines_block([_act_line(act, now) for act in acts])]
+        [lines_block([_act_line(act) for act in acts])]
         if acts
         else [text_block("No activity yet.")],
         screen_link("activity"),
     )
 
 
-def _act_line(act: Act, now: datetime | None) -> dict[str, Any]:
+def _act_line(act: Act) -> dict[str, Any]:
     screen, query = act.place or ("activity", {})
     words = ui.shorten_text(f"{act.author} {act.said}", 150)
-    return count_line(None, words, screen_link(screen, **query), aside=ago(act.happened_at, now))
+    return count_line(None, words, screen_link(screen, **query), aside=ago(act.happened_at))
 
 
 def ago(then: datetime, now: datetime | None = None) -> str:

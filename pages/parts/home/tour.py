@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import exchange
-from pages.parts.home import panels
-from pages.parts.shared import components
+from pages.parts.shared import address, components
 
 COOKIE = "exam-workbench-toured"
 STOP_COOKIE = "exam-workbench-tour-stop"
@@ -73,12 +72,8 @@ WHY_SO = (
 )
 
 
-def is_tour_over() -> bool:
-    """Return whether this browser has skipped or finished the tour."""
-    return bool(st.session_state.get("toured")) or _has_cookie()
-
-
 def _has_cookie() -> bool:
+    """Return whether this browser has skipped or finished the tour before."""
     return st.context.cookies.get(COOKIE) == "1"
 
 
@@ -92,7 +87,7 @@ def draw_greeting() -> None:
     """Draw the introduction on Home of the demo: the steps if they are new here, and remarks on the
     demo's results.
     """
-    if is_tour_over():
+    if st.session_state.get("toured") or _has_cookie():
         st.caption(WHY_SO)
         st.button(
             "Take the tour", key="tour again", type="tertiary", on_click=_ask_for_stop, args=(0,)
@@ -135,7 +130,10 @@ def accompany(screen: str) -> None:
             st.session_state["tour stop"] = left
             st.session_state["toured stops"] = set(range(left + 1))
     if (at := st.session_state.pop("tour asked", None)) is not None:
-        _go_to_stop(at)
+        st.session_state["tour stop"] = at
+        st.session_state.setdefault("toured stops", set()).add(at)
+        place = address.travelling() | STOPS[at].query
+        st.switch_page(f"pages/{STOPS[at].screen}.py", query_params=place)
     at = st.session_state.get("tour stop")
     if st.session_state.get("toured"):
         components.draw("cookie", "tour over", {"cookie": COOKIE, "value": "1"})
@@ -157,15 +155,6 @@ def accompany(screen: str) -> None:
             "cookie", "kept step", {"cookie": STOP_COOKIE, "value": str(at), "lasts": None}
         )
         components.draw("tour", "tour", {"points_at": stop.points_at})
-
-
-def _go_to_stop(at: int) -> None:
-    if not 0 <= at < len(STOPS):
-        return
-    st.session_state["tour stop"] = at
-    st.session_state.setdefault("toured stops", set()).add(at)
-    stop = STOPS[at]
-    panels.switch_screen(stop.screen, stop.query)
 
 
 def _ask_for_stop(at: int) -> None:

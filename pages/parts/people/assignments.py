@@ -194,43 +194,39 @@ def agreement_between(project: Project) -> None:
     """Draw the agreement on passages and pairs that several people judged or rated; draw nothing if
     there are none.
     """
-    agreements = [agreement for agreement in review.between_people(project) if agreement.n]
-    if not agreements:
-        return
-    st.header("Agreement between assessors", anchor=False)
-    for agreement in agreements:
-        st.container(key=f"agreement {agreement.kind}").markdown(
-            f"**{agreement.kind.capitalize()}**: {agreement.n:,} by two or more assessors,"
-            f" {agreement.same:,} equal."
-            f" Krippendorff's alpha: {format_coefficient(agreement.alpha)}"
-        )
-        st.dataframe(
-            _pair_table(agreement),
-            hide_index=True,
-            column_config={
-                "Kappa": st.column_config.Column(help="Cohen's kappa (unweighted)."),
-                "Weighted kappa": st.column_config.Column(
-                    help="Cohen's kappa with quadratic weights."
-                ),
-                "Alpha": st.column_config.Column(
-                    help=(
-                        "Agreement beyond chance: Krippendorff's alpha with ordinal"
-                        " distances. 1 is perfect."
-                    )
-                ),
-            },
-        )
-
-
-def _pair_table(agreement: review.BetweenPeople) -> dict[str, list[object]]:
-    return {
-        "People": [f"{pair.left}, {pair.right}" for pair in agreement.pairs],
-        "n": [pair.n for pair in agreement.pairs],
-        "Same": [pair.same for pair in agreement.pairs],
-        "Kappa": [format_coefficient(pair.kappa) for pair in agreement.pairs],
-        "Weighted kappa": [format_coefficient(pair.weighted) for pair in agreement.pairs],
-        "Alpha": [format_coefficient(pair.alpha) for pair in agreement.pairs],
-    }
+    if agreements := [agreement for agreement in review.between_people(project) if agreement.n]:
+        st.header("Agreement between assessors", anchor=False)
+        for agreement in agreements:
+            st.container(key=f"agreement {agreement.kind}").markdown(
+                f"**{agreement.kind.capitalize()}**: {agreement.n:,} by two or more assessors,"
+                f" {agreement.same:,} equal."
+                f" Krippendorff's alpha: {format_coefficient(agreement.alpha)}"
+            )
+            st.dataframe(
+                {
+                    "People": [f"{pair.left}, {pair.right}" for pair in agreement.pairs],
+                    "n": [pair.n for pair in agreement.pairs],
+                    "Same": [pair.same for pair in agreement.pairs],
+                    "Kappa": [format_coefficient(pair.kappa) for pair in agreement.pairs],
+                    "Weighted kappa": [
+                        format_coefficient(pair.weighted) for pair in agreement.pairs
+                    ],
+                    "Alpha": [format_coefficient(pair.alpha) for pair in agreement.pairs],
+                },
+                hide_index=True,
+                column_config={
+                    "Kappa": st.column_config.Column(help="Cohen's kappa (unweighted)."),
+                    "Weighted kappa": st.column_config.Column(
+                        help="Cohen's kappa with quadratic weights."
+                    ),
+                    "Alpha": st.column_config.Column(
+                        help=(
+                            "Agreement beyond chance: Krippendorff's alpha with ordinal"
+                            " distances. 1 is perfect."
+                        )
+                    ),
+                },
+            )
 
 
 def format_coefficient(coefficient: measures.Coefficient) -> str:

@@ -1,9 +1,7 @@
 """Actions of the queue of disagreements: each changes the project and reports the result."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -91,39 +89,39 @@ def _parse_case(case: str) -> tuple[str, str, str | None]:
     return query_id, passage_id, question_id or None
 
 
-def _open_case(desk: Desk, act: actions.Act) -> None:
-    desk.forget()
-    disagreements_address.change_place(case=act.get("case") or "", at=int(act["at"]))
-
-
-def _list_cell(desk: Desk, act: actions.Act) -> None:
-    desk.forget()
-    disagreements_address.change_place(cell=act["cell"], case="", at="")
-
-
-def _clear_filter(desk: Desk, act: actions.Act) -> None:
-    # The filter by query is cleared in `cases`, where its widget is drawn.
-    disagreements_address.change_place(**{act["what"]: ""}, case="", at="")
-
-
-def _open_passage(desk: Desk, act: actions.Act) -> None:
-    more = {"question": act["question"]} if act.get("question") else {}
-    disagreements_address.write_address()
-    place = {"query": act["query"], "passage": act["passage"], **more}
-    st.switch_page("pages/passages.py", query_params={**address.travelling(), **place})
-
-
-def _to_bank(desk: Desk, act: actions.Act) -> None:
-    disagreements_address.write_address()
-    settling_forms.to_bank(act["query"], act["passage"])
-
-
-def _put_back(desk: Desk, act: actions.Act) -> None:
-    undone = st.session_state.get(DONE)
-    if undone is not None:
-        desk.say(settling_forms.put_back(desk.project, undone.case, undone.overridden), False)
-        disagreements_address.change_place(case=name_of(*undone.case.place))
-        st.session_state.pop(DONE)
+def _do_action(desk: Desk, act: actions.Act) -> None:
+    """Do an action of the component."""
+    match act["do"]:
+        case "open":
+            desk.forget()
+            disagreements_address.change_place(case=act.get("case") or "", at=int(act["at"]))
+        case "cell":
+            desk.forget()
+            disagreements_address.change_place(cell=act["cell"], case="", at="")
+        case "clear":
+            # The filter by query is cleared in `cases`, where its widget is drawn.
+            disagreements_address.change_place(**{act["what"]: ""}, case="", at="")
+        case "read":
+            disagreements_address.write_address()
+            place = {name: act[name] for name in ("query", "passage", "question") if act.get(name)}
+            st.switch_page("pages/passages.py", query_params={**address.travelling(), **place})
+        case "bank":
+            disagreements_address.write_address()
+            settling_forms.to_bank(act["query"], act["passage"])
+        case "put back":
+            if (undone := st.session_state.get(DONE)) is not None:
+                case = undone.case
+                desk.say(settling_forms.put_back(desk.project, case, undone.overridden), False)
+                disagreements_address.change_place(case=name_of(*case.place))
+                st.session_state.pop(DONE)
+        case "weigh":
+            _weigh_override(desk, act, _find_case(desk, act))
+        case "reopen":
+            if (settling := _find_case(desk, act).settling) is not None:
+                withdraw = bool(act.get("withdraw"))
+                desk.say(settling_forms.put_back(desk.project, settling.case, withdraw), False)
+        case "settle":
+            _settle_case(desk, act, _find_case(desk, act))
 
 
 def _find_case(desk: Desk, act: actions.Act) -> review.Row:
@@ -142,8 +140,7 @@ def _find_position(desk: Desk, case: str, cell: review.Cell | None) -> int | Non
     return next((page.first + at for at, row in enumerate(page.rows) if id_of(row) == case), None)
 
 
-def _weigh_override(desk: Desk, act: actions.Act) -> None:
-    row = _find_case(desk, act)
+def _weigh_override(desk: Desk, act: actions.Act, row: review.Row) -> None:
     # Other people's actions may have moved the case. Without this, another case would open in its
     # place and the typed text would be lost.
     disagreements_address.keep_open(act["case"])
@@ -155,17 +152,7 @@ def _weigh_override(desk: Desk, act: actions.Act) -> None:
         desk.weighed = effect | {"case": act["case"]}
 
 
-def _reopen_case(desk: Desk, act: actions.Act) -> None:
-    row = _find_case(desk, act)
-    if row.settling is not None:
-        desk.say(
-            settling_forms.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))),
-            False,
-        )
-
-
-def _settle_case(desk: Desk, act: actions.Act) -> None:
-    row = _find_case(desk, act)
+def _settle_case(desk: Desk, act: actions.Act, row: review.Row) -> None:
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
         _say_changed(desk, act, row)
         return
@@ -174,15 +161,23 @@ def _settle_case(desk: Desk, act: actions.Act) -> None:
     )
     at = _find_position(desk, act["case"], cell)
     try:
-        done = settling_forms.settle_case(
+        result = settling_forms.settle_case(
             desk.project, desk.left, desk.right, row, desk.policy, act
         )
     except review.AlreadySettled as error:
-        _say_settled(desk, act, row, error)
+        # Another person has settled it meanwhile.
+        done, how = error.settling, act_words(error.settling)
+        words = (
+            f"{_describe_unsaved(act, row)} {done.author} has already resolved this case by {how}:"
+            f" {ui.shorten_text(done.reason, 300)}"
+        )
+        end = "" if words.endswith((".", "!", "?")) else "."
+        disagreements_address.change_place(case=act["case"] if with_settled() else "")
+        desk.say(f"{words}{end} {_quote_typed_text(act)}", False, act["case"])
         return
-    st.session_state[DONE] = done
-    desk.say(done.words, done.case is not None)
-    if done.case is not None:
+    st.session_state[DONE] = result
+    desk.say(result.words, result.case is not None)
+    if result.case is not None:
         # A settled case leaves the queue and the next one takes its place, unless settled cases are
         # shown.
         stays = with_settled()
@@ -225,23 +220,6 @@ def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
     desk.say(f"{words} Check the case, then resolve it again.", False, case)
 
 
-def _say_settled(
-    desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled
-) -> None:
-    """Refuse to settle a case that another person has settled meanwhile; show who, how, and the
-    typed text.
-    """
-    done = error.settling
-    disagreements_address.change_place(case=act["case"] if with_settled() else "")
-    how = f"{act_words(done)}: {ui.shorten_text(done.reason, 300)}"
-    words = f"{_describe_unsaved(act, row)} {done.author} has already resolved this case by {how}"
-    desk.say(
-        f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_quote_typed_text(act)}",
-        False,
-        act["case"],
-    )
-
-
 def _describe_unsaved(act: actions.Act, row: review.Row) -> str:
     """Return a sentence with the unsaved action and its case."""
     query = ui.shorten_text(row.pair.query_text, 80)
@@ -253,20 +231,6 @@ def _describe_unsaved(act: actions.Act, row: review.Row) -> str:
 
 def _quote_typed_text(act: actions.Act) -> str:
     return f"Your text: “{ui.shorten_text(str(act.get('reason') or ''), 300)}”"
-
-
-ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
-    "open": _open_case,
-    "cell": _list_cell,
-    "clear": _clear_filter,
-    "read": _open_passage,
-    "bank": _to_bank,
-    "put back": _put_back,
-    "weigh": _weigh_override,
-    "reopen": _reopen_case,
-    "settle": _settle_case,
-}
-"""All actions of the component."""
 
 
 CASES_A_PAGE = 25
@@ -404,12 +368,7 @@ def _case_fields(
     blamed = pair.question_id or next(
         (g.question_id for g in (*row.left_from, *row.right_from)), None
     )
-    place = {
-        "project": project.name,
-        **address.travelling(),
-        "query": pair.query_id,
-        "passage": pair.passage_id,
-    }
+    place = {"query": pair.query_id, "passage": pair.passage_id}
     data: dict[str, Any] = {
         **_row_data(row),
         "at": listed.first + at,
@@ -427,9 +386,20 @@ def _case_fields(
             if given
         ],
         "check": "" if row.check is None else html.as_shown(_describe_check(row.check, agreement)),
-        "read": "passages?" + urlencode(place | ({"question": blamed} if blamed else {})),
-        "bank": "question_bank?" + urlencode(place),
-        "settling": None if row.settling is None else _settled_data(row.settling),
+        "read": address.screen_link(
+            "passages", **place, **({"question": blamed} if blamed else {})
+        ),
+        "bank": address.screen_link("question_bank", **place),
+        "settling": None
+        if (settling := row.settling) is None
+        else {
+            "words": html.as_shown(
+                f"Resolved by {settling.author}, {settling.made_at:%d %B %Y}: {act_words(settling)}"
+            ),
+            "reason": html.as_shown(settling.reason),
+            "override": settling.act == "override",
+            "rating": settling.rating,
+        },
     }
     if row.settling is None:
         data |= settling_forms.offer_settlements(project, left, right, row, policy)
@@ -444,17 +414,6 @@ def _giving_data(given: tuple[review.Giving, ...]) -> dict[str, Any]:
         for question in given[:QUESTIONS_NAMED]
     ]
     return {"questions": shown, "more": max(0, len(given) - QUESTIONS_NAMED)}
-
-
-def _settled_data(settling: review.Settling) -> dict[str, Any]:
-    return {
-        "words": html.as_shown(
-            f"Resolved by {settling.author}, {settling.made_at:%d %B %Y}: {act_words(settling)}"
-        ),
-        "reason": html.as_shown(settling.reason),
-        "override": settling.act == "override",
-        "rating": settling.rating,
-    }
 
 
 ACT_WORDS = {
@@ -572,7 +531,7 @@ def queue_view(
         project, left, right, review.side_agreement(project, left, right), asked
     )
     desk = Desk(project, left, right, policy, order, measure)
-    error = asked.do(lambda act: ACTS[act["do"]](desk, act))
+    error = asked.do(lambda act: _do_action(desk, act))
     found = review.side_agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
     data = queue_data(project, left, right, found, cell, find_queue_page(desk, cell), policy, order)

@@ -39,9 +39,8 @@ def draw_questions(project: Project, changes: review.StateChanges) -> None:
     ordered = sorted(changes.questions, key=lambda pair: -pair[1])
     texts = pooled_queries(project)
     pager = f"questions {hash((changes.before, changes.after))}"
-    page = int(st.session_state.get(pager, 1))
     st.caption(f"{text.how_many(len(ordered), 'questions')}, sorted by number of changed labels")
-    for change, flips in ordered[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
+    for change, flips in ui.rows_of_page(pager, ordered, QUESTIONS_A_PAGE):
         with st.container(key=f"question-differs-{change.question_id}"):
             body, link = st.columns([10, 3], vertical_alignment="center")
             with body:
@@ -59,8 +58,7 @@ def draw_questions(project: Project, changes: review.StateChanges) -> None:
                 )
             with link:
                 ui.draw_link("question_bank", "Edit question", query=change.query_id)
-    if len(ordered) > QUESTIONS_A_PAGE:
-        st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
+    ui.draw_pager(pager, len(ordered), QUESTIONS_A_PAGE)
 
 
 def _difference_html(change: review.QuestionChange) -> str:
@@ -151,7 +149,8 @@ def draw_snapshots(project: Project, frozen: list[Freeze]) -> None:
     )
     fall = None if board is None else _measure_fall(project, before, after, board)
     _draw_summary(frozen, before, after, changes, fall)
-    shown = _sort_changes(changes, fall)
+    # With a measure, the largest loss is first.
+    shown = sorted(changes, key=lambda change: _score_change(fall, change.query_id) or 0.0)
     if not shown:
         st.success(
             f"No differences: every query has the same top {k} and the same answer.",
@@ -270,15 +269,6 @@ def _draw_summary(
     ).caption(ui.plain(" ".join(lines)))
 
 
-def _sort_changes(
-    changes: list[answers.QueryChange], fall: answers.Fall | None
-) -> list[answers.QueryChange]:
-    """Return the queries that differ, beginning with the largest loss if there is a measure."""
-    if fall is None:
-        return changes
-    return sorted(changes, key=lambda one: _score_change(fall, one.query_id) or 0.0)
-
-
 def _score_change(fall: answers.Fall | None, query_id: str) -> float | None:
     if fall is None or query_id not in fall.scores:
         return None
@@ -292,11 +282,13 @@ def _draw_queries(
     """Draw the table of queries that differ, of which a selected one opens below; return their
     texts.
     """
-    texts = _query_texts(project, [change.query_id for change in shown])
+    known = {query.query_id: query.text for query in answers.asked_queries(project)}
+    texts = ui.told_apart(
+        {change.query_id: known.get(change.query_id, change.query_id) for change in shown}
+    )
 
     def open_selected() -> None:
-        rows = st.session_state["queries of freezes"].selection.rows
-        if rows:
+        if rows := st.session_state["queries of freezes"].selection.rows:
             st.session_state[QUERY] = shown[rows[0]].query_id
 
     columns: dict[str, list[Any]] = {"Query": [texts[change.query_id] for change in shown]}
@@ -333,11 +325,6 @@ def _draw_queries(
         },
     )
     return texts
-
-
-def _query_texts(project: Project, query_ids: list[str]) -> dict[str, str]:
-    known = {query.query_id: query.text for query in answers.asked_queries(project)}
-    return ui.told_apart({query_id: known.get(query_id, query_id) for query_id in query_ids})
 
 
 def _draw_open_query(

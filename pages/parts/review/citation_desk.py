@@ -2,8 +2,6 @@
 it.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import groupby
 

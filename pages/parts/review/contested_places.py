@@ -86,7 +86,8 @@ def find_open_place(listed: list[review.Contested]) -> int:
     if now not in numbers:
         at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
-    _address_places().stay(**_address_parts(now))
+    # In every run, so that elements keep their positions on the page.
+    address.begin_at(**_address_places().set(**_address_parts(now)))
     return numbers[now]
 
 

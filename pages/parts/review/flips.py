@@ -50,7 +50,8 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
         )
         return
     asked = actions.asked_of(KEY)
-    _keep_choices()
+    # The choices of this part are kept for a return from another screen.
+    st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
     for act in asked.each():
         _do_action(changes, act)
     by_cause, by_query = changes.by_cause, changes.by_query
@@ -75,11 +76,6 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
         "pages": pages,
     }
     asked.draw("flips", data)
-
-
-def _keep_choices() -> None:
-    """Keep the choices of this part for a return from another screen."""
-    st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
 
 def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
@@ -132,7 +128,14 @@ def _label_rows(
     texts: dict[str, str],
 ) -> list[dict[str, Any]]:
     passages = passage_texts(project, [flip.passage_id for flip in part])
-    asked = _question_texts(project, changes, part)
+    asked = {
+        question.question_id: question.shown
+        for policy in (changes.before, changes.after)
+        for query_id in dict.fromkeys(flip.query_id for flip in part if flip.questions)
+        for question in bank.readable_questions(
+            project, bank.list_questions(project, policy.bank_version, query_id)
+        )
+    }
     opened = st.query_params.get(ADDRESS["why"], "")
     rows = []
     for flip in part:
@@ -183,32 +186,11 @@ def _passage_address(
     # Choices that already hold on all screens are left out, since reading them again would add a
     # step to the history.
     other = {key: value for key, value in policy.items() if st.session_state.get(key) != value}
-    return {
-        **(
-            {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
-        ),
-        **address.travelling(),
-        "query": query_id,
-        "passage": passage_id,
-        **{
-            key: scoring_settings.LABEL_RULES.get(str(value), str(value))
-            for key, value in other.items()
-        },
+    choices = {
+        key: scoring_settings.LABEL_RULES.get(str(value), str(value))
+        for key, value in other.items()
     }
-
-
-def _question_texts(
-    project: Project, changes: review.StateChanges, flips: list[review.LabelFlip]
-) -> dict[str, str]:
-    """Return the texts of the questions behind some changed labels."""
-    return {
-        question.question_id: question.shown
-        for policy in (changes.before, changes.after)
-        for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
-        for question in bank.readable_questions(
-            project, bank.list_questions(project, policy.bank_version, query_id)
-        )
-    }
+    return address.link_parameters(query=query_id, passage=passage_id) | choices
 
 
 def _label_reasons(

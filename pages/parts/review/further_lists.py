@@ -43,13 +43,6 @@ def page_offset(key: str) -> int:
     return (int(st.session_state.get(key, 1)) - 1) * ROWS_A_PAGE
 
 
-def draw_pager(key: str, total: int) -> None:
-    """Draw the pager of a list, if it has several pages."""
-    pages = -(-total // ROWS_A_PAGE)
-    if pages > 1:
-        st.pagination(pages, key=key)
-
-
 def _draw_passage_link(query_id: str, passage_id: str, question_id: str | None) -> None:
     more = {} if question_id is None else {"question": question_id}
     ui.draw_link("passages", "Open passage", query=query_id, passage=passage_id, **more)
@@ -138,7 +131,7 @@ def stray_list(
                     stray.passages[0],
                     stray.question_id,
                 )
-    draw_pager(key, total)
+    ui.draw_pager(key, total, ROWS_A_PAGE)
 
 
 def uncovered_list(
@@ -176,7 +169,7 @@ def uncovered_list(
                     row.query_id,
                     row.passage_id,
                 )
-    draw_pager(key, total)
+    ui.draw_pager(key, total, ROWS_A_PAGE)
 
 
 def _bank_button(
@@ -248,7 +241,7 @@ def record_list(project: Project, *_: object) -> None:
                 )
                 if settling.settled:
                     disagreement_settling.draw_reopener(project, settling)
-    draw_pager(key, total)
+    ui.draw_pager(key, total, ROWS_A_PAGE)
 
 
 LISTS: dict[str, Callable[..., None]] = {

@@ -12,8 +12,16 @@ from exam_workbench import bank, errors, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import Place
-from pages.parts.shared import actions, html, presses, scoring_settings, ui, view_choice
-from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared import (
+    actions,
+    address,
+    html,
+    presses,
+    scoring_settings,
+    screen_hints,
+    ui,
+    view_choice,
+)
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -35,9 +43,11 @@ def draw_questions(
         return None
     bench = present_bench()
     bench.about((desk.query_id, desk.passage_id))
-    foretold = None
-    if policy is not None and bench.tried:
-        foretold = desk.label, review.label_with(project, policy, desk, bench.tried)
+    foretold = (
+        (desk.label, review.label_with(project, policy, desk, bench.tried))
+        if policy is not None and bench.tried
+        else None
+    )
     opened = st.query_params.get("question")
     actions.asked_of(KEY).draw(
         "ratings",
@@ -103,66 +113,57 @@ def do_actions(project: Project) -> None:
     grader's output.
     """
     bench, asked = present_bench(), actions.asked_of(KEY)
-    author = ui.person() if asked.acts else ""
+    author, acts = ui.person() if asked.acts else "", list(asked.acts)
     done = []
-    for pending in list(asked.acts):
+    for act in acts:
         # The session is not accessed during an action that changes the project, so that the run
         # cannot end between it and its note.
-        done.append(_do_action(project, bench, pending, author))
-        asked.take(pending)
-    if "withdraw" in done:
-        st.toast(WITHDRAWN, icon=":material/undo:")
-    if done and not author and bench.refused:
-        ui.author()
-
-
-def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
-    """Do an action of the component; return its name, or an empty text if it was refused."""
-    what = str(act["do"])
-    if what == "look":
-        if act["question"]:
-            st.query_params["question"] = str(act["question"])
-        else:
-            st.query_params.pop("question", None)
-        return what
-    place, made = (str(act["at"][0]), str(act["at"][1])), []
-    bench.refused = None
-    if what != "try":
         try:
-            made = _change_overrides(project, what, act, author)
+            _do_action(project, bench, act, author)
+            done.append(act["do"])
         except errors.WorkbenchError as error:
-            hint, _ = hint_on_screen(error.hint)
             bench.refused = {
                 "id": act["id"],
                 "code": error.code,
                 "message": error.message,
-                "hint": hint,
+                "hint": screen_hints.hint_on_screen(error.hint)[0],
             }
-            return ""
-    bench.about(place)
-    if what != "try":
-        bench.made = made
-    if what in ("try", "override"):
-        bench.tried = ratings_of(act["ratings"]) if what == "try" else {}
-    return what
+        asked.take(act)
+    if "withdraw" in done:
+        st.toast(WITHDRAWN, icon=":material/undo:")
+    if acts and not author and bench.refused:
+        ui.author()
 
 
-def _change_overrides(project: Project, what: str, act: actions.Act, author: str) -> list[int]:
-    """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
-    if not author:
+def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) -> None:
+    """Do an action of the component.
+
+    Raises:
+        WorkbenchError: it was refused.
+    """
+    what, made = act["do"], []
+    if what == "look":
+        address.write_parameters({"question": str(act["question"] or "")})
+        return
+    bench.refused = None
+    if what != "try" and not author:
         # The page asks for the name. The typed text stays in the browser and can be sent again.
         raise errors.WorkbenchError(
             "no-name", "Your name is missing.", "Enter your name, then try again."
         )
-    if what == "override":
-        return labels.override_all(
-            project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author
-        )
-    if what == "confirm":
-        labels.confirm_override(project, int(act["keys"][0]), author)
-    else:
-        labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
-    return []
+    match what:
+        case "override":
+            ratings, reason = ratings_of(act["ratings"]), str(act["reason"])
+            made = labels.override_all(project, str(act["at"][1]), ratings, reason, author)
+        case "confirm":
+            labels.confirm_override(project, int(act["keys"][0]), author)
+        case "withdraw":
+            labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
+    bench.about((str(act["at"][0]), str(act["at"][1])))
+    if what != "try":
+        bench.made = made
+    if what in ("try", "override"):
+        bench.tried = ratings_of(act["ratings"]) if what == "try" else {}
 
 
 def draw_effect(
@@ -218,9 +219,8 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
             )
             return
         listed = review.override_labels(project, policy)
-        pages = -(-len(listed) // OVERRIDES_A_PAGE)
-        page = st.pagination(pages, key="overrides page") if pages > 1 else 1
-        part = listed[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
+        ui.draw_pager("overrides page", len(listed), OVERRIDES_A_PAGE)
+        part = ui.rows_of_page("overrides page", listed, OVERRIDES_A_PAGE)
         texts = passage_texts(project, [override.passage_id for override, _, _ in part])
         for override, without, now in part:
             _override_row(

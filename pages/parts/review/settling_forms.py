@@ -9,8 +9,7 @@ import streamlit as st
 from exam_workbench import errors, labels, review, types
 from exam_workbench.records import find_source
 from exam_workbench.store import Project
-from pages.parts.shared import address, html, presses, ui
-from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, list_awaited
+from pages.parts.shared import address, awaited_edits, html, presses, ui
 
 HOW: dict[types.Act, str] = {
     "override": "Override ratings",
@@ -168,7 +167,9 @@ def settle_case(
             raise errors.InputError(
                 "empty-reason", "The reason is empty.", "Describe the problem with the question."
             )
-        list_awaited().append(AwaitedEdit(project.name, case, question_id, reason))
+        awaited_edits.list_awaited().append(
+            awaited_edits.AwaitedEdit(project.name, case, question_id, reason)
+        )
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":
         review.settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
@@ -222,7 +223,7 @@ def _reopen_case(project: Project, settling: review.Settling, withdraw: bool) ->
 
 def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> None:
     """Go to the questions of a query, with a passage next to them, and to a question if given."""
-    st.session_state[TO_EDIT] = question_id
+    st.session_state[awaited_edits.TO_EDIT] = question_id
     st.session_state["beside"] = (query_id, passage_id)
     there = {**address.travelling(), "query": query_id, "passage": passage_id}
     st.switch_page("pages/question_bank.py", query_params=there)
@@ -240,11 +241,13 @@ def _find_suspects(
     desk = review.read_passage(
         project, _policy_of_sides(left, right, policy), row.pair.query_id, row.pair.passage_id
     )
-    asked = [suspect for suspect in desk.asked if suspect.number and suspect.counts]
-    if row.pair.question_id is not None:
-        asked = [
-            suspect for suspect in asked if suspect.question.question_id == row.pair.question_id
-        ]
+    asked = [
+        suspect
+        for suspect in desk.asked
+        if suspect.number
+        and suspect.counts
+        and row.pair.question_id in (None, suspect.question.question_id)
+    ]
     return sorted(asked, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench.errors import WorkbenchError
-from pages.parts.shared import components, html, person
-from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared import components, html, person, screen_hints
 
 TOLD = 20.0
 """Seconds for which a failure to save is shown, unless another action follows."""
@@ -82,7 +81,7 @@ class Asked:
                 error = {name: pending.get(name) for name in ("id", "query", "passage")} | {
                     "code": refused.code,
                     "message": html.as_shown(refused.message),
-                    "hint": html.as_shown(hint_on_screen(refused.hint)[0]),
+                    "hint": html.as_shown(screen_hints.hint_on_screen(refused.hint)[0]),
                 }
         return error
 
@@ -114,7 +113,10 @@ def save_all(
     Raises:
         WorkbenchError: some were not saved, now or a moment ago; the message says which and why.
     """
-    author = _author_of_acts(asked) if acts else ""
+    if acts and not person.current_name():
+        # A person who has to enter a name first is asked to repeat the action.
+        asked.acts.clear()
+    author = person.require_author() if acts else ""
     saved, lost = [], []
     with asked.saving:
         if acts:
@@ -131,7 +133,7 @@ def save_all(
             except WorkbenchError as error:
                 lost.append(
                     f"{called(act)} was not saved. {error.message}"
-                    f" {hint_on_screen(error.hint)[0] or 'Enter it again.'}"
+                    f" {screen_hints.hint_on_screen(error.hint)[0] or 'Enter it again.'}"
                 )
         if lost:
             asked.refused = time.monotonic(), " ".join(lost)
@@ -140,10 +142,3 @@ def save_all(
     when, words = asked.refused
     if words and time.monotonic() - when < TOLD:
         raise WorkbenchError("not-saved", words)
-
-
-def _author_of_acts(asked: Asked) -> str:
-    if not person.current_name():
-        # A person who has to enter a name first is asked to repeat the action.
-        asked.acts.clear()
-    return person.require_author()

@@ -9,6 +9,7 @@ written in one step when the choices differ from it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -194,15 +195,6 @@ class Places:
         """Change parts of the place as `go` does."""
         self.go(**self.now | said)
 
-    def stay(self, **place: str) -> None:
-        """Set the present place without a step in the history, such as a default or a replacement
-        for a missing place.
-
-        It replaces the place in the address. Call it in every run, so that elements keep their
-        positions on the page.
-        """
-        begin_at(**self.set(**place))
-
     def set(self, **place: str) -> dict[str, str]:
         """Go to another place without writing it; return it with all its parameters."""
         now = {name: value for name, value in place.items() if value}
@@ -251,6 +243,19 @@ def name_project(name: str, screen: str) -> None:
         # Links of this run then name the project, too. Setting it normally would add a step to the
         # history.
         streamlit_bridge.make_readable({"project": name})
+
+
+def link_parameters(**place: str) -> dict[str, str]:
+    """Return the parameters of a link to a screen: the project, the choices that hold on every
+    screen, and a place.
+    """
+    project = st.session_state.get("project")
+    return ({"project": str(project)} if project else {}) | travelling() | place
+
+
+def screen_link(screen: str, **place: str) -> str:
+    """Return a relative link to a screen, with the parameters of `link_parameters`."""
+    return f"{'.' if screen == 'home' else screen}?{urlencode(link_parameters(**place))}"
 
 
 def travelling() -> dict[str, str]:

@@ -29,7 +29,6 @@ def draw_chart(
 
 
 def _set_widgets(key: str, sets: Mapping[str, str]) -> None:
-    picked = st.session_state[key].selection.get(charts.PICKED)
-    if picked:
+    if picked := st.session_state[key].selection.get(charts.PICKED):
         for widget, field in sets.items():
             st.session_state[widget] = picked[0][field]

@@ -209,9 +209,11 @@ def effect_html(effect: review.Effect, title: str) -> str:
         moved.append(f"<li>and {rest} more</li>")
     shown = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
     if (shift := effect.shift) is not None:
-        pair = "undefined"
-        if shift.before is not None and shift.after is not None:
-            pair = f"{shift.before:z.3f} → {shift.after:z.3f}"
+        pair = (
+            "undefined"
+            if shift.before is None or shift.after is None
+            else f"{shift.before:z.3f} → {shift.after:z.3f}"
+        )
         said = f"Spearman with the official leaderboard: {pair}. {shift.says} {shift.queries.says}"
         shown += f"<p>{as_html(said)}</p>"
     return f'<div class="desk-effect"><h2>{title}</h2>{shown}</div>'

@@ -111,13 +111,13 @@ def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | Non
         cache.LABELS | {"sent_pairs", "settings"},
     )
     _passed_over(tally, without, grader.spec)
-    if not tally.needed:
-        ui.end_empty_screen(
-            "Nothing to grade.",
-            "Add questions, and import runs or judgments.",
-            "home",
-            code="nothing-to-grade",
-        )
+    ui.require_content(
+        tally.needed,
+        "Nothing to grade.",
+        "Add questions, and import runs or judgments.",
+        "home",
+        code="nothing-to-grade",
+    )
     ui.draw_speaking(len(bank.speaking_passages(project, version)))
     if not tally.to_grade:
         where = (
@@ -247,20 +247,17 @@ def show_tag(price: grading.PriceTag, model: str, place: str = "") -> None:
         model: its name in the price table.
         place: distinguishes a second price tag on the screen.
     """
-    about, how = "", "Counted by the model's tokenizer on a sample."
-    if not price.counted:
-        about, how = (
-            "≈ ",
-            "Estimated from a sample, because the model's tokenizer is not available.",
-        )
-    cost, currency = (
-        f"≈ {price.cost:,.2f}" if price.cost is not None else "–",
-        "In the currency of the price table.",
+    about, how = (
+        ("", "Counted by the model's tokenizer on a sample.")
+        if price.counted
+        else ("≈ ", "Estimated from a sample, because the model's tokenizer is not available.")
     )
-    if price.cost is None:
-        currency = (
-            f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
-        )
+    unpriced = f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
+    cost, currency = (
+        ("–", unpriced)
+        if price.cost is None
+        else (f"≈ {price.cost:,.2f}", "In the currency of the price table.")
+    )
     ui.draw_metrics(
         (f"calls{place}", "Calls", f"{price.calls:,}", "Model calls without retries."),
         (f"tokens read{place}", "Input tokens", f"{about}{as_count(price.input_tokens)}", how),
@@ -278,9 +275,14 @@ def price_tag(
     )
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
-        if not presses.button("Estimate the cost", icon=":material/sell:", key="estimate"):
-            return None
-        st.session_state[key] = True
+        st.button(
+            "Estimate the cost",
+            icon=":material/sell:",
+            key="estimate",
+            on_click=st.session_state.update,
+            args=({key: True},),
+        )
+        return None
     return project.cached(
         key,
         lambda: grading.price_tag(

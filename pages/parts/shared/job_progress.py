@@ -67,25 +67,22 @@ def watch_steps(project: Project, family: str, again: str) -> None:
 
 def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
     for name, end in job.ended.items():
-        if end.state != "done" or end.failed:
-            _step_ended(name, end, job.things, again)
+        if end.state == "done" and not end.failed:
+            continue
+        result = (
+            f"{ui.plain(name)}: {end.graded:,} {job.things}, {end.failed:,} failed, in"
+            f" {ui.as_duration(end.seconds)}."
+        )
+        result += f" {ui.plain(end.message)}" if end.message else ""
+        box, state = st.container(key=f"ended {end.state} {name}"), STOPPED.get(end.state, "Failed")
+        if end.state == "failed":
+            rest = f"Start again under “{again}” to get the missing answers."
+            box.error(f"{state}: {result} {rest}", icon=":material/error:")
+        else:
+            # If a person or a limit stopped it, the message says how to continue.
+            box.warning(f"{state}: {result}", icon=":material/info:")
     if not job.ended and job.progress.message:
         st.error(ui.plain(job.progress.message), icon=":material/error:")
-
-
-def _step_ended(name: str, end: jobs.Progress, things: str, again: str) -> None:
-    result = (
-        f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in"
-        f" {ui.as_duration(end.seconds)}."
-    )
-    more = f" {ui.plain(end.message)}" if end.message else ""
-    # If a person or a limit stopped it, the message says how to continue.
-    rest = (
-        f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
-    )
-    box = st.container(key=f"ended {end.state} {name}")
-    draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
-    draw(f"{STOPPED.get(end.state, 'Failed')}: {result}{more}{rest}", icon=f":material/{icon}:")
 
 
 def say_not_begun(project: Project, key: str) -> None:
@@ -266,11 +263,11 @@ def describe_state(job: jobs.BackgroundJob) -> str:
     if not now.done:
         return f"Preparing {since}. No answers yet."
     if (quiet := job.quiet) is not None:
-        again = ""
-        if asks_endpoint(job):
-            again = (
-                " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
-            )
+        again = (
+            " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
+            if asks_endpoint(job)
+            else ""
+        )
         return f"**No answer for {ui.as_duration(quiet)}.**{again} Running {since}."
     return (
         f"{_format_rate(now.rate, job.things)} · {ui.as_duration(now.seconds_left)}"

@@ -220,20 +220,9 @@ def _log_in(provider: str | None) -> None:
     st.text(reason)
 
 
-def take_note(project: Project | None) -> None:
-    """Determine the person's role in the open project at the beginning of a run.
-
-    Raises:
-        NotAllowed: they have no role in it.
-    """
-    st.session_state[MEMBER] = None
-    if is_required() and project is not None:
-        st.session_state[MEMBER] = project.member()
-
-
 def current_member() -> Member | None:
-    """Return the logged-in person with their role; None if login is not required, or they have no
-    role.
+    """Return the logged-in person with their role, as the beginning of the run found it; None if
+    login is not required, or they have no role.
     """
     return st.session_state.get(MEMBER) if is_required() else None
 
@@ -264,21 +253,11 @@ def may_see(project: Project | None, screen: str) -> bool:
     Args:
         screen: its name.
     """
-    return project is None or any(project.allows(act) for act in _to_see(screen))
-
-
-def check_screen(project: Project | None, screen: str) -> None:
-    """Refuse a screen that the person's role does not include.
-
-    Raises:
-        NotAllowed: the message names the needed role and people to ask.
-    """
-    if not may_see(project, screen) and project is not None:
-        project.require(_to_see(screen)[0])
+    return project is None or any(project.allows(act) for act in acts_of_screen(screen))
 
 
 @functools.cache
-def _to_see(screen: str) -> list[ActName]:
+def acts_of_screen(screen: str) -> list[ActName]:
     """Return the actions of a screen; a person who may do one of them sees it. Actions that only
     read are preferred.
     """

@@ -47,21 +47,6 @@ NAME = """
 """The name next to the logo, for the dark sidebar."""
 
 
-def _scale_style() -> str:
-    light, dark = RATING_COLOURS["light"], RATING_COLOURS["dark"]
-    lines = [
-        f"--ew-r{rating}: light-dark({light[rating][0]}, {dark[rating][0]});"
-        f" --ew-r{rating}-ink: light-dark({light[rating][1]}, {dark[rating][1]});"
-        for rating in RATINGS
-    ]
-    chips = [
-        f".ew-rating.r{rating} {{ background: var(--ew-r{rating});"
-        f" color: var(--ew-r{rating}-ink); }}"
-        for rating in RATINGS
-    ]
-    return "\n".join([":root {", *lines, *MEANINGS, "}", *chips])
-
-
 MEANINGS = (
     "--ew-dim: light-dark(#59626b, #a3abb3);",
     "--ew-line: light-dark(#e1e5e8, #333a40);",
@@ -234,7 +219,19 @@ def put_on() -> None:
     """Apply the style sheet, and draw the logo in the sidebar."""
     # Streamlit sets the scheme only on the app element, which does not contain overlays.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
-    st.html(f"<style>{scheme}{_scale_style()}{STYLE}</style>")
+    light, dark = RATING_COLOURS["light"], RATING_COLOURS["dark"]
+    colours = [
+        f"--ew-r{rating}: light-dark({light[rating][0]}, {dark[rating][0]});"
+        f" --ew-r{rating}-ink: light-dark({light[rating][1]}, {dark[rating][1]});"
+        for rating in RATINGS
+    ]
+    chips = [
+        f".ew-rating.r{rating} {{ background: var(--ew-r{rating});"
+        f" color: var(--ew-r{rating}-ink); }}"
+        for rating in RATINGS
+    ]
+    scale = "\n".join([":root {", *colours, *MEANINGS, "}", *chips])
+    st.html(f"<style>{scheme}{scale}{STYLE}</style>")
     # The name is light, since the sidebar is dark. If it is collapsed, the logo is on the page.
     st.logo(_image_address(212, SIGN + NAME), size="large", icon_image=_image_address(30, SIGN))
 

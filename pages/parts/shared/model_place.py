@@ -9,7 +9,7 @@ import streamlit as st
 
 from exam_workbench import errors, graders, grading
 from exam_workbench.store import Project
-from pages.parts.shared import presses, ui, visitor
+from pages.parts.shared import ui, visitor
 
 OTHER = ""
 """The choice of a typed address."""
@@ -38,8 +38,18 @@ def choose_endpoint(
     free = graders.current_access().any_address
     if not offered and not free:
         raise errors.InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
-    known = _match_offered(stored, offered)
-    set_up = stored.get("base_url") or "openai" in (
+    stored_address = stored.get("base_url")
+    known = next(
+        (
+            name
+            for name, endpoint in offered.items()
+            if stored_address
+            and graders.same_address(endpoint.base_url, stored_address)
+            and stored.get("key_variable") in (None, endpoint.key_variable)
+        ),
+        None,
+    )
+    set_up = stored_address or "openai" in (
         stored.get("back_end"),
         stored.get("verify_back_end"),
     )
@@ -47,14 +57,14 @@ def choose_endpoint(
         raise errors.InputError(
             "address-not-offered",
             "The endpoint of this grader is not set up on this server:"
-            f" {stored.get('base_url') or graders.usual_address()}.",
+            f" {stored_address or graders.usual_address()}.",
             f"Available: {', '.join(offered)}. Set up a grader of your own with an"
             " available endpoint.",
         )
     options = [*offered, OTHER] if free else [*offered]
     name = OTHER
     if offered:
-        start = known or (OTHER if stored.get("base_url") or stored.get("model") else options[0])
+        start = known or (OTHER if stored_address or stored.get("model") else options[0])
         name = st.selectbox(
             "Endpoint",
             options,
@@ -74,23 +84,6 @@ def choose_endpoint(
         )
         return settings, endpoint
     return _draw_typed_address(stored, key), None
-
-
-def _match_offered(
-    stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]
-) -> str | None:
-    """Return the name of the offered endpoint that matches stored settings."""
-    address, variable = stored.get("base_url"), stored.get("key_variable")
-    return next(
-        (
-            name
-            for name, endpoint in offered.items()
-            if address
-            and graders.same_address(endpoint.base_url, address)
-            and variable in (None, endpoint.key_variable)
-        ),
-        None,
-    )
 
 
 def _describe_limits(endpoint: graders.OfferedEndpoint) -> str:
@@ -156,9 +149,13 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
             st.container(key=f"key typed {key}").caption(
                 f":material/key: Using the key that you typed for {shown}."
             )
-            if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
-                visitor.type_key(place, "")
-                st.rerun()
+            st.button(
+                "Forget the key",
+                key=f"{key} forget {place}",
+                type="tertiary",
+                on_click=visitor.type_key,
+                args=(place, ""),
+            )
         return
     entry: graders.HostKey | None = None
     with suppress(errors.GradingError):

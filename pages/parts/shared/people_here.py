@@ -9,12 +9,8 @@ from pages.parts.shared import components, login, presses, ui
 
 LOOKS_EVERY = 15.0
 """Seconds between two updates."""
-
-
-# Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
-@st.cache_resource(show_spinner=False)
-def _shared_presence() -> review.Presence:
-    return review.Presence()
+PRESENCE = review.Presence()
+"""The people in each query, in any browser."""
 
 
 def draw_beside(project: Project, query_id: str) -> None:
@@ -39,6 +35,7 @@ def accompany() -> None:
 @st.fragment(run_every=LOOKS_EVERY)
 def _draw_news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
+    # Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
     # The number of the newest action, so that the browser recognizes further changes.
     news = latest_act(project) if others else 0
     answer = components.draw(
@@ -63,10 +60,8 @@ def _draw_news(project: Project, seen: int) -> None:
 
 @st.fragment(run_every=LOOKS_EVERY)
 def _draw_others(project: Project, query_id: str) -> None:
-    others = _shared_presence().see(project.path, query_id, ui.person())
-    if others:
-        names = ", ".join(others)
+    if others := PRESENCE.see(project.path, query_id, ui.person()):
         st.container(key="others-here").caption(
-            f":material/group: {ui.plain(names)} {'is' if len(others) == 1 else 'are'} also"
+            f":material/group: {ui.plain(', '.join(others))} {'are' if others[1:] else 'is'} also"
             " working on this query."
         )

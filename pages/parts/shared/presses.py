@@ -37,12 +37,9 @@ class Presses:
         pressed, there = self.made.pop(key, (None, None))
         return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
-    def forget(self, *keys: str) -> None:
-        """Drop the presses of these buttons, which are not on the page; without keys, drop all
-        after a complete run.
-        """
-        for key in keys or tuple(self.made):
-            self.made.pop(key, None)
+    def forget(self) -> None:
+        """Drop all presses after a complete run: their buttons are not on the page."""
+        self.made.clear()
 
 
 def presses() -> Presses:

@@ -6,19 +6,21 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.datastructures import Headers, MutableHeaders
+
 CALLBACK = "/oauth2callback"
-COOKIE = b"_streamlit_user="
+COOKIE = "_streamlit_user="
 """Set by a successful login (`streamlit.web.server.starlette.starlette_server_config`)."""
 WORD, REFUSED = "login", "refused"
 """Parameter and value in the screen's address after a failed login."""
 HEADERS = (
     # Prevents clickjacking: other sites cannot show the app in a frame.
-    (b"x-frame-options", b"DENY"),
-    (b"content-security-policy", b"frame-ancestors 'none'"),
+    ("x-frame-options", "DENY"),
+    ("content-security-policy", "frame-ancestors 'none'"),
     # A browser must not run an uploaded file of another type as a script.
-    (b"x-content-type-options", b"nosniff"),
+    ("x-content-type-options", "nosniff"),
     # Addresses name projects, queries and passages.
-    (b"referrer-policy", b"same-origin"),
+    ("referrer-policy", "same-origin"),
 )
 """Headers with names in lower case; a header that a response already has is kept."""
 
@@ -44,21 +46,11 @@ class ResponseHeaders:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if _answers_login(scope) and not _logs_in(message):
-                    message["headers"] = [
-                        (
-                            name,
-                            value + f"?{WORD}={REFUSED}".encode()
-                            if name.lower() == b"location"
-                            else value,
-                        )
-                        for name, value in message["headers"]
-                    ]
-                known = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(one for one in HEADERS if one[0] not in known),
-                ]
+                headers = MutableHeaders(scope=message)
+                if _answers_login(scope) and not _logs_in(headers) and "location" in headers:
+                    headers["location"] += f"?{WORD}={REFUSED}"
+                for name, value in HEADERS:
+                    headers.setdefault(name, value)
             await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
@@ -72,9 +64,7 @@ def _answers_login(scope: Message) -> bool:
     return scope["path"].endswith(CALLBACK) and bool({b"code", b"error"} & asked)
 
 
-def _logs_in(message: Message) -> bool:
+def _logs_in(headers: Headers) -> bool:
     """Return whether a response sets the login cookie; a removal sets it to an empty value."""
-    cookies = [value for name, value in message["headers"] if name.lower() == b"set-cookie"]
-    return any(
-        value.startswith(COOKIE) and not value.startswith(COOKIE + b'""') for value in cookies
-    )
+    cookies = headers.getlist("set-cookie")
+    return any(one.startswith(COOKIE) and not one.startswith(f'{COOKIE}""') for one in cookies)

@@ -63,8 +63,10 @@ def hint_on_screen(hint: str) -> tuple[str, str | None]:
     None.
     """
     found = re.findall(r"\bexam ([a-z-]+)(?: ([a-z-]+))?", hint)
-    known = SCREENS_OF_COMMANDS
-    screens = [known.get(f"{first} {second}", known.get(first)) for first, second in found]
+    screens = [
+        SCREENS_OF_COMMANDS.get(f"{first} {second}", SCREENS_OF_COMMANDS.get(first))
+        for first, second in found
+    ]
     if not screens or None in screens:
         return hint, None
     for pattern, replacement in _PARTS:

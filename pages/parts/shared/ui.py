@@ -9,10 +9,10 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TypeVar
 
 import streamlit as st
 from streamlit import config
@@ -21,8 +21,9 @@ from streamlit.delta_generator import DeltaGenerator
 from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from exam_workbench.store import Project, no_server_role_error
-from pages.parts.shared import address, login, look, person as who, screens, visitor
-from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared import address, login, look, person as who, screen_hints, screens, visitor
+
+T = TypeVar("T")
 
 NAME = "Exam Workbench"
 LISTED_PROBLEMS = 20
@@ -158,7 +159,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
             address.name_project(str(st.session_state["project"]), screen)
         known = st.container()
         menu = st.container()
-    refused = _take_note()
+    refused = _find_member()
     with known:
         who.draw_box()
     if names:
@@ -181,12 +182,12 @@ def name_tab(progress: str = "") -> None:
     )
 
 
-def _take_note() -> WorkbenchError | None:
+def _find_member() -> WorkbenchError | None:
     """Determine the person's role; return the error for a person without a role, otherwise None."""
-    if not login.is_required():
-        return None
+    st.session_state[login.MEMBER] = None
     try:
-        login.take_note(chosen_project())
+        if login.is_required() and (opened := chosen_project()) is not None:
+            st.session_state[login.MEMBER] = opened.member()
     except NotAllowed as error:
         return error
     except WorkbenchError:
@@ -311,7 +312,7 @@ def may_see(screen: str) -> bool:
 
 
 def visible() -> frozenset[str]:
-    """Return names of the screens that the person may see, for the menu."""
+    """Return names of the screens that the person may see."""
     try:
         in_use = chosen_project()
     except NotAllowed:
@@ -337,8 +338,8 @@ def check(screen: str) -> None:
     Raises:
         NotAllowed: the message names the needed role and people to ask.
     """
-    if not may_see(screen):
-        login.check_screen(chosen_project(), screen)
+    if not may_see(screen) and (opened := chosen_project()) is not None:
+        opened.require(login.acts_of_screen(screen)[0])
 
 
 def end_empty_screen(
@@ -358,6 +359,14 @@ def end_empty_screen(
     st.stop()
 
 
+def require_content(
+    content: object, what: str, todo: str, screen: str | None = None, code: str = "empty"
+) -> None:
+    """End the screen without content; further arguments as for `end_empty_screen`."""
+    if not content:
+        end_empty_screen(what, todo, screen, code)
+
+
 @contextmanager
 def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
     """End the screen with an error of the workbench as its reason and next step; arguments as for
@@ -366,7 +375,7 @@ def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
     try:
         yield
     except WorkbenchError as error:
-        hint, named = hint_on_screen(error.hint)
+        hint, named = screen_hints.hint_on_screen(error.hint)
         end_empty_screen(error.message, hint, screen or named, code or error.code)
 
 
@@ -404,19 +413,14 @@ def draw_link(
     """Draw a link to a screen of the project; draw nothing if the person's role does not include
     it.
     """
-    if login.is_required() and not may_see(screen):
-        return
-    parameters = (
-        {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
-    )
-    parameters |= address.travelling()
-    st.page_link(
-        f"pages/{screen}.py",
-        label=label or f"Go to {screens.SCREENS[screen][0]}",
-        icon=icon,
-        help=help,
-        query_params=parameters | query,
-    )
+    if not login.is_required() or may_see(screen):
+        st.page_link(
+            f"pages/{screen}.py",
+            label=label or f"Go to {screens.SCREENS[screen][0]}",
+            icon=icon,
+            help=help,
+            query_params=address.link_parameters(**query),
+        )
 
 
 def draw_speaking(passages: int) -> None:
@@ -424,6 +428,23 @@ def draw_speaking(passages: int) -> None:
     if passages:
         about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
         draw_note(about, "passages", "Show these passages", speaking="true")
+
+
+def draw_pager(key: str, total: int, size: int) -> None:
+    """Draw the pager of a list, if it has several pages.
+
+    Args:
+        total: number of rows.
+        size: number of rows on a page.
+    """
+    if (pages := -(-total // size)) > 1:
+        st.pagination(pages, key=key)
+
+
+def rows_of_page(key: str, rows: Sequence[T], size: int) -> Sequence[T]:
+    """Return the rows of the present page; arguments as for `draw_pager`."""
+    page = min(int(st.session_state.get(key, 1)), max(1, -(-len(rows) // size)))
+    return rows[(page - 1) * size : page * size]
 
 
 @contextmanager
@@ -454,7 +475,7 @@ def show_error(error: WorkbenchError) -> None:
                 st.text(str(problem))
             if (rest := len(error.problems) + error.more - LISTED_PROBLEMS) > 0:
                 st.caption(f"and {rest:,} more")
-        hint, screen = hint_on_screen(error.hint)
+        hint, screen = screen_hints.hint_on_screen(error.hint)
         if hint:
             st.text(hint)
         if screen is not None and screen != st.session_state.get("screen"):

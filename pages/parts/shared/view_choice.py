@@ -43,14 +43,10 @@ def draw_view_button(label: str, view: str) -> None:
         label,
         type="tertiary",
         icon=":material/arrow_forward:",
-        on_click=_set_view,
-        args=(view,),
+        on_click=st.session_state.update,
+        args=({"view": view},),
         key=f"go to {view}",
     )
-
-
-def _set_view(view: str) -> None:
-    st.session_state["view"] = view
 
 
 def stays_folded(key: str) -> None:
