@@ -72,15 +72,13 @@ def read_state(project: Project, side: str, default: labels.Policy) -> labels.Po
         name: _read_choice(f"{side}-{name}", known, usual[name])
         for name, known in state_options(project).items()
     }
-    return labels.Policy(
+    return replace(
+        default,
         grader=parts["grader"],
         bank_version=parts["version"],
         min_rating=parts["tau"],
-        cutoff=default.cutoff,
         label=parts["label"],
         weighted=parts["weights"],
-        skipped=default.skipped,
-        min_judgment=default.min_judgment,
         overrides=parts["overrides"],
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from exam_workbench.bank import save_version
 from exam_workbench.bank._asked_questions import question_text_key
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.store import Project
@@ -11,13 +12,14 @@ from exam_workbench.types import GraderSpec, Question
 from pages.parts.shared import scoring_settings
 from pages.parts.shared.scoring_settings import LABEL_RULES
 from tests.bank.test_succession import FORMER, LATER, work
-from tests.made.projects import fill, grade
+from tests.made.projects import SPEC, fill, grade
 from tests.made.refusals import mentions
 from tests.made.screens import (
     choose,
     holds,
     keyed,
     looked_at,
+    metric,
     named,
     note,
     numbers,
@@ -168,6 +170,24 @@ def test_a_link_carries_the_rating_rule(project: Project) -> None:
     for wrong in "expected:2,1", "expected:1,2", "mean":
         app = visit("export", rating=wrong)
         assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", wrong)
+
+
+def test_changes_compares_labels_by_the_rating_rule_of_the_link(project: Project) -> None:
+    asked = [Question(f"q1/{letter}", "q1", f"What is {letter}?") for letter in "AB"]
+    fill(project, asked[:1], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
+    save_version(project, asked[1:], "", "ann")
+    grade(project, {("What is B?", "p1"): 5}, SPEC)
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
+        cursor.execute(
+            "UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE question_text_key ="
+            " (SELECT text_key FROM question_texts WHERE text = 'What is B?')"
+        )
+    differing = {
+        rule: metric(visit("changes", from_version="1", to_version="2", rating=rule), "metric differing")
+        for rule in ("written", "expected")
+    }
+    assert differing == {"written": "0", "expected": "1"}
 
 
 def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
