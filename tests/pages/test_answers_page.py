@@ -36,15 +36,11 @@ from tests.made.screens import (
     note,
     numbers,
     press,
-    served,
-    shared,
     shows,
     sound,
     tell,
     visit,
 )
-
-__all__ = ["served", "shared"]
 
 CASE_A, CASE_C = "2|one|a", "2|one|c"
 _numbers = itertools.count(1)

@@ -26,14 +26,11 @@ from tests.made.screens import (
     numbers,
     press,
     said as said_escaped,
-    served,
     shows,
     sound,
     tell,
     visit,
 )
-
-__all__ = ["served"]  # fixtures
 
 SECOND = replace(SPEC, name="second", model="second")
 

@@ -44,14 +44,10 @@ from tests.made.screens import (
     numbers,
     press,
     said,
-    served,
-    shared,
     shows,
     sound,
     visit,
 )
-
-__all__ = ["served", "shared"]
 
 SCREENS = ("exam", "students", "items", "improve")
 ITEMS = 40

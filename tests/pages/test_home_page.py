@@ -41,14 +41,10 @@ from tests.made.screens import (
     note,
     numbers,
     press,
-    served,
     shows,
-    small,
     sound,
     visit,
 )
-
-__all__ = ["served", "small"]
 
 
 def panel(app: AppTest, screen: str) -> dict[str, Any]:

@@ -19,11 +19,8 @@ from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_t
 from pages.parts.boards import agreement_table
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
-from tests.made.screens import errors, holds, looking_at, numbers, served, shared, shows, tell, visit
+from tests.made.screens import errors, holds, looking_at, numbers, shows, tell, visit
 from tests.study.test_meta_evaluation import BANK, GRADES as META_GRADES, JUDGED, RUNS
-
-__all__ = ["served", "shared"]
-
 
 # The same three systems, but one pair has failed.
 GRADES = META_GRADES | {("What is B?", "p3"): None}
@@ -181,10 +178,6 @@ def test_imported_boards_are_compared_with_an_imported_board(project: Project) -
 def test_downloads_hold_the_table(shared: Project) -> None:
     app = visit("measures")
     assert [element.proto.label for element in app.get("download_button")] == ["TSV", "LaTeX"]
-
-
-def test_a_project_without_an_official_board_says_what_to_do(project: Project) -> None:
-    assert shows(visit("measures"), "no-boards")
 
 
 def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:

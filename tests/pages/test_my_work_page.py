@@ -23,22 +23,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.grading.test_grading import HashGrader
 from tests.made.audits import fill_audited, judge_batch
-from tests.made.screens import (
-    APP,
-    DEADLINE,
-    boxes,
-    holds,
-    looked_at,
-    note,
-    numbers,
-    served,
-    shared,
-    small,
-    sound,
-    visit,
-)
-
-__all__ = ["looked_at", "served", "shared", "small"]
+from tests.made.screens import APP, DEADLINE, boxes, holds, note, numbers, sound, visit
 
 QUERIES = ["q1", "q2"]
 

@@ -12,9 +12,7 @@ from exam_workbench.types import Question
 from pages.parts.shared import person
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
-from tests.made.screens import edit, edited, holds, in_bank, numbers, press, served, shows, sound, texts, visit
-
-__all__ = ["served"]
+from tests.made.screens import edit, edited, holds, in_bank, numbers, press, shows, sound, texts, visit
 
 ASKED = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 RATINGS = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 0, ("What is B?", "p2"): 3}

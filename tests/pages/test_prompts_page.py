@@ -25,21 +25,16 @@ from tests.made.screens import (
     check_refused,
     choose,
     drawn_grade,
-    links,
     looking_at,
     named,
     numbers,
     press,
     said,
-    served,
-    shared,
     shows,
     sound,
     visit,
 )
-from tests.pages.test_grading_page import RUNS, codes, tiny_t5
-
-__all__ = ["served", "shared", "tiny_t5"]  # fixtures
+from tests.pages.test_grading_page import RUNS, codes
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
@@ -78,11 +73,6 @@ def write(app: AppTest, text: str) -> AppTest:
 
 
 class TestReading:
-    def test_without_a_project_it_says_what_to_do(self) -> None:
-        app = visit("prompts")
-        assert shows(app, "no-project")
-        assert links(app) == [""]
-
     def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}

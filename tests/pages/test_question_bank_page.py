@@ -35,16 +35,12 @@ from tests.made.screens import (
     numbers,
     press,
     rows,
-    served,
     shows,
-    small,
     sound,
     tell,
     texts,
     visit,
 )
-
-__all__ = ["served", "small"]
 
 
 def nothing_to_undo(project: Project) -> bool:

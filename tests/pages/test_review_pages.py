@@ -1,4 +1,4 @@
-"""The screens for review in Streamlit's own test harness: changes between states, export, activity."""
+"""The screens for review: changes between states, two freezes of a target, export, and activity."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +16,11 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
 from exam_workbench.exchange import exporting, list_publications
-from exam_workbench.records import list_actions
-from exam_workbench.store import Project
-from exam_workbench.types import Question
-from tests.made.projects import SPEC, fill, grade, judge
+from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze, list_actions
+from exam_workbench.store import Project, open_project
+from exam_workbench.types import Passage, Query, Question
+from tests.answers.made import put_run
+from tests.made.projects import SPEC, fill, grade, judge, new_project
 from tests.made.screens import (
     boxes,
     holds,
@@ -28,15 +30,12 @@ from tests.made.screens import (
     note,
     numbers,
     page_links,
-    served,
-    shared,
+    press,
     shows,
     sound,
     tell,
     visit,
 )
-
-__all__ = ["served", "shared"]
 
 MARKUP = "<b>x</b> **y** :red[q] `c` $z$"
 
@@ -386,3 +385,99 @@ def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> N
     with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
         assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"
+
+
+OLD_NAME = "Two freezes of a target"
+"""What the address called this view once."""
+
+
+def put_freezes(project: Project) -> None:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query(name, f"words of {name}") for name in ("q1", "q2", "q3")], replace=False)
+        texts = {
+            "p1": "An old text of one.",
+            "p1~0123456789ab": "A new text of one.",
+            "p2": "Two <b>here</b>.",
+            "p3": "3",
+        }
+        add_passages(cursor, [Passage(name, text) for name, text in texts.items()])
+    judge(project, {("q1", "p1"): 1, ("q2", "p2"): 1, ("q3", "p2"): 1}, "NIST")
+    put_run(project, "monday", {"q1": ["p1", "p2"], "q2": ["p2"], "q3": ["p3", "p2"]})
+    put_run(project, "tuesday", {"q1": ["p2", "p1~0123456789ab"], "q2": ["p2"], "q3": ["p2", "p3"]})
+    for name, failed in (("monday", 0), ("tuesday", 1)):
+        key = begin_freeze(project, name, "http://search/", "the same", "ann")
+        with project.transaction() as cursor:
+            end_freeze(cursor, key, None, 3, failed)
+
+
+def test_two_freezes_are_chosen_and_lead_down_to_passages(project: Project) -> None:
+    put_freezes(project)
+    app = visit("changes", compared=OLD_NAME)
+    chosen = [named(app.selectbox, key).value for key in ("freeze-from", "freeze-to", "freeze-by")]
+    assert chosen == ["monday", "tuesday", "NIST: nDCG@10"]
+    numbers = {metric.label: metric.value for metric in app.metric}
+    assert metric(app, "metric differing") == "2 of 3" and metric(app, "metric gone-new") == "1 / 1"
+    assert numbers["nDCG@10"] == "0.877 → 0.667"
+    assert shows(app, "about-freezes stays")
+    assert shows(app, "about-freezes", "tuesday", 1)
+    (table,) = app.dataframe
+    # The query that lost comes first and is open.
+    assert table.value["Query"].tolist() == ["words of q1", "words of q3"]
+    assert named(app.selectbox, "freeze-query").value == "q1"
+    shown = html(app)
+    assert shown.count('class="differs"') == 4 and "<del>" in shown and "&lt;b&gt;here" in shown
+    other = html(visit("changes", freeze_to="tuesday", freeze_query="q3"))
+    assert re.findall(r'class="differs">\D+(\d)\D*</span>', other) == ["2", "1", "2", "1"]
+    same = visit("changes", freeze_from="tuesday", freeze_to="tuesday")
+    assert shows(same, "same-freezes")
+
+
+def test_without_freezes_nothing_is_said_of_them(project: Project) -> None:
+    put_freezes(project)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
+    assert shows(visit("changes", freeze_to="tuesday"), "nothing-graded")
+
+
+def judgments(path: Path) -> list[tuple[str, int]]:
+    project = open_project(path)
+    try:
+        return project.rows(
+            "SELECT passage_id, value FROM judgments JOIN passages USING (passage_key) ORDER BY passage_id"
+        )
+    finally:
+        project.close()
+
+
+def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_path: Path) -> None:
+    path = tmp_path / "p.duckdb"
+    project = new_project(path)
+    fill(project, [], {}, {"sys": {"q1": ["p1", "p2"]}})
+    judge(project, {("q1", "p1"): 2, ("q1", "p2"): 1}, "nist")
+    project.close()
+
+    app = visit("home")
+    app.file_uploader[0].upload("nist.qrels", b"q1 0 p1 0\n")
+    app = sound(app.run())
+    assert numbers(note(app, "replaced")) == [2, 1] and shows(app, "replaced", "nist")
+    assert named(app.button, "import").disabled
+    app = sound(named(app.checkbox, "replace").check().run())
+    press(app, "import")
+    assert judgments(path) == [("p1", 0)]
+
+    app = visit("activity")
+    press(app, "bring back")
+    assert judgments(path) == [("p1", 2), ("p2", 1)]
+    project = open_project(path)
+    newest, replacing = list_actions(project).acts[:2]
+    assert newest.act == "bring back" and numbers(newest.said)[0] == 2 and "nist" in newest.said
+    assert replacing.brought_back and not newest.brought_back
+    project.close()
+    # What was brought back has no button any more; that act itself can be taken back.
+    assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
+        f"bring back {newest.key}"
+    ]
+    assert numbers(note(app, f"said act {replacing.key}"))[-1] == replacing.key
+    sound(app.button(f"bring back {newest.key}").click().run())
+    assert judgments(path) == [("p1", 0)]
+    assert f"bring back {replacing.key}" in [button.key for button in app.button]

@@ -14,9 +14,9 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
-from tests.made.screens import board, edit, holds, metric, note, numbers, rows, served, tell, visit
+from tests.made.screens import board, edit, holds, metric, note, numbers, rows, tell, visit
 
-__all__ = ["by_id", "served"]
+__all__ = ["by_id"]  # fixtures
 
 SYSTEMS = [f"s{i}" for i in range(5)]
 QUERIES = [f"q{i}" for i in range(6)]

@@ -15,9 +15,7 @@ from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill
-from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, served, sound, visit
-
-__all__ = ["served"]  # fixture
+from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, sound, visit
 
 SECRET = "not-for-anybody-else-0123456789"
 

@@ -1,40 +1,53 @@
-"""The line that says on every screen under which choices one looks."""
+"""The parts that screens share: scoring settings, readiness, menu and links, keys of controls, and hints."""
 
 from __future__ import annotations
 
-import pytest
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from exam_workbench import bank, exchange
 from exam_workbench.bank._asked_questions import question_text_key
+from exam_workbench.board_summary import board_readiness
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from pages.parts.shared import scoring_settings
+from pages.parts.shared.readiness import GREYED
 from pages.parts.shared.scoring_settings import LABEL_RULES
+from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.bank.test_succession import FORMER, LATER, work
 from tests.made.projects import fill, grade
 from tests.made.refusals import mentions
 from tests.made.screens import (
+    QUESTIONS,
+    board,
+    boxes,
     choose,
+    errors,
     holds,
     keyed,
-    looked_at,
     named,
     note,
     numbers,
+    press,
     said,
-    served,
-    shared,
     shows,
     sound,
     visit,
 )
+from tests.test_hints import NAMED, ROOT
 
-__all__ = ["looked_at", "served", "shared"]
-
-SCREENS = ("question_bank", "passages", "disagreements", "leaderboard", "export")
+WITH_SETTINGS = ("question_bank", "passages", "disagreements", "leaderboard", "export")
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", WITH_SETTINGS)
 def test_every_screen_says_the_same_of_the_same_choices(shared: Project, screen: str) -> None:
     app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
     assert shows(app, "looking", "test grader", "AP") and numbers(note(app, "looking").splitlines()[0]) == [3, 1]
@@ -179,3 +192,161 @@ def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
     app = visit("leaderboard", rating=cuts)
     assert app.selectbox("rating").value == cuts and "Expected rating" not in app.selectbox("rating").options
     assert label_qrels(project, basis(project, Policy(rating=cuts)))["q1"]["p1"] == 5
+
+
+def parts(app: AppTest) -> list[tuple[str, list[float]]]:
+    """The linked screens of the line, with the numbers in the links."""
+    found = boxes(app)["readiness"].get("page_link")
+    return [(one.proto.page, numbers(one.proto.label)) for one in found]
+
+
+@pytest.mark.parametrize("screen", ["home", "leaderboard", "export"])
+def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> None:
+    found = board_readiness(shared, Policy(), "nDCG@10")
+    expected = [("grading", [94, 10]), ("disagreements", [found.disagreements]), ("audit", []), ("changes", [1])]
+    if screen == "leaderboard":
+        # The sentence above the line has the graded share and the audit.
+        assert parts(visit(screen)) == [expected[1], expected[3]]
+        return
+    assert parts(visit(screen)) == expected
+    # The measure of the address decides which pairs count.
+    (graded, *_) = parts(visit(screen, measure="P@1"))
+    only = board_readiness(shared, Policy(), "P@1")
+    assert graded == ("grading", [int(only.graded.strip("%")), 1])
+
+
+def test_a_publication_follows_a_checklist_and_states_its_readiness(small: Project) -> None:
+    app = press(visit("export"), "publish")
+    links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
+    assert links == ["grading", "grading", "disagreements", "audit", "passages", "leaderboard"]
+    (manifest,) = exchange.list_publications(small)
+    assert manifest["readiness"] == vars(board_readiness(small, Policy(), "nDCG@10"))
+
+
+def test_no_line_stands_before_the_first_grades(project: Project) -> None:
+    assert "readiness" not in boxes(visit("home"))
+
+
+def test_a_leaderboard_from_less_than_half_of_the_grades_is_grey(small: Project) -> None:
+    assert GREYED not in boxes(visit("leaderboard"))
+    bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
+    app = visit("leaderboard")
+    assert GREYED in boxes(app)
+    assert numbers(note(app, "few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
+    # No query is complete, so that nothing is compared; the systems are shown nevertheless.
+    assert not board(app).empty and "Official" not in board(app)
+
+
+def test_a_link_to_a_query_that_is_not_there_says_so_and_shows_the_first_passage(shared: Project) -> None:
+    app = visit("passages", query="q*9")
+    assert shows(app, "another-query", "q*9")
+    assert holds(app, "place")["values"]["query"] == "q1"
+    assert not visit("passages", query="q2").warning
+
+
+def test_a_link_to_a_prompt_that_is_not_there_says_so_and_shows_the_usual_one(shared: Project) -> None:
+    assert shows(visit("prompts", prompt="gone"), "another-prompt", "gone", "self-rating")
+
+
+OLD = (
+    *("home", "my_work", "question_bank", "grading", "passages", "disagreements", "adjudication", "changes"),
+    *("leaderboard", "audit", "measures", "export", "exam", "students", "items", "improve", "answers", "cases"),
+    *("judges", "prompts", "people", "activity"),
+)
+"""Screens to which links were sent when each had its own entry in the menu."""
+
+
+def test_the_menu_has_eleven_entries_and_old_links_lead_to_their_screens(shared: Project) -> None:
+    assert len(MENU) == 11
+    for name in OLD:
+        app = visit(name)
+        assert app.title[0].value == SCREENS[name][0]
+        assert not errors(app)
+
+
+def test_people_and_activity_are_behind_a_gear_and_unused_parts_are_folded(shared: Project) -> None:
+    icon, screens = MENU[entry_of("people")]
+    assert (icon, list(screens)) == (":material/settings:", ["people", "activity"])
+    folded = boxes(visit("home"))["menu-more"].get("page_link")
+    assert [entry_of(link.proto.page) for link in folded] == ["Exams", "Answers"]
+
+
+PAGES = Path(__file__).resolve().parents[2] / "pages"
+MAY_BE_EMPTY = ("segmented_control", "pills")
+
+
+def _controls() -> list[tuple[str, bool]]:
+    """The fixed key of every control of the screens, and whether nothing may be chosen in it."""
+    found = []
+    for file in sorted(PAGES.glob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            key = given.get("key")
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
+    return found
+
+
+def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
+    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken for the choice of
+    # another that always has one, ended the Changes screen after a look at the Leaderboard.
+    controls = _controls()
+    times = Counter(key for key, _ in controls)
+    assert [key for key, may_be_empty in controls if may_be_empty and times[key] > 1] == []
+
+
+def _components() -> list[str]:
+    """The fixed keys of our own components: the second argument of `draw`, and the first one of `asked_of`."""
+    found = []
+    for file in sorted(PAGES.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        named = {
+            target.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for call in ast.walk(tree):
+            if not isinstance(call, ast.Call):
+                continue
+            at = {"components.draw": 1, "actions.asked_of": 0}.get(ast.unparse(call.func))
+            if at is None:
+                continue
+            given = call.args[at]
+            key = named.get(given.id) if isinstance(given, ast.Name) else given
+            if isinstance(key, ast.Constant):
+                found.append(str(key.value))
+    return found
+
+
+def test_a_component_shares_its_key_with_no_control() -> None:
+    # The min ratings of Meta-evaluation, taken for what the questions of a passage report, broke an override.
+    components = _components()
+    assert "passage-list" in components
+    assert set(components) & {key for key, _ in _controls()} == set()
+
+
+def hints() -> Iterator[str]:
+    """The hints of the errors of core that name a command, with a sign for what is filled in."""
+    for path in ROOT.glob("core/[!c]*/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for hint in node.args[2:] if isinstance(node, ast.Call) else ():
+                parts = hint.values if isinstance(hint, ast.JoinedStr) else [hint]
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+                if NAMED.search(text):
+                    yield text
+
+
+def test_a_hint_with_a_screen_names_no_command() -> None:
+    found = [(hint, *hint_on_screen(hint)) for hint in hints()]
+    screens = [screen for _, _, screen in found if screen]
+    assert len(screens) > 50 and set(screens) <= set(SCREENS)
+    assert [hint for hint, shown, screen in found if screen and NAMED.search(shown) and "exam pool" not in hint] == []
+
+
+@pytest.mark.parametrize("hint", ["", "Run the exam first.", "Create it: exam init --project X", "Choose another run."])
+def test_a_hint_without_a_button_stays(hint: str) -> None:
+    assert hint_on_screen(hint) == (hint, None)
