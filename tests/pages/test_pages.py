@@ -62,6 +62,8 @@ def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
         "grading": ("nothing-to-grade", [""]),
         "leaderboard": ("nothing-graded", ["grading"]),
         "export": ("nothing-graded", ["grading"]),
+        "changes": ("nothing-graded", ["grading"]),
+        "activity": ("no-acts", [""]),
         "disagreements": ("no-two-sides", [""]),
         "passages": ("no-passages", [""]),
         "measures": ("no-boards", [""]),

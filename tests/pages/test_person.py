@@ -65,12 +65,13 @@ def test_reading_needs_no_name_and_records_nothing(small: Project, new_here: Non
         assert not app.error, screen
 
 
-def test_a_first_act_asks_for_the_name_and_is_not_done(small: Project, new_here: None) -> None:
+def test_a_first_act_asks_for_a_name_with_letters_and_is_not_done(small: Project, new_here: None) -> None:
     app = visit("question_bank")
     assert holds(app, "questions")["readonly"]
     act(app, "add", query="q1", name="")
     assert shows(app, "not-done-yet")
     assert not small.value("SELECT count(*) FROM drafts")
+    assert shows(give_name(app, "   "), "about-names")
     give_name(app, " zoe ")
     assert app.text_input("author").value == "zoe"
     assert not holds(app, "questions")["readonly"]
@@ -88,11 +89,6 @@ def test_a_download_asks_for_the_name_first(small: Project, new_here: None) -> N
         assert {"download qrels", "download test.qrels"} & set(downloads(app))
 
 
-def test_a_name_without_letters_is_no_name(small: Project, new_here: None) -> None:
-    app = give_name(visit("question_bank"), "   ")
-    assert shows(app, "about-names")
-
-
 def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(small: Project) -> None:
     put_draft(small, "bob", Question("q1/b", "q1", "What is B to Bob?"))
     app = visit("question_bank")
@@ -106,8 +102,50 @@ def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(sm
     assert (list(list_drafts(small, "ann")), list(list_drafts(small, "bob"))) == (["q1/a"], [])
 
 
-def test_what_another_window_did_is_shown_before_it_can_be_discarded(small: Project) -> None:
+def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(small: Project) -> None:
     app = visit("question_bank")
+    for takes, kept in (False, "Theirs?"), (True, "Mine?"):
+        before = texts(app)[0]
+        change_draft(small, "ann", ASKED[0], "text", "Theirs?")
+        number = str(holds(app, "bank")["done"] + 1)
+        edit(app, before, text="Mine?")
+        # It is shown as it is stored, and what was typed waits in the browser for a choice.
+        assert texts(app)[0] == "Theirs?"
+        assert holds(app, "bank")["refused"] == {number: None}
+        edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
+        assert texts(app)[0] == kept
+        assert list_drafts(small, "ann")["q1/a"].question.text == kept
+        assert holds(app, "bank")["refused"] == {}
+        act(app, "discard")
+
+
+def test_several_edits_in_one_window_never_cross_and_saving_takes_along_what_was_typed(small: Project) -> None:
+    app = visit("question_bank")
+    in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
+    assert bank.latest_version(small) == 2
+    assert bank.list_questions(small)[0].text == "Who is A?"
+    assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
+    act(app, "save")
+    assert holds(app, "bank")["said"]
+    assert bank.latest_version(small) == 2
+    for text in ("One?", "Two?", "Three?"):
+        edit(app, texts(app)[0], text=text)
+    act(app, "undo")
+    edit(app, "Two?", text="Four?")
+    assert list_drafts(small, "ann")["q1/a"].question.text == "Four?"
+    act(app, "save")
+    assert bank.list_versions(small)[0].note == "1 reworded in query q1"
+
+
+def test_what_another_window_did_is_shown_when_the_window_comes_to_the_front_and_before_it_is_discarded(
+    small: Project,
+) -> None:
+    app = visit("question_bank")
+    change_draft(small, "ann", ASKED[0], "text", "From elsewhere?")
+    act(app, "look")
+    assert texts(app)[0] == "From elsewhere?"
+    act(app, "discard")
+    assert list_drafts(small, "ann") == {}
     edit(app, "What is A?", text="Who is A?")
     # Another window of ann's.
     change_draft(small, "ann", ASKED[1], "text", "Who is B?")
@@ -119,49 +157,3 @@ def test_what_another_window_did_is_shown_before_it_can_be_discarded(small: Proj
     assert list_drafts(small, "ann") == {}
     act(app, "undo")
     assert list(list_drafts(small, "ann")) == ["q1/a", "q1/b"]
-
-
-@pytest.mark.parametrize(("takes", "kept"), [(True, "Mine?"), (False, "Theirs?")])
-def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(small: Project, takes: bool, kept: str) -> None:
-    app = visit("question_bank")
-    change_draft(small, "ann", ASKED[0], "text", "Theirs?")
-    number = str(holds(app, "bank")["done"] + 1)
-    edit(app, "What is A?", text="Mine?")
-    # It is shown as it is stored, and what was typed waits in the browser for a choice.
-    assert texts(app)[0] == "Theirs?"
-    assert holds(app, "bank")["refused"] == {number: None}
-    edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
-    assert texts(app)[0] == kept
-    assert list_drafts(small, "ann")["q1/a"].question.text == kept
-    assert holds(app, "bank")["refused"] == {}
-
-
-def test_several_edits_in_one_window_never_cross(small: Project) -> None:
-    app = visit("question_bank")
-    for text in ("One?", "Two?", "Three?"):
-        edit(app, texts(app)[0], text=text)
-    act(app, "undo")
-    edit(app, "Two?", text="Four?")
-    assert list_drafts(small, "ann")["q1/a"].question.text == "Four?"
-    act(app, "save")
-    assert bank.list_versions(small)[0].note == "1 reworded in query q1"
-
-
-def test_saving_takes_what_was_typed_with_it(small: Project) -> None:
-    app = visit("question_bank")
-    in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
-    assert bank.latest_version(small) == 2
-    assert bank.list_questions(small)[0].text == "Who is A?"
-    assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
-    act(app, "save")
-    assert holds(app, "bank")["said"]
-    assert bank.latest_version(small) == 2
-
-
-def test_a_window_that_comes_to_the_front_shows_what_another_did(small: Project) -> None:
-    app = visit("question_bank")
-    change_draft(small, "ann", ASKED[0], "text", "From elsewhere?")
-    act(app, "look")
-    assert texts(app)[0] == "From elsewhere?"
-    act(app, "discard")
-    assert list_drafts(small, "ann") == {}

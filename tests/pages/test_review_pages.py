@@ -121,13 +121,28 @@ def listed(app: AppTest) -> str:
 
 
 class TestChanges:
-    def test_the_two_newest_versions_are_compared_at_first(self, shared: Project) -> None:
+    def test_the_two_newest_versions_are_compared_at_first_and_each_label_says_why_and_leads_to_its_passage(
+        self, shared: Project
+    ) -> None:
         app = visit("changes")
         assert metric(app, "metric differing") == "2"
         assert [one["name"] for one in flips(app)["causes"]] == ["reworded", "retired"]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(5, 2), (3, None)]
         named = holds(app, "place")["values"]
         assert (named["from-version"], named["to-version"]) == ("1", "2")
+        app = act(app, "why", query="q1", passage="p1", open=True)
+        first, other = flips(app)["rows"]
+        assert first["why"][0]["did"] is True
+        assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
+        assert other["why"] is None
+        assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
+        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
+        places = [row["href"] for row in flips(app)["rows"]]
+        assert len(places) == 2
+        assert "query=q1&passage=p1" in places[0]
+        app = act(app, "read", query="q1", passage="p1")
+        assert app.title[0].value == "Passages"
+        assert app.query_params["passage"] in ("p1", ["p1"])
 
     def test_labels_that_rest_on_a_part_are_told_and_marked(self, shared: Project) -> None:
         app = visit("changes")
@@ -145,20 +160,6 @@ class TestChanges:
         app = visit("changes", from_version="2", to_version="3")
         assert numbers(note(app, "partial-labels")) == [2]
         assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
-
-    def test_a_version_that_nobody_graded_moves_no_label_so_far(self, small: Project) -> None:
-        bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
-        app = visit("changes")
-        assert "no-flips-so-far" in boxes(app)
-
-    def test_every_label_leads_to_its_passage(self, shared: Project) -> None:
-        app = visit("changes")
-        places = [row["href"] for row in flips(app)["rows"]]
-        assert len(places) == 2
-        assert "query=q1&passage=p1" in places[0]
-        app = act(app, "read", query="q1", passage="p1")
-        assert app.title[0].value == "Passages"
-        assert app.query_params["passage"] in ("p1", ["p1"])
 
     def test_the_address_names_both_states(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, "says nothing", "ann")
@@ -218,7 +219,7 @@ class TestChanges:
         app.query_params.clear()
         assert sound(app.switch_page("pages/changes.py").run()).selectbox("from-version").value == 1
 
-    def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
+    def test_a_cause_and_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
         app = act(visit("changes"), "cause", name="retired")
         assert numbers(flips(app)["count"]) == [1]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(3, None)]
@@ -226,19 +227,8 @@ class TestChanges:
         # Of the states that were compared the address still says so once it says more.
         assert [app.query_params[f"{side}-version"] for side in ("from", "to")] == ["1", "2"]
         assert numbers(flips(act(app, "cause", name=""))["count"]) == [2]
-
-    def test_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
-        app = act(act(visit("changes"), "cause", name="retired"), "query", name="q1")
+        app = act(act(app, "cause", name="retired"), "query", name="q1")
         assert (numbers(flips(app)["count"]), flips(app)["rows"]) == ([0], [])
-
-    def test_why_a_label_differs_is_told_in_its_row_and_in_a_link(self, shared: Project) -> None:
-        app = act(visit("changes"), "why", query="q1", passage="p1", open=True)
-        first, other = flips(app)["rows"]
-        assert first["why"][0]["did"] is True
-        assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
-        assert other["why"] is None
-        assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
-        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
 
     def test_labels_come_in_pages(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(15)]
@@ -260,15 +250,16 @@ class TestChanges:
         assert set(table.index) == set(RUNS)
         assert table.loc["z", "Rank change"] in ("", "▲ 1", "▼ 1", "▲ 2", "▼ 2")
 
-    def test_with_one_version_and_no_override_it_says_what_to_choose(self, small: Project) -> None:
+    def test_states_that_differ_in_no_label_or_give_no_leaderboard_say_so(self, small: Project) -> None:
         app = visit("changes")
         assert shows(app, "same-states")
         assert not app.error
-
-    def test_a_state_that_gives_no_board_says_so_and_shows_the_labels(self, small: Project) -> None:
         app = visit("changes", from_version="0", to_version="1")
         assert metric(app, "metric differing") == "3"
         assert shows(app, "about-change")
+        bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
+        app = visit("changes")
+        assert "no-flips-so-far" in boxes(app)
 
     def test_an_address_that_names_nothing_known_falls_back(self, shared: Project) -> None:
         app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
@@ -282,10 +273,21 @@ class TestExport:
         assert "grading" in [page for page, _ in linked(app)]
         assert "download test.qrels" in downloads_of(app)
 
-    def test_complete_labels_pass_the_gate(self, small: Project) -> None:
+    def test_complete_labels_pass_the_gate_and_every_file_is_offered_also_in_forms_of_other_tools(
+        self, small: Project
+    ) -> None:
         app = visit("export")
         assert numbers(note(app, "complete"))[0] == 5
         assert not app.warning
+        assert downloads_of(visit("home")) == ["download qrels"]
+        for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
+            sound(named(app.selectbox, key).select(form).run())
+        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
+        labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
+        offered = downloads_of(visit("export"))
+        endings = [key.rsplit(".", 1)[-1] for key in offered]
+        assert endings.count("zip") == 1
+        assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
 
     def test_failed_pairs_and_stale_overrides_are_named(self, small: Project) -> None:
         labels.add_override(small, "q1/a", "p2", 4, "it names A", "ann")
@@ -297,7 +299,7 @@ class TestExport:
         assert numbers(failed)[2:] == [0, 1]
         assert "passages" in [page for page, _ in linked(app)]
 
-    def test_publishing_records_who_and_why_and_lists_it(self, small: Project) -> None:
+    def test_publishing_records_who_and_why_and_lists_it_and_a_bundle_names_its_files(self, small: Project) -> None:
         app = visit("export")
         named(app.text_input, "publication note").set_value(f"first {MARKUP}")
         named(app.button, "publish").click()
@@ -308,27 +310,10 @@ class TestExport:
         assert "**y**" not in said(app)
         assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads_of(app))
         assert named(app.text_input, "publication note").value == ""
-
-    def test_every_other_file_is_offered(self, small: Project) -> None:
-        labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
-        offered = downloads_of(visit("export"))
-        endings = [key.rsplit(".", 1)[-1] for key in offered]
-        assert endings.count("zip") == 1
-        assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
-
-    def test_the_bank_and_the_leaderboard_are_offered_in_forms_of_other_tools(self, small: Project) -> None:
-        app = visit("export")
-        for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
-            sound(named(app.selectbox, key).select(form).run())
-        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
-
-    def test_a_bundle_says_which_files_it_has(self, small: Project) -> None:
-        app = visit("export")
         named(app.text_input, "publication note").input("for participants")
         named(app.button, "publish bundle").click()
         sound(app.run())
-        ((manifest),) = list_publications(small)
-        assert manifest["note"] == "for participants"
+        manifest = next(one for one in list_publications(small) if one["note"] == "for participants")
         assert f"bundle of {manifest['publication']}" in downloads_of(app)
         shown = said(app).replace("\\", "")
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
@@ -338,21 +323,16 @@ class TestExport:
         assert content == b"text"
         assert list_actions(small).acts[0].said == "exported the question bank as b.csv"
 
-    def test_home_offers_the_qrels_in_one_click(self, small: Project) -> None:
-        assert downloads_of(visit("home")) == ["download qrels"]
-
 
 class TestActivity:
-    def test_acts_are_shown_as_text_newest_first(self, edited: Project) -> None:
+    def test_acts_are_shown_as_text_newest_first_and_each_leads_to_its_object(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, MARKUP, "cora")
-        shown = html(visit("activity"))
+        app = visit("activity")
+        shown = html(app)
         assert shown.index("cora") < shown.index("bob")
         assert "&lt;b&gt;x&lt;/b&gt;" in shown
         assert re.search(r"\b2\b\D*\bafter the meeting\b", shown)
-
-    def test_an_act_leads_to_its_object(self, edited: Project) -> None:
-        labels.add_override(edited, "q1/b", "p2", 0, "nothing", "cora")
-        found = linked(visit("activity"))
+        found = linked(app)
         assert found[0][0] == "passages"
         assert "query=q1" in found[0][1]
         assert found[1][0] == "changes"
@@ -367,17 +347,6 @@ class TestActivity:
         named(app.text_input, "find").set_value("nothing like this")
         sound(app.run())
         assert shows(app, "no-act-fits")
-
-    def test_an_empty_project_says_what_is_recorded(self, project: Project) -> None:
-        app = visit("activity")
-        assert shows(app, "no-acts")
-
-
-@pytest.mark.parametrize("screen", ["changes", "export"])
-def test_where_nothing_is_graded_a_screen_leads_to_grading(project: Project, screen: str) -> None:
-    app = visit(screen)
-    assert shows(app, "nothing-graded")
-    assert [page for page, _ in linked(app)] == ["grading"]
 
 
 def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> None:
