@@ -213,6 +213,22 @@ def said(app: AppTest) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
 
 
+def plain_texts(app: AppTest) -> str:
+    """Return all texts of a screen, as people read them."""
+    return said(app).replace("\\", "")
+
+
+def html(app: AppTest) -> str:
+    """Return all HTML of a screen without its styles."""
+    bodies = (str(element.proto.body) for element in app.get("html"))
+    return "\n".join(body for body in bodies if not body.startswith("<style>"))
+
+
+def downloads(app: AppTest) -> list[str]:
+    """Return the keys of the buttons for downloads."""
+    return [str(element.key) for element in app.get("download_button")]
+
+
 def boxes(app: AppTest) -> dict[str, Block]:
     """Return the containers of a screen by their keys."""
     nodes = (node for part in app._tree.children.values() for node in part)

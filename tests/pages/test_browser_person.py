@@ -118,7 +118,9 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     project.close()
 
 
-def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_undoing_is_about_the_words_being_typed_and_shows_before_they_were_drawn(
+    link: str, tab_of: Callable[[str], Page]
+) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -127,6 +129,26 @@ def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(link: str, tab_
     # Both come to the server at once, and what it stores is what the questions showed before.
     expect(page.locator("[data-key=redo]")).to_be_enabled()
     expect(box(page, 0)).to_have_value("What is A?", timeout=20_000)
+    type_into(box(page, 0), "Who is A?")
+    box(page, 0).blur()
+    expect(unsaved(page, 1)).to_be_visible()
+    type_into(box(page, 1), "Where")
+    # However often it is pressed, it stays in this field: once for each letter, and more.
+    for _ in range(12):
+        page.keyboard.press("Alt+z")
+    expect(box(page, 1)).to_have_value("What is B?")
+    expect(box(page, 0)).to_have_value("Who is A?")
+    box(page, 1).blur()
+    # What was noted of it stays with what can be done again.
+    note = page.locator(".bar [data-key=note]")
+    note.fill("people, not things")
+    note.blur()
+    page.keyboard.press("Alt+z")
+    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(box(page, 0)).to_have_value("What is A?")
+    page.keyboard.press("Alt+y")
+    expect(unsaved(page, 1)).to_be_visible()
+    expect(note).to_have_value("people, not things")
 
 
 def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Callable[[str], Page]) -> None:
@@ -227,31 +249,6 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     notes = [version.note for version in bank.list_versions(project)]
     assert notes[:2] == ["people, not things", "1 reworded in query q1"]
     project.close()
-
-
-def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    type_into(box(page, 0), "Who is A?")
-    box(page, 0).blur()
-    expect(unsaved(page, 1)).to_be_visible()
-    type_into(box(page, 1), "Where")
-    # However often it is pressed, it stays in this field: once for each letter, and more.
-    for _ in range(12):
-        page.keyboard.press("Alt+z")
-    expect(box(page, 1)).to_have_value("What is B?")
-    expect(box(page, 0)).to_have_value("Who is A?")
-    box(page, 1).blur()
-    # What was noted of it stays with what can be done again.
-    note = page.locator(".bar [data-key=note]")
-    note.fill("people, not things")
-    note.blur()
-    page.keyboard.press("Alt+z")
-    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
-    expect(box(page, 0)).to_have_value("What is A?")
-    page.keyboard.press("Alt+y")
-    expect(unsaved(page, 1)).to_be_visible()
-    expect(note).to_have_value("people, not things")
 
 
 def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
@@ -379,7 +376,7 @@ def test_selected_questions_are_changed_together_and_a_refused_save_says_why_in_
     assert told.evaluate("told => told.scrollWidth <= told.clientWidth")
 
 
-def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
+def test_what_is_typed_is_stored_after_a_pause_the_caret_stays_and_later_words_build_on_it(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("ann")
@@ -404,13 +401,6 @@ def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     project = as_it_is_now(path, tmp_path)
     assert list_drafts(project, "ann")["q1/a"].question.text == "Say: now, please: What is A?"
     project.close()
-
-
-def test_what_is_typed_on_while_the_questions_are_still_to_be_drawn_builds_on_what_was_typed_before(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
     base = box(page, 0).evaluate(
         """(field) => {
           const bank = examWorkbenchBank;
@@ -429,7 +419,7 @@ def test_what_is_typed_on_while_the_questions_are_still_to_be_drawn_builds_on_wh
     assert base == "Say: What is A?"
 
 
-def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
+def test_links_are_links_and_queries_and_popovers_are_used_by_keyboard(
     link: str, path: Path, server: Server, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
@@ -447,10 +437,6 @@ def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
     expect(found).to_have_attribute("href", f"?project={path.stem}&query=q1")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("query=q1"))
-
-
-def test_a_popover_is_entered_and_left_by_keys(server: Server, path: Path, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
     visit(page, f"{server.address}/passages?project={path.stem}&part=Ratings")
     button = page.locator(".st-key-more-filters button").first
     inside = page.get_by_test_id("stPopoverBody")

@@ -352,7 +352,9 @@ def queue(projects: Path, request: pytest.FixtureRequest) -> Path:
     return project.path
 
 
-def test_two_clicks_on_one_spot_never_mark_two_queries(queue: Path, server: Server, chromium_page: Page) -> None:
+def test_two_clicks_on_one_spot_never_mark_two_queries_and_the_title_names_a_long_run(
+    queue: Path, server: Server, chromium_page: Page
+) -> None:
     page = chromium_page
     visit(page, f"{server.address}/my_work?project={queue.stem}")
     first, second = (page.locator(f".{css_class(f'done {query}')} input") for query in ("q1", "q2"))
@@ -364,6 +366,13 @@ def test_two_clicks_on_one_spot_never_mark_two_queries(queue: Path, server: Serv
         ready(page)
         expect(first).to_be_checked(checked=marked)
         expect(second).not_to_be_checked()
+    title = page.title()
+    # As Streamlit does at the beginning and at the end of a run.
+    state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
+    page.evaluate(state, "running")
+    page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
+    page.evaluate(state, "notRunning")
+    page.wait_for_function("(title) => document.title === title", arg=title)
 
 
 FOCUSED = """(selector) => {
@@ -442,18 +451,6 @@ def test_an_assessor_does_the_whole_job_without_a_mouse(
     assert done_queries(copy)["tester"].keys() == {"q1"}
     assert len(judged_pairs(copy, "tester")) == 3
     copy.close()
-
-
-def test_the_title_names_a_long_run_and_its_end(queue: Path, server: Server, chromium_page: Page) -> None:
-    page = chromium_page
-    visit(page, f"{server.address}/my_work?project={queue.stem}")
-    title = page.title()
-    # As Streamlit does at the beginning and at the end of a run.
-    state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
-    page.evaluate(state, "running")
-    page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
-    page.evaluate(state, "notRunning")
-    page.wait_for_function("(title) => document.title === title", arg=title)
 
 
 def pick_endpoint(page: Page) -> None:

@@ -36,14 +36,15 @@ from tests.made.screens import (
     boxes,
     check_refused,
     choose,
+    downloads,
     edit,
     holds,
+    html,
     in_bank,
     named,
     note,
     numbers,
     press,
-    said as said_escaped,
     shows,
     sound,
     tell,
@@ -62,23 +63,6 @@ def long_queue(project: Project) -> Project:
 
 
 # Of the small project: labels 5, 3, 4, 1 and 4, 3, 1; judgments 2, 1, 0, 0 and 1, none, 2.
-
-
-def said(app: AppTest) -> str:
-    """All sentences of the screen, as they are read."""
-    return said_escaped(app).replace("\\", "")
-
-
-def html(app: AppTest) -> str:
-    """All HTML of the screen without its styles."""
-    bodies = (str(element.proto.body) for element in app.get("html"))
-    return "\n".join(body for body in bodies if not body.startswith("<style>"))
-
-
-def downloads(app: AppTest) -> list[str]:
-    """What can be taken away, by keys."""
-    buttons: Any = app.get("download_button")
-    return [button.key for button in buttons]
 
 
 def url(app: AppTest, name: str) -> str:

@@ -75,14 +75,10 @@ def test_without_an_exam_each_says_how_to_get_one(project: Project) -> None:
         # Only the Exam screen has that button.
 
 
-def test_before_anybody_sat_it_item_response_asks_for_students(project: Project) -> None:
+def test_before_anybody_sat_item_response_asks_for_students_and_one_is_added_and_sits(project: Project) -> None:
     put_exam(project)
     for screen in SCREENS[2:]:
         assert shows(visit(screen), "no-answers")
-
-
-def test_a_student_is_added_and_sits(project: Project) -> None:
-    put_exam(project)
     app = visit("students")
     assert shows(app, "nobody-sat")
     app = press(choose(app, "student kind", "longest"), "student add")

@@ -72,7 +72,7 @@ def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
         app = visit(screen)
         assert shows(app, key), screen
         assert links(app) == leads_to, screen
-        assert not app.error, screen
+        assert not app.error and "readiness" not in boxes(app), screen
 
 
 class TestGrading:

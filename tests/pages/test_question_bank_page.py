@@ -1,13 +1,14 @@
-"""The Question bank screen: edits are drafts at once, saved as versions, and nobody's edits are lost."""
+"""The Question bank screen: drafts, versions, names of people, and edits that cross."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import drafted_bank, list_drafts
+from exam_workbench.bank import change_draft, drafted_bank, list_drafts, put_draft
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy
 from exam_workbench.records import for_confirming, set_hold_out, source_judgments
@@ -15,13 +16,15 @@ from exam_workbench.store import Project
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
 from pages.parts.bank.editing_window import UNSETTLED
-from tests.made.projects import SPEC, fill, new_project
+from pages.parts.shared import person
+from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.refusals import mentions
 from tests.made.screens import (
     QUESTIONS,
     RATINGS,
     RUNS,
     check_refused,
+    downloads,
     edit,
     edited,
     errors,
@@ -392,3 +395,134 @@ def test_item_response_says_what_each_question_tells_apart(small: Project) -> No
         shown = app.dataframe[0].value
         assert list(shown["Question"]) == [row.text for row in told]
         assert list(shown.iloc[:, 2]) == [row.suggestion for row in told]
+
+
+ASKED = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
+PAIR_RATINGS = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 0, ("What is B?", "p2"): 3}
+
+
+@pytest.fixture
+def pair(project: Project) -> Project:
+    """A project with a query, two questions, two passages, two runs, grades and judgments."""
+    fill(project, ASKED, PAIR_RATINGS, {"good": {"q1": ["p1", "p2"]}, "bad": {"q1": ["p2", "p1"]}})
+    judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
+    return project
+
+
+@pytest.fixture
+def new_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser of somebody who was never here."""
+    monkeypatch.setattr(person, "remembered_name", lambda: "")
+
+
+def give_name(app: AppTest, name: str) -> AppTest:
+    app.text_input("name given").set_value(name)
+    return press(app, "give name")
+
+
+READ = ("home", "question_bank", "grading", "passages", "leaderboard", "disagreements", "changes", "export", "activity")
+
+
+def test_reading_needs_no_name_and_records_nothing(pair: Project, new_here: None) -> None:
+    before = pair.value("SELECT count(*) FROM activity")
+    for screen in READ:
+        app = visit(screen)
+        # The account's name is proposed, not taken.
+        assert app.text_input("name given").value == "ann", screen
+        assert shows(app, "about-names"), screen
+        assert pair.value("SELECT count(*) FROM activity") == before, screen
+        assert not app.error, screen
+
+
+def test_a_first_act_asks_for_a_name_with_letters_and_is_not_done(pair: Project, new_here: None) -> None:
+    app = visit("question_bank")
+    assert holds(app, "questions")["readonly"]
+    act(app, "add", query="q1", name="")
+    assert shows(app, "not-done-yet")
+    assert not pair.value("SELECT count(*) FROM drafts")
+    assert shows(give_name(app, "   "), "about-names")
+    give_name(app, " zoe ")
+    assert app.text_input("author").value == "zoe"
+    assert not holds(app, "questions")["readonly"]
+    act(app, "add", query="q1", name="0123456789ab")
+    assert len(list_drafts(pair, "zoe")) == 1
+
+
+def test_a_download_asks_for_the_name_first(pair: Project, new_here: None) -> None:
+    for screen in ("home", "export"):
+        app = visit(screen)
+        assert not {"download qrels", "download test.qrels"} & set(downloads(app))
+        press(app, "name for test.qrels")
+        assert shows(app, "not-done-yet")
+        give_name(app, "zoe")
+        assert {"download qrels", "download test.qrels"} & set(downloads(app))
+
+
+def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(pair: Project) -> None:
+    put_draft(pair, "bob", Question("q1/b", "q1", "What is B to Bob?"))
+    app = visit("question_bank")
+    edit(app, "What is A?", text="Who is A?")
+    assert mentions(holds(app, "bank")["others"], "bob") and numbers(holds(app, "bank")["others"]) == [1, 1]
+    app.text_input("author").set_value("bob")
+    sound(app.run())
+    assert texts(app) == ["What is A?", "What is B to Bob?"]
+    assert mentions(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
+    act(app, "discard")
+    assert (list(list_drafts(pair, "ann")), list(list_drafts(pair, "bob"))) == (["q1/a"], [])
+
+
+def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(pair: Project) -> None:
+    app = visit("question_bank")
+    for takes, kept in (False, "Theirs?"), (True, "Mine?"):
+        before = texts(app)[0]
+        change_draft(pair, "ann", ASKED[0], "text", "Theirs?")
+        number = str(holds(app, "bank")["done"] + 1)
+        edit(app, before, text="Mine?")
+        # It is shown as it is stored, and what was typed waits in the browser for a choice.
+        assert texts(app)[0] == "Theirs?"
+        assert holds(app, "bank")["refused"] == {number: None}
+        edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
+        assert texts(app)[0] == kept
+        assert list_drafts(pair, "ann")["q1/a"].question.text == kept
+        assert holds(app, "bank")["refused"] == {}
+        act(app, "discard")
+
+
+def test_several_edits_in_one_window_never_cross_and_saving_takes_along_what_was_typed(pair: Project) -> None:
+    app = visit("question_bank")
+    in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
+    assert bank.latest_version(pair) == 2
+    assert bank.list_questions(pair)[0].text == "Who is A?"
+    assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
+    act(app, "save")
+    assert holds(app, "bank")["said"]
+    assert bank.latest_version(pair) == 2
+    for text in ("One?", "Two?", "Three?"):
+        edit(app, texts(app)[0], text=text)
+    act(app, "undo")
+    edit(app, "Two?", text="Four?")
+    assert list_drafts(pair, "ann")["q1/a"].question.text == "Four?"
+    act(app, "save")
+    assert bank.list_versions(pair)[0].note == "1 reworded in query q1"
+
+
+def test_what_another_window_did_is_shown_when_the_window_comes_to_the_front_and_before_it_is_discarded(
+    pair: Project,
+) -> None:
+    app = visit("question_bank")
+    change_draft(pair, "ann", ASKED[0], "text", "From elsewhere?")
+    act(app, "look")
+    assert texts(app)[0] == "From elsewhere?"
+    act(app, "discard")
+    assert list_drafts(pair, "ann") == {}
+    edit(app, "What is A?", text="Who is A?")
+    # Another window of ann's.
+    change_draft(pair, "ann", ASKED[1], "text", "Who is B?")
+    act(app, "discard")
+    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]
+    assert texts(app) == ["Who is A?", "Who is B?"]
+    assert holds(app, "bank")["said"]
+    act(app, "discard")
+    assert list_drafts(pair, "ann") == {}
+    act(app, "undo")
+    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]

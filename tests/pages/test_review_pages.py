@@ -23,14 +23,18 @@ from tests.answers.made import put_run
 from tests.made.projects import SPEC, fill, grade, judge, new_project
 from tests.made.screens import (
     boxes,
+    downloads,
     holds,
+    html,
     looking_at,
     metric,
     named,
     note,
     numbers,
     page_links,
+    plain_texts,
     press,
+    said,
     shows,
     sound,
     tell,
@@ -85,15 +89,6 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
 
 
-def said(app: AppTest) -> str:
-    kinds = ("title", "subheader", "markdown", "text", "caption", "success", "warning", "error")
-    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
-
-
-def html(app: AppTest) -> str:
-    return "\n".join(element.proto.body for element in app.get("html"))
-
-
 def linked(app: AppTest) -> list[tuple[str, str]]:
     return [(link.page, link.query_string) for link in page_links(app)]
 
@@ -109,10 +104,6 @@ _acts = itertools.count(1)
 def act(app: AppTest, do: str, **said: object) -> AppTest:
     """Do something in that part, as the browser reports it."""
     return tell(app, "flips", "acts", [{"id": next(_acts), "do": do, **said}])
-
-
-def downloads_of(app: AppTest) -> list[str]:
-    return [str(element.key) for element in app.get("download_button")]
 
 
 def listed(app: AppTest) -> str:
@@ -271,7 +262,7 @@ class TestExport:
         app = visit("export")
         assert [numbers(line) for line in note(app, "incomplete").splitlines()] == [[50, 4, 2, 0], [1, 1], [2]]
         assert "grading" in [page for page, _ in linked(app)]
-        assert "download test.qrels" in downloads_of(app)
+        assert "download test.qrels" in downloads(app)
 
     def test_complete_labels_pass_the_gate_and_every_file_is_offered_also_in_forms_of_other_tools(
         self, small: Project
@@ -279,12 +270,12 @@ class TestExport:
         app = visit("export")
         assert numbers(note(app, "complete"))[0] == 5
         assert not app.warning
-        assert downloads_of(visit("home")) == ["download qrels"]
+        assert downloads(visit("home")) == ["download qrels"]
         for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
             sound(named(app.selectbox, key).select(form).run())
-        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
+        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads(app))
         labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
-        offered = downloads_of(visit("export"))
+        offered = downloads(visit("export"))
         endings = [key.rsplit(".", 1)[-1] for key in offered]
         assert endings.count("zip") == 1
         assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
@@ -308,14 +299,14 @@ class TestExport:
         assert (manifest["published_by"], manifest["note"]) == ("ann", f"first {MARKUP}")
         assert numbers(listed(app))[:2] == [3, 1]
         assert "**y**" not in said(app)
-        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads_of(app))
+        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads(app))
         assert named(app.text_input, "publication note").value == ""
         named(app.text_input, "publication note").input("for participants")
         named(app.button, "publish bundle").click()
         sound(app.run())
         manifest = next(one for one in list_publications(small) if one["note"] == "for participants")
-        assert f"bundle of {manifest['publication']}" in downloads_of(app)
-        shown = said(app).replace("\\", "")
+        assert f"bundle of {manifest['publication']}" in downloads(app)
+        shown = plain_texts(app)
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
 
     def test_what_is_taken_away_is_on_record(self, small: Project) -> None:

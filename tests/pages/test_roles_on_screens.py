@@ -47,9 +47,9 @@ from tests.made.screens import (
     named,
     note,
     numbers,
+    plain_texts,
     press,
     put_small,
-    said,
     shows,
     sound,
     tell,
@@ -157,15 +157,15 @@ def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, lo
         assert not [secret for secret in ("good", *SECRETS) if secret in everything(app)]
 
 
-@pytest.mark.parametrize("claims", [None, {"iat": 0}, {"iat": None}])
 def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
-    shared: Project, log_in: Callable[..., None], claims: dict[str, Any] | None
+    shared: Project, log_in: Callable[..., None]
 ) -> None:
-    log_in(None) if claims is None else log_in("olga", **claims)
-    app = visit("leaderboard")
-    assert errors(app) == ["not-logged-in"]
-    assert [button.key for button in app.button] == ["log in None"]
-    assert "good" not in everything(app) and not app.sidebar.get("page_link")
+    for claims in None, {"iat": 0}, {"iat": None}:
+        log_in(None) if claims is None else log_in("olga", **claims)
+        app = visit("leaderboard")
+        assert errors(app) == ["not-logged-in"], claims
+        assert [button.key for button in app.button] == ["log in None"]
+        assert "good" not in everything(app) and not app.sidebar.get("page_link")
 
 
 def test_a_server_without_the_package_for_logins_says_so(shared: Project, log_in: Callable[..., None]) -> None:
@@ -309,10 +309,6 @@ def put_double(project: Project) -> None:
     assign_double(project, "q1", "olga", ["bo"])
 
 
-def test_where_nothing_is_assigned_doubly_a_link_leads_to_where_one_assigns(project: Project) -> None:
-    assert links(visit("adjudication")) == ["people"]
-
-
 def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in: Callable[..., None]) -> None:
     put_double(project)
     log_in("asta")
@@ -379,6 +375,7 @@ def give_reason(app: AppTest, words: str) -> None:
 
 def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(differing: Project) -> None:
     app = visit("adjudication")
+    assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
     give_reason(app, "by the guidelines")
     app.button("decide 2").click()
     second = holds(app, "deciding")["places"][1]
@@ -411,10 +408,6 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     app.segmented_control("adjudicated state").set_value("decided")
     press(sound(app.run()), "undo decision")
     assert len(source_judgments(differing, ADJUDICATED)["q1"]) == 1
-
-
-def test_the_address_names_what_opens_where_one_came_without_naming_it(differing: Project) -> None:
-    assert holds(visit("adjudication"), "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
 
 
 def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
@@ -546,7 +539,7 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     judging.judge_passage(project, "q1", "p1", 1, "asta")
     judging.judge_passage(project, "q2", "p5", 1, "asta")
     app = visit("people")
-    words = said(app).replace("\\", "")
+    words = plain_texts(app)
     # How many of how many passages each has judged, for each query.
     assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
     assert re.search(r"\basta\b\D*1\D+3\b", words)
@@ -566,7 +559,7 @@ def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_n
         judging.judge_passage(project, "q2", passage, 1, name)
     log_in("olga")
     app = visit("people")
-    words = said(app).replace("\\", "")
+    words = plain_texts(app)
     assert "2 of 3" in words and "1 of 3" not in words
     hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
     assert judged_by_name(app) == hidden
@@ -583,15 +576,13 @@ def judged_by_name(people: AppTest) -> dict[str, str]:
     return dict(zip(shown["Name"], shown["Passages judged"], strict=True))
 
 
-def test_assigning_without_a_query_says_what_is_missing(project: Project) -> None:
-    put_small(project)
-    app = press(visit("people"), "assign")
-    check_refused(app, "no-query-named")
-    assert open_double_assignments(project) == []
-
-
-def test_where_nobody_logs_in_anybody_can_be_asked_by_name(project: Project) -> None:
+def test_anybody_can_be_asked_by_name_if_nobody_logs_in_and_assigning_needs_a_query(project: Project) -> None:
     put_small(project)
     app = visit("people")
     people = app.multiselect[0]
     assert people.proto.accept_new_options
+    app = press(app, "assign")
+    check_refused(app, "no-query-named")
+    assert open_double_assignments(project) == []
+    # Where nothing is assigned to several people, a link leads to where it is done.
+    assert links(visit("adjudication")) == ["people"]
