@@ -112,13 +112,10 @@ def test_defaults_stand_in_the_fields_and_judgments_are_kept_under_the_name_of_t
     assert (audit.batch_size, audit.looks, audit.source) == (60, 4, "audit: ours")
 
 
-def test_a_measure_without_a_leaderboard_leaves_the_form_as_it_is(plain: Project) -> None:
+def test_a_measure_without_a_leaderboard_leaves_the_form_and_ungraded_pairs_are_named_first(plain: Project) -> None:
     app = visit("audit", measure="n-EXAM@20")
     assert not app.error
     assert named(app.button, "plan audit")
-
-
-def test_who_plans_on_a_pool_that_is_not_graded_is_told_first(plain: Project) -> None:
     bank.save_version(plain, [Question("q1/new", "q1", "What else of q1?")], "one more", "ann")
     app = visit("audit")
     assert numbers(note(app, "ungraded-before-audit")) == [9, 63] and "grading" in links(app)

@@ -168,7 +168,7 @@ def test_people_are_told_that_the_database_was_opened_again(project: Project) ->
     assert not app.toast
 
 
-limits_files = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files.")
+not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files.")
 
 
 @contextmanager
@@ -188,7 +188,7 @@ def refused(app: AppTest) -> list[str]:
     return errors(app)
 
 
-@limits_files
+@not_on_windows
 def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made_again(
     small: Project, handled: None
 ) -> None:
@@ -205,7 +205,7 @@ def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made
     assert holds(app, "bank")["refused"] == {} and list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
 
 
-@limits_files
+@not_on_windows
 def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_room(
     small: Project, handled: None
 ) -> None:

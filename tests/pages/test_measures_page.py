@@ -42,6 +42,8 @@ from tests.made.screens import (
 )
 from tests.study.test_meta_evaluation import BANK, GRADES as META_GRADES, JUDGED, RUNS
 
+__all__ = ["by_id"]  # fixtures
+
 # The same three systems, but one pair has failed.
 GRADES = META_GRADES | {("What is B?", "p3"): None}
 MARKUP = "<b>x</b> **y** :red[q]"
@@ -200,8 +202,6 @@ def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:
 def test_choosing_nothing_or_something_unknown_is_answered_with_a_sentence(shared: Project) -> None:
     assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
 
-
-__all__ = ["by_id"]  # fixtures
 
 SYSTEMS = [f"s{i}" for i in range(5)]
 QUERIES = [f"q{i}" for i in range(6)]
