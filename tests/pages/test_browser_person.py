@@ -168,20 +168,6 @@ def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Ca
     expect(box(page, 4)).to_be_focused(timeout=20_000)
 
 
-def test_a_save_that_is_refused_leads_to_the_question_that_it_is_about(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    type_into(box(page, 1), "  ")
-    box(page, 1).blur()
-    expect(page.locator(".state.wordless")).to_be_visible()
-    for _ in ("once", "and again"):
-        box(page, 0).focus()
-        page.keyboard.press("Control+s")
-        expect(box(page, 1)).to_be_focused(timeout=20_000)
-
-
 def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
     first = tab_of("ann")
     visit(first, link)
@@ -272,7 +258,9 @@ def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Calla
     expect(box(page, 1)).to_have_value("Who is B?")
 
 
-def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_the_focus_goes_on_nearby_and_enter_adds_the_next_question(
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
+) -> None:
     page = tab_of("ann")
     visit(page, link)
     # The list adds it: before that is there, its key does nothing.
@@ -294,13 +282,6 @@ def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Calla
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(paste).to_be_focused()
-
-
-def test_enter_adds_the_next_question_and_an_empty_one_does_not_stand_in_the_way_of_a_save(
-    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
     box(page, 2).click()
     page.keyboard.press("Enter")
     expect(box(page, 3)).to_be_focused()
@@ -347,7 +328,7 @@ def test_a_chip_says_who_answers_a_question_and_its_numbers_appear_on_it(
     ]
 
 
-def test_selected_questions_are_changed_together_and_a_refused_save_says_why_in_a_narrow_window(
+def test_selected_questions_are_changed_together_and_a_refused_save_says_why_and_leads_to_its_question(
     link: str, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
@@ -374,6 +355,11 @@ def test_selected_questions_are_changed_together_and_a_refused_save_says_why_in_
     told = page.locator(".others.told")
     expect(told).to_be_visible()
     assert told.evaluate("told => told.scrollWidth <= told.clientWidth")
+    expect(page.locator(".state.wordless")).to_be_visible()
+    for _ in ("once", "and again"):
+        box(page, 0).focus()
+        page.keyboard.press("Control+s")
+        expect(box(page, 1)).to_be_focused(timeout=20_000)
 
 
 def test_what_is_typed_is_stored_after_a_pause_the_caret_stays_and_later_words_build_on_it(
