@@ -235,7 +235,13 @@ def test_every_act_of_another_window_moves_the_mark(banked: Project):
     assert bank.draft_mark(banked, "ann") == bank.draft_mark(banked, "ann")
 
 
-def test_what_others_draft_moves_no_mark_of_mine_and_is_counted_by_name(banked: Project):
+def test_discarding_and_drafts_of_others_move_no_mark_and_are_counted_by_name(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "bob", replace(A, weight=3.0))
+    bank.take_back(banked, "ann")
+    assert bank.count_others_drafts(banked, "ann") == {"bob": 1}
+    assert bank.count_others_drafts(banked, "bob") == {}
+    bank.take_back(banked, "bob")
     mine = bank.draft_mark(banked, "ann")
     bank.put_drafts(banked, "bob", [replace(A, weight=2.0), replace(C, weight=2.0)])
     bank.put_draft(banked, "eve", replace(C, active=False))
@@ -246,15 +252,7 @@ def test_what_others_draft_moves_no_mark_of_mine_and_is_counted_by_name(banked: 
     assert bank.count_others_drafts(banked, "bob") == {"eve": 1}
 
 
-def test_discarding_takes_nobody_elses_drafts(banked: Project):
-    bank.put_draft(banked, "ann", replace(A, weight=2.0))
-    bank.put_draft(banked, "bob", replace(A, weight=3.0))
-    bank.take_back(banked, "ann")
-    assert bank.count_others_drafts(banked, "ann") == {"bob": 1}
-    assert bank.count_others_drafts(banked, "bob") == {}
-
-
-def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
+def test_a_note_counts_every_question_once_and_names_the_query_in_few_words(banked: Project):
     a, b, c = bank.list_questions(banked)
     new = Question("q1/n", "q1", "New?")
     assert summary_of_changes(banked, []) == ""
@@ -263,9 +261,6 @@ def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
     assert summary_of_changes(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
         "1 retired, 1 changed in detail in 2 queries"
     )
-
-
-def test_a_long_query_is_shortened_in_a_note(banked: Project):
     with banked.transaction() as cursor:
         cursor.execute("UPDATE queries SET text = repeat('word ', 40) WHERE query_id = 'q1'")
     said = summary_of_changes(banked, [(A, replace(A, weight=2.0))])

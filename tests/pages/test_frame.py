@@ -198,15 +198,12 @@ def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> 
     assert graded == ("grading", [int(only.graded.strip("%")), 1])
 
 
-def test_a_publication_follows_a_checklist_and_states_its_readiness(small: Project) -> None:
+def test_a_publication_states_its_readiness_and_a_leaderboard_from_few_grades_is_grey(small: Project) -> None:
     app = press(visit("export"), "publish")
     links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
     assert links == ["grading", "grading", "disagreements", "audit", "passages", "leaderboard"]
     (manifest,) = exchange.list_publications(small)
     assert manifest["readiness"] == vars(board_readiness(small, Policy(), "nDCG@10"))
-
-
-def test_a_leaderboard_from_less_than_half_of_the_grades_is_grey(small: Project) -> None:
     assert GREYED not in boxes(visit("leaderboard"))
     bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     app = visit("leaderboard")

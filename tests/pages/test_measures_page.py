@@ -169,13 +169,10 @@ def test_a_cell_without_a_value_says_why(shared: Project) -> None:
     assert MARKUP in detail["title"]
 
 
-def test_the_heat_map_shows_the_same_numbers(shared: Project) -> None:
+def test_a_heat_map_has_the_same_numbers_and_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", shape="Heat map")
     assert holds(app, "agreements")["table"]["heat"]
     assert table(app) == table(visit("measures"))
-
-
-def test_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
     (row,) = holds(app, "agreements")["table"]["rows"]
     assert " to " in row["cells"][0][0]["interval"]
