@@ -220,8 +220,8 @@ def plain_texts(app: AppTest) -> str:
 
 def html(app: AppTest) -> str:
     """Return all HTML of a screen without its styles."""
-    bodies = (str(element.proto.body) for element in app.get("html"))
-    return "\n".join(body for body in bodies if not body.startswith("<style>"))
+    bodies = "\n".join(str(element.proto.body) for element in app.get("html"))
+    return re.sub(r"<style>.*?</style>", "", bodies, flags=re.DOTALL)
 
 
 def downloads(app: AppTest) -> list[str]:
