@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import altair
+import duckdb
 import pandas
 import pytest
 import streamlit as st
@@ -23,7 +24,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.element_tree import Block
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from exam_workbench.store import Project
+from exam_workbench.store import Project, _database as database
 from exam_workbench.types import Question
 from pages.parts.shared import person, visitor
 from tests.made.projects import fill, judge, let_go, new_project
@@ -47,6 +48,15 @@ def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
         _look_for_its_end(runner, 0)
 
 
+_check_schema = database.check_schema
+
+
+def check_unless_open(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    """Check the schema of a file that the test does not have open itself: it takes a tenth of a small test's time."""
+    if not database.is_open(path):
+        _check_schema(path, connection)
+
+
 class Unconnected:
     """A server's runtime without a connected browser, with only the method that the app calls.
 
@@ -62,7 +72,10 @@ class Unconnected:
 
 @pytest.fixture(autouse=True)
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
-    """The app for one person, ann, with the projects in the test's folder, in every module that imports this."""
+    """The app for one person, ann, with the projects in the test's folder, in every module that imports `visit`."""
+    if not any(value is visit for value in vars(request.module).values()):
+        yield
+        return
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ann")
     # As in the browser of a person who entered a name earlier.
@@ -85,6 +98,9 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     # A server compiles a screen once, the harness at every run.
     for harness in app_test, local_script_runner:
         monkeypatch.setattr(harness, "ScriptCache", lambda: COMPILED)
+    monkeypatch.setattr(database, "check_schema", check_unless_open)
+    # A test has no file of secrets, and the app looks for one fifty times at every run.
+    monkeypatch.setattr(visitor, "server_secrets", lambda: st.secrets if st.secrets._secrets else {})
     # The harness copies the values of all widgets for every widget, but only keys are needed.
     monkeypatch.setattr(SafeSessionState, "filtered_state", property(lambda state: state._state))
     yield
@@ -195,6 +211,22 @@ def said(app: AppTest) -> str:
     """Return all texts of a screen."""
     kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
+
+
+def plain_texts(app: AppTest) -> str:
+    """Return all texts of a screen, as people read them."""
+    return said(app).replace("\\", "")
+
+
+def html(app: AppTest) -> str:
+    """Return all HTML of a screen without its styles."""
+    bodies = "\n".join(str(element.proto.body) for element in app.get("html"))
+    return re.sub(r"<style>.*?</style>", "", bodies, flags=re.DOTALL)
+
+
+def downloads(app: AppTest) -> list[str]:
+    """Return the keys of the buttons for downloads."""
+    return [str(element.key) for element in app.get("download_button")]
 
 
 def boxes(app: AppTest) -> dict[str, Block]:

@@ -36,15 +36,11 @@ from tests.made.screens import (
     note,
     numbers,
     press,
-    served,
-    shared,
     shows,
     sound,
     tell,
     visit,
 )
-
-__all__ = ["served", "shared"]
 
 CASE_A, CASE_C = "2|one|a", "2|one|c"
 _numbers = itertools.count(1)
@@ -141,7 +137,7 @@ def test_cases_come_with_their_texts_and_the_next_one_is_there_already(shared: P
     assert not empty["rows"] and empty["empty"]
 
 
-def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> None:
+def test_a_case_is_confirmed_leads_on_and_is_taken_back_and_others_confirmations_are_named(project: Project) -> None:
     put_answered(project)
     app = do(visit("cases"), "confirm", case=CASE_A, letter="A", note="it says so", next=CASE_C)
     data = holds(app, "answer-cases")
@@ -154,10 +150,6 @@ def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> Non
     assert holds(app, "answer-cases")["open"] == CASE_A
     refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
     assert refused["error"]["code"] == "unknown-kind" and not confirmed_cases(project)
-
-
-def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: Project) -> None:
-    put_answered(project)
     app = visit("cases", show="all")
     view = View(ks=(2,), judge="contains")
     key = confirm_case(project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise")

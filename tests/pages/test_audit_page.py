@@ -25,22 +25,13 @@ from tests.made.screens import (
     note,
     numbers,
     press,
-    said as said_escaped,
-    served,
     shows,
     sound,
     tell,
     visit,
 )
 
-__all__ = ["served"]  # fixtures
-
 SECOND = replace(SPEC, name="second", model="second")
-
-
-def said(app: AppTest) -> str:
-    """All sentences of the screen, as they are read."""
-    return said_escaped(app).replace("\\", "")
 
 
 def plan(project: Project) -> None:
@@ -97,49 +88,37 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert named(sound(app.run()).selectbox, "audit").value == "later"
 
 
-def test_what_is_taken_where_nobody_says_it_stands_in_the_fields_of_batches(plain: Project) -> None:
+def test_defaults_stand_in_the_fields_and_judgments_are_kept_under_the_name_of_the_audit(plain: Project) -> None:
     app = visit("audit")
 
     def proposed() -> list[str]:
         return [named(app.number_input, name).placeholder for name in ("audit-size", "audit-looks")]
 
     assert proposed() == ["100", "4"]
+    # A pair starts with the two best systems.
+    named(app.get("button_group"), "audit-aim").set_value("pair")
+    app = sound(app.run())
+    best = [system.run for system in leaderboard(plain, "nDCG@10").systems]
+    assert [named(app.selectbox, f"audit-{which}").value for which in ("first", "second")] == best[:2]
     named(app.get("button_group"), "audit-aim").set_value("budget")
     app = sound(app.run())
     assert proposed() == ["200", "1"]
     named(app.number_input, "audit-size").set_value(60)
     app = sound(app.run())
     assert proposed() == ["60", "4"]
+    named(app.text_input, "audit-name").set_value("ours")
     app = press(app, "plan audit")
     audit = room.find_audit(plain)
-    assert (audit.batch_size, audit.looks) == (60, 4)
+    assert (audit.batch_size, audit.looks, audit.source) == (60, 4, "audit: ours")
 
 
-def test_a_pair_starts_with_the_two_best_systems(plain: Project) -> None:
-    app = visit("audit")
-    named(app.get("button_group"), "audit-aim").set_value("pair")
-    app = sound(app.run())
-    best = [system.run for system in leaderboard(plain, "nDCG@10").systems]
-    assert [named(app.selectbox, f"audit-{which}").value for which in ("first", "second")] == best[:2]
-
-
-def test_a_measure_without_a_leaderboard_leaves_the_form_as_it_is(plain: Project) -> None:
+def test_a_measure_without_a_leaderboard_leaves_the_form_and_ungraded_pairs_are_named_first(plain: Project) -> None:
     app = visit("audit", measure="n-EXAM@20")
     assert not app.error
     assert named(app.button, "plan audit")
-
-
-def test_who_plans_on_a_pool_that_is_not_graded_is_told_first(plain: Project) -> None:
     bank.save_version(plain, [Question("q1/new", "q1", "What else of q1?")], "one more", "ann")
     app = visit("audit")
     assert numbers(note(app, "ungraded-before-audit")) == [9, 63] and "grading" in links(app)
-
-
-def test_judgments_are_kept_under_the_name_that_the_audit_gets(plain: Project) -> None:
-    app = visit("audit")
-    named(app.text_input, "audit-name").set_value("ours")
-    app = press(app, "plan audit")
-    assert room.find_audit(plain).source == "audit: ours"
 
 
 def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
@@ -255,13 +234,19 @@ def test_a_spent_budget_is_no_finding_and_it_is_said_what_is_known(done: Project
     assert shows(app, "separated-pairs", found.separated, found.pairs)
 
 
-def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: Project) -> None:
+def test_labels_are_explained_a_min_rating_is_proposed_and_a_model_in_two_roles_is_warned_of(done: Project) -> None:
     app = visit("audit", view="Labels")
     tables = [str(one.proto.body) for one in app.get("html") if "ew-shares" in str(one.proto.body)]
     assert "3" in {name[-1] for name in re.findall(r'<th scope="col">([^<]+)<', tables[0])} and len(tables) == 3
     found = room.calibrate_labels(done, room.find_audit(done))
     assert shows(app, "balanced") == (found.balanced is not None)
     assert shows(app, "about-audit", 4)
+    app = visit("audit", view="Roles")
+    assert shows(app, "no-double-roles")
+    grader = named(app.text_input, "roles-grader").value
+    named(app.text_input, "roles-questions").set_value(grader)
+    app = press(app, "state roles")
+    assert shows(app, "double-roles", grader)
 
 
 def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) -> None:
@@ -275,15 +260,6 @@ def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) ->
     found = room.choose_grader(done, audit)
     assert shows(app, "chosen-grader", found.chosen)
     assert app.dataframe[0].value["Grader"].tolist() == [one.grader for one in found.graders]
-
-
-def test_a_model_that_plays_two_roles_is_warned_of_once_somebody_says_so(done: Project) -> None:
-    app = visit("audit", view="Roles")
-    assert shows(app, "no-double-roles")
-    grader = named(app.text_input, "roles-grader").value
-    named(app.text_input, "roles-questions").set_value(grader)
-    app = press(app, "state roles")
-    assert shows(app, "double-roles", grader)
 
 
 def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:

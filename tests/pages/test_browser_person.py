@@ -118,7 +118,9 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     project.close()
 
 
-def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_undoing_is_about_the_words_being_typed_and_shows_before_they_were_drawn(
+    link: str, tab_of: Callable[[str], Page]
+) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -127,6 +129,26 @@ def test_what_is_undone_before_it_was_drawn_is_seen_to_be_undone(link: str, tab_
     # Both come to the server at once, and what it stores is what the questions showed before.
     expect(page.locator("[data-key=redo]")).to_be_enabled()
     expect(box(page, 0)).to_have_value("What is A?", timeout=20_000)
+    type_into(box(page, 0), "Who is A?")
+    box(page, 0).blur()
+    expect(unsaved(page, 1)).to_be_visible()
+    type_into(box(page, 1), "Where")
+    # However often it is pressed, it stays in this field: once for each letter, and more.
+    for _ in range(12):
+        page.keyboard.press("Alt+z")
+    expect(box(page, 1)).to_have_value("What is B?")
+    expect(box(page, 0)).to_have_value("Who is A?")
+    box(page, 1).blur()
+    # What was noted of it stays with what can be done again.
+    note = page.locator(".bar [data-key=note]")
+    note.fill("people, not things")
+    note.blur()
+    page.keyboard.press("Alt+z")
+    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(box(page, 0)).to_have_value("What is A?")
+    page.keyboard.press("Alt+y")
+    expect(unsaved(page, 1)).to_be_visible()
+    expect(note).to_have_value("people, not things")
 
 
 def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Callable[[str], Page]) -> None:
@@ -144,20 +166,6 @@ def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Ca
     ready(page)
     # What stands below the error is not drawn anew because it went: the caret would be lost, with what is typed.
     expect(box(page, 4)).to_be_focused(timeout=20_000)
-
-
-def test_a_save_that_is_refused_leads_to_the_question_that_it_is_about(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    type_into(box(page, 1), "  ")
-    box(page, 1).blur()
-    expect(page.locator(".state.wordless")).to_be_visible()
-    for _ in ("once", "and again"):
-        box(page, 0).focus()
-        page.keyboard.press("Control+s")
-        expect(box(page, 1)).to_be_focused(timeout=20_000)
 
 
 def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
@@ -229,31 +237,6 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     project.close()
 
 
-def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    type_into(box(page, 0), "Who is A?")
-    box(page, 0).blur()
-    expect(unsaved(page, 1)).to_be_visible()
-    type_into(box(page, 1), "Where")
-    # However often it is pressed, it stays in this field: once for each letter, and more.
-    for _ in range(12):
-        page.keyboard.press("Alt+z")
-    expect(box(page, 1)).to_have_value("What is B?")
-    expect(box(page, 0)).to_have_value("Who is A?")
-    box(page, 1).blur()
-    # What was noted of it stays with what can be done again.
-    note = page.locator(".bar [data-key=note]")
-    note.fill("people, not things")
-    note.blur()
-    page.keyboard.press("Alt+z")
-    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
-    expect(box(page, 0)).to_have_value("What is A?")
-    page.keyboard.press("Alt+y")
-    expect(unsaved(page, 1)).to_be_visible()
-    expect(note).to_have_value("people, not things")
-
-
 def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
@@ -275,7 +258,9 @@ def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Calla
     expect(box(page, 1)).to_have_value("Who is B?")
 
 
-def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_the_focus_goes_on_nearby_and_enter_adds_the_next_question(
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
+) -> None:
     page = tab_of("ann")
     visit(page, link)
     # The list adds it: before that is there, its key does nothing.
@@ -297,13 +282,6 @@ def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Calla
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(paste).to_be_focused()
-
-
-def test_enter_adds_the_next_question_and_an_empty_one_does_not_stand_in_the_way_of_a_save(
-    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
     box(page, 2).click()
     page.keyboard.press("Enter")
     expect(box(page, 3)).to_be_focused()
@@ -350,7 +328,7 @@ def test_a_chip_says_who_answers_a_question_and_its_numbers_appear_on_it(
     ]
 
 
-def test_selected_questions_are_changed_together_and_a_refused_save_says_why_in_a_narrow_window(
+def test_selected_questions_are_changed_together_and_a_refused_save_says_why_and_leads_to_its_question(
     link: str, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
@@ -377,9 +355,14 @@ def test_selected_questions_are_changed_together_and_a_refused_save_says_why_in_
     told = page.locator(".others.told")
     expect(told).to_be_visible()
     assert told.evaluate("told => told.scrollWidth <= told.clientWidth")
+    expect(page.locator(".state.wordless")).to_be_visible()
+    for _ in ("once", "and again"):
+        box(page, 0).focus()
+        page.keyboard.press("Control+s")
+        expect(box(page, 1)).to_be_focused(timeout=20_000)
 
 
-def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
+def test_what_is_typed_is_stored_after_a_pause_the_caret_stays_and_later_words_build_on_it(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("ann")
@@ -404,13 +387,6 @@ def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     project = as_it_is_now(path, tmp_path)
     assert list_drafts(project, "ann")["q1/a"].question.text == "Say: now, please: What is A?"
     project.close()
-
-
-def test_what_is_typed_on_while_the_questions_are_still_to_be_drawn_builds_on_what_was_typed_before(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
     base = box(page, 0).evaluate(
         """(field) => {
           const bank = examWorkbenchBank;
@@ -429,7 +405,7 @@ def test_what_is_typed_on_while_the_questions_are_still_to_be_drawn_builds_on_wh
     assert base == "Say: What is A?"
 
 
-def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
+def test_links_are_links_and_queries_and_popovers_are_used_by_keyboard(
     link: str, path: Path, server: Server, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
@@ -447,10 +423,6 @@ def test_links_are_links_and_a_query_is_found_and_opened_by_keyboard(
     expect(found).to_have_attribute("href", f"?project={path.stem}&query=q1")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("query=q1"))
-
-
-def test_a_popover_is_entered_and_left_by_keys(server: Server, path: Path, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
     visit(page, f"{server.address}/passages?project={path.stem}&part=Ratings")
     button = page.locator(".st-key-more-filters button").first
     inside = page.get_by_test_id("stPopoverBody")

@@ -1,9 +1,10 @@
-"""What is done in the question bank is done once, wherever Streamlit ends the run that took it in."""
+"""Acts in the question bank are done once in ended runs and in several windows, and no edits are lost unseen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from exam_workbench import bank
+from exam_workbench.bank import summary_of_changes
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.bank import editing_window as bank_window
 from tests.made.projects import fill
 
-A = Question("q1/a", "q1", "What is A?", note="old")
+ASKED = Question("q1/a", "q1", "What is A?", note="old")
 
 
 class Session(dict[str, Any]):
@@ -43,7 +45,7 @@ class Session(dict[str, Any]):
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Session]:
     """The session of ann, in place of Streamlit's; her window shows the one question of the project."""
-    fill(project, [A], {}, {"run": {"q1": ["p1"]}})
+    fill(project, [ASKED], {}, {"run": {"q1": ["p1"]}})
     state = Session(author="ann")
     monkeypatch.setattr(st, "session_state", state)
     bank_window.open_for(project)
@@ -58,7 +60,7 @@ def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
     session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}
 
 
-def typed(value: str | float | None, field: str = "text", base: str | float | None = A.text) -> dict[str, Any]:
+def typed(value: str | float | None, field: str = "text", base: str | float | None = ASKED.text) -> dict[str, Any]:
     return {"act": "edit", "id": "q1/a", "field": field, "value": value, "base": base}
 
 
@@ -170,7 +172,96 @@ def test_what_this_tab_typed_before_it_was_loaded_anew_is_not_another_windows_ed
     for value in (first, second):
         bank.change_draft(project, "ann", bank.drafted_bank(project, "ann", "q1")[0], "text", value)
     edit = {"act": "edit", "id": "q1/a", "field": "text", "mine": [first, second]}
-    sent(session, project, {**edit, "value": first, "base": A.text}, {**edit, "value": second, "base": first})
+    sent(session, project, {**edit, "value": first, "base": ASKED.text}, {**edit, "value": second, "base": first})
     bank_window.take_in()
     assert bank_window.current_window().refused == {}
     assert bank.drafted_bank(project, "ann", "q1")[0].text == second
+
+
+A = Question("q1/a", "q1", "What is A?", answer_key="a")
+B = Question("q1/b", "q1", "What is B?")
+C = Question("q2/c", "q2", "What is C?")
+
+
+@pytest.fixture
+def banked(project: Project) -> Project:
+    """A project with three questions of two queries."""
+    fill(project, [A, B, C], {}, {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}})
+    return project
+
+
+def text(project: Project) -> str | None:
+    return bank.list_drafts(project, "ann")["q1/a"].question.text
+
+
+def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(banked: Project):
+    bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
+    with pytest.raises(bank.CrossedEdit) as crossed:
+        bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
+    assert (crossed.value.stored, crossed.value.given) == ("From the first window?", "From the second window?")
+    assert (text(banked), bank.count_steps(banked, "ann")) == ("From the first window?", (1, 0))
+    bank.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
+    assert text(banked) == "From the second window?"
+    bank.undo_step(banked, "ann")
+    assert text(banked) == "From the first window?"
+
+
+def test_the_same_words_from_two_windows_do_not_cross(banked: Project):
+    for _ in range(2):
+        bank.change_draft(banked, "ann", A, "text", "The same?", over=A.text)
+    assert text(banked) == "The same?"
+
+
+def test_every_act_of_another_window_moves_the_mark(banked: Project):
+    marks = [bank.draft_mark(banked, "ann")]
+
+    def moved() -> bool:
+        marks.append(bank.draft_mark(banked, "ann"))
+        return marks[-1] not in marks[:-1]
+
+    bank.put_draft(banked, "ann", replace(A, text="One?"))
+    assert moved()
+    bank.put_draft(banked, "ann", replace(A, text="Two?"))
+    assert moved()
+    bank.undo_step(banked, "ann")
+    assert moved()
+    bank.put_draft(banked, "ann", replace(A, text="Three?"))
+    assert moved()
+    bank.undo_step(banked, "ann")
+    bank.redo_step(banked, "ann")
+    assert moved()
+    bank.take_back(banked, "ann")
+    assert moved()
+    assert bank.draft_mark(banked, "ann") == bank.draft_mark(banked, "ann")
+
+
+def test_discarding_and_drafts_of_others_move_no_mark_and_are_counted_by_name(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "bob", replace(A, weight=3.0))
+    bank.take_back(banked, "ann")
+    assert bank.count_others_drafts(banked, "ann") == {"bob": 1}
+    assert bank.count_others_drafts(banked, "bob") == {}
+    bank.take_back(banked, "bob")
+    mine = bank.draft_mark(banked, "ann")
+    bank.put_drafts(banked, "bob", [replace(A, weight=2.0), replace(C, weight=2.0)])
+    bank.put_draft(banked, "eve", replace(C, active=False))
+    bank.put_draft(banked, "ann", B)
+    assert bank.draft_mark(banked, "ann") == mine
+    assert bank.count_others_drafts(banked, "ann") == {"bob": 2, "eve": 1}
+    assert bank.count_others_drafts(banked, "ann", "q1") == {"bob": 1}
+    assert bank.count_others_drafts(banked, "bob") == {"eve": 1}
+
+
+def test_a_note_counts_every_question_once_and_names_the_query_in_few_words(banked: Project):
+    a, b, c = bank.list_questions(banked)
+    new = Question("q1/n", "q1", "New?")
+    assert summary_of_changes(banked, []) == ""
+    both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]
+    assert summary_of_changes(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
+    assert summary_of_changes(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
+        "1 retired, 1 changed in detail in 2 queries"
+    )
+    with banked.transaction() as cursor:
+        cursor.execute("UPDATE queries SET text = repeat('word ', 40) WHERE query_id = 'q1'")
+    said = summary_of_changes(banked, [(A, replace(A, weight=2.0))])
+    assert said.endswith(" word…") and len(said) < 90

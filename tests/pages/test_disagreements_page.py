@@ -36,44 +36,33 @@ from tests.made.screens import (
     boxes,
     check_refused,
     choose,
+    downloads,
     edit,
     holds,
+    html,
     in_bank,
-    looked_at,
     named,
     note,
     numbers,
     press,
-    said as said_escaped,
-    served,
-    shared,
     shows,
-    small,
     sound,
     tell,
     visit,
 )
 
-__all__ = ["looked_at", "served", "shared", "small"]  # fixtures
+PASSAGES = [f"p{number:02}" for number in range(60)]
+
+
+@pytest.fixture
+def long_queue(project: Project) -> Project:
+    """A project with sixty passages that are all judged 0 and labelled 5."""
+    fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in PASSAGES}, {"r": {"q1": PASSAGES}})
+    judge(project, {("q1", p): 0 for p in PASSAGES})
+    return project
+
 
 # Of the small project: labels 5, 3, 4, 1 and 4, 3, 1; judgments 2, 1, 0, 0 and 1, none, 2.
-
-
-def said(app: AppTest) -> str:
-    """All sentences of the screen, as they are read."""
-    return said_escaped(app).replace("\\", "")
-
-
-def html(app: AppTest) -> str:
-    """All HTML of the screen without its styles."""
-    bodies = (str(element.proto.body) for element in app.get("html"))
-    return "\n".join(body for body in bodies if not body.startswith("<style>"))
-
-
-def downloads(app: AppTest) -> list[str]:
-    """What can be taken away, by keys."""
-    buttons: Any = app.get("download_button")
-    return [button.key for button in buttons]
 
 
 def url(app: AppTest, name: str) -> str:
@@ -157,7 +146,9 @@ def coefficient(app: AppTest, name: str) -> Any:
 
 
 class TestTables:
-    def test_counts_totals_and_kappas_stand_in_the_table_and_the_merged_one_beside_it(self, shared: Project) -> None:
+    def test_counts_totals_and_kappas_stand_in_the_table_and_both_tables_can_be_downloaded(
+        self, shared: Project
+    ) -> None:
         app = visit("disagreements")
         assert [counts(app)[row] for row in (0, 1, 4)] == [[1, 0, 0], [0, 1, 1], [1, 0, 1]]
         whole, merged = queued(app)["tables"]
@@ -167,6 +158,12 @@ class TestTables:
         assert numbers(queued(app)["missing"])[0] == 6
         assert numbers(queued(app)["missing"])[-1] == 1, "only one side has it, and it is in no cell"
         assert coefficient(app, RELEVANT_KAPPA)["value"] == "0.00"
+        assert downloads(app) == []
+        app.session_state["tables"] = True
+        files = downloads(sound(app.run()))
+        assert files == ["agreement.tex", "agreement.csv", "agreement-merged.tex", "agreement-merged.csv"]
+        app = choose(app, "tau", 3)
+        assert queued(app)["tables"][1]["rows"][0]["name"] == "3–5"
 
     def test_what_is_undefined_says_why(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 4}, {"r": {"q1": ["p1", "p2"]}})
@@ -175,14 +172,7 @@ class TestTables:
         assert found["value"] == "–"
         assert found["why"]
 
-    def test_both_tables_can_be_taken_away_and_are_made_for_nobody_else(self, shared: Project) -> None:
-        app = visit("disagreements")
-        assert downloads(app) == []
-        app.session_state["tables"] = True
-        files = downloads(sound(app.run()))
-        assert files == ["agreement.tex", "agreement.csv", "agreement-merged.tex", "agreement-merged.csv"]
-
-    def test_any_two_sides_can_be_compared(self, small: Project) -> None:
+    def test_any_two_sides_can_be_compared_and_people_have_no_order_by_leaderboard(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob")
         add_override(small, "q1/a", "p1", 1, "read it", "ann")
         add_override(small, "q1/a", "p1", 4, "read it", "bob")
@@ -197,35 +187,36 @@ class TestTables:
         app = choose(choose(app, "left", "person ann"), "right", "person bob")
         assert rows(app) == ["p1"]
         assert queued(app)["open"]["question"] == "What is A?"
-
-    def test_two_graders_are_told_apart_by_their_names(self, small: Project) -> None:
-        add_override(small, "q1/a", "p1", 1, "read it", "ann")
-        app = visit("disagreements")
-        app = choose(app, "right", "grader test grader")
+        orders = app.selectbox("order").options
+        assert [name for name in ("ann", "bob") if any(mentions(one, name) for one in orders)] == ["ann", "bob"]
+        app = choose(visit("disagreements"), "right", "grader test grader")
         assert all("test grader" in name for name in queued(app)["names"]) and len(set(queued(app)["names"])) == 2
-        assert queued(app)["open"]["values"] == [1, 5]
+        assert queued(app)["open"]["values"] == [4, 5]
+        app = choose(visit("disagreements"), "left", "person ann")
+        check_refused(app, "sides-not-comparable")
 
     def test_no_kappa_is_minus_zero(self) -> None:
         assert format_coefficient(Coefficient(-0.001)) == "0.00"
 
-    def test_sides_that_cannot_be_compared_are_a_sentence(self, small: Project) -> None:
-        add_override(small, "q1/a", "p1", 1, "read it", "ann")
-        app = choose(visit("disagreements"), "left", "person ann")
-        check_refused(app, "sides-not-comparable")
-
-    def test_another_min_rating_merges_elsewhere(self, shared: Project) -> None:
-        app = choose(visit("disagreements"), "tau", 3)
-        assert queued(app)["tables"][1]["rows"][0]["name"] == "3–5"
-
 
 class TestQueue:
-    def test_the_worst_disagreements_come_first_and_the_first_one_is_open(self, shared: Project) -> None:
+    def test_the_worst_disagreements_come_first_and_each_case_leads_to_its_passage(self, shared: Project) -> None:
         app = visit("disagreements")
         assert rows(app)[:2] == ["p3", "p7"]
         assert open_case(app) == "p3"
         given = [one["text"] for one in queued(app)["open"]["asked"] if one["gives"]]
         assert given == ["What is B?", "What is C?"]
         assert numbers(queued(app)["count"]) == [4]
+        assert "query=q1&passage=p3&question=q1%2Fb" in queued(app)["open"]["read"]
+        twice = [{"id": next(_acts), "do": "open", "at": at, "case": ""} for at in (1, 2)]
+        app = tell(app, "cases", "acts", twice[:1])
+        app = tell(app, "cases", "acts", twice)
+        app = tell(app, "cases", "acts", twice[:1])
+        assert queued(app)["open"]["at"] == 2
+        assert queued(app)["taken"] == twice[1]["id"]
+        app = act(app, "read", query="q1", passage="p3", question="q1/b")
+        assert app.title[0].value == "Passages"
+        assert url(app, "passage") == "p3"
 
     def test_a_cell_leads_to_its_passages_and_one_act_takes_the_filter_away(self, shared: Project) -> None:
         app = act(visit("disagreements"), "cell", cell="4:0")
@@ -235,17 +226,16 @@ class TestQueue:
         assert len(rows(act(app, "clear", what="cell"))) == 4
         assert "cell" not in app.query_params
 
-    def test_an_order_that_leaves_out_the_cell_says_so(self, shared: Project) -> None:
+    def test_a_link_opens_a_cell_or_a_case_and_falls_back(self, shared: Project) -> None:
         app = visit("disagreements", cell="4:0", order="right")
         assert rows(app) == []
         assert queued(app)["empty"]
-
-    def test_a_link_opens_a_cell_of_the_merged_table(self, shared: Project) -> None:
         assert rows(visit("disagreements", cell="5,4:2,1")) == ["p5", "p1"]
-
-    @pytest.mark.parametrize("cell", ["x", "9:9", "4:0:1"])
-    def test_a_link_to_a_cell_that_is_not_there_lists_all(self, shared: Project, cell: str) -> None:
-        assert len(rows(visit("disagreements", cell=cell))) == 4
+        for cell in ("x", "9:9", "4:0:1"):
+            assert len(rows(visit("disagreements", cell=cell))) == 4
+        assert open_case(visit("disagreements", case="q1 gone", at="1")) == "p7"
+        last = visit("disagreements", case="q1 gone", at="77")
+        assert queued(last)["open"]["at"] == 3
 
     def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, shared: Project) -> None:
         app = visit("disagreements", query="q2")
@@ -263,11 +253,6 @@ class TestQueue:
         assert (open_case(app), queued(app)["open"]["at"]) == ("p7", 1)
         assert (url(app, "case"), url(app, "at")) == ("q2 p7", "1")
         assert open_case(visit("disagreements", case="q2 p7")) == "p7"
-
-    def test_a_link_to_a_case_that_left_the_queue_opens_what_stands_in_its_place(self, shared: Project) -> None:
-        assert open_case(visit("disagreements", case="q1 gone", at="1")) == "p7"
-        last = visit("disagreements", case="q1 gone", at="77")
-        assert queued(last)["open"]["at"] == 3
 
     def test_whoever_comes_back_from_another_screen_is_where_they_were(self, shared: Project) -> None:
         app = act(choose(visit("disagreements"), "order", "right"), "open", at=1, case="")
@@ -298,31 +283,13 @@ class TestQueue:
         sound(app.switch_page("pages/disagreements.py").run())
         assert "query" not in app.query_params and app.selectbox("query_listed").value is None
 
-    def test_each_case_leads_to_its_passage(self, shared: Project) -> None:
-        app = visit("disagreements")
-        assert "query=q1&passage=p3&question=q1%2Fb" in queued(app)["open"]["read"]
-        app = act(app, "read", query="q1", passage="p3", question="q1/b")
-        assert app.title[0].value == "Passages"
-        assert url(app, "passage") == "p3"
-
-    def test_an_act_that_the_browser_sends_twice_is_done_once(self, shared: Project) -> None:
-        app = visit("disagreements")
-        twice = [{"id": next(_acts), "do": "open", "at": at, "case": ""} for at in (1, 2)]
-        app = tell(app, "cases", "acts", twice[:1])
-        app = tell(app, "cases", "acts", twice)
-        app = tell(app, "cases", "acts", twice[:1])
-        assert queued(app)["open"]["at"] == 2
-        assert queued(app)["taken"] == twice[1]["id"]
-
-    def test_one_side_higher(self, shared: Project) -> None:
+    def test_an_order_shows_what_it_puts_first_and_what_would_change(self, shared: Project) -> None:
         app = choose(visit("disagreements"), "order", "right")
         assert rows(app)[0] == "p7"
         assert "p3" not in rows(app)
         assert url(app, "order") == "right"
         assert rows(visit("disagreements", order="right")) == rows(app)
-
-    def test_the_orders_by_effect_say_what_would_change(self, shared: Project) -> None:
-        app = choose(visit("disagreements"), "order", "board")
+        app = choose(app, "order", "board")
         check = queued(app)["open"]["check"]
         assert numbers(check)
         assert "nDCG@10" in queued(app)["explains"]
@@ -330,27 +297,17 @@ class TestQueue:
         check = queued(app)["open"]["check"]
         assert re.search(r"[+-]\d\.\d{5}", check)
 
-    def test_for_people_there_is_no_order_by_the_board(self, small: Project) -> None:
-        for author in ("ann", "bob"):
-            add_override(small, "q1/a", "p1", 1, "read it", author)
+    def test_pages_are_turned_and_an_override_that_moves_its_case_in_the_queue_keeps_it_open(
+        self, long_queue: Project
+    ) -> None:
         app = visit("disagreements")
-        app = choose(choose(app, "left", "person ann"), "right", "person bob")
-        assert [
-            name for name in ("ann", "bob") if any(mentions(one, name) for one in app.selectbox("order").options)
-        ] == [
-            "ann",
-            "bob",
-        ]
-
-    def test_pages_are_turned_and_never_more_than_one_is_sent(self, project: Project) -> None:
-        passages = [f"p{i:02}" for i in range(60)]
-        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
-        judge(project, {("q1", p): 0 for p in passages})
-        app = visit("disagreements")
-        assert rows(app) == passages[:25]
+        assert rows(app) == PASSAGES[:25]
         app = act(app, "open", at=50, case="")
-        assert rows(app) == passages[50:]
+        assert rows(app) == PASSAGES[50:]
         assert open_case(app) == "p50"
+        app = settle(app, "override", "nearly", rating=4)
+        assert news(app) and not queued(app)["said"]["undo"]
+        assert (open_case(app), queued(app)["open"]["at"]) == ("p50", 59)
 
     def test_texts_from_outside_are_sent_as_text_with_every_sign(self, project: Project) -> None:
         fill(project, [Question("a", "q1", MARKUP)], {(MARKUP, MARKED): 5}, {"r": {"q1": [MARKED]}})
@@ -362,7 +319,7 @@ class TestQueue:
 
 
 class TestSettling:
-    def test_an_override_shows_the_label_before_it_is_given_and_changes_it(self, small: Project) -> None:
+    def test_an_override_shows_the_label_before_it_is_given_changes_it_and_is_undone(self, small: Project) -> None:
         app = weigh(visit("disagreements"), 0)
         assert numbers(queued(app)["weighed"]["words"]) == [4, 4] and "What is C?" in queued(app)["weighed"]["words"]
         assert queued(app)["weighed"]["agrees"] is False
@@ -375,16 +332,17 @@ class TestSettling:
         assert "p3" not in rows(app)
         assert numbers(queued(app)["hidden"]) == [1]
         assert int(list_labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"]) == 4
+        app = act(app, "put back")
+        assert (open_case(app), find_overrides(small)) == ("p3", [])
+        assert news(app)
+        assert queued(app)["said"]["undo"] is False
 
-    def test_an_override_that_leaves_the_sides_apart_keeps_the_case_open(self, small: Project) -> None:
+    def test_an_override_settles_a_case_only_if_the_sides_agree_then(self, small: Project) -> None:
         app = settle(visit("disagreements"), "override", "it does not say", rating=0)
         assert news(app) and not queued(app)["said"]["undo"]
         assert open_case(app) == "p3"
         assert (len(find_overrides(small)), list_settlings(small)) == (1, [])
-
-    def test_an_override_that_makes_the_sides_agree_settles_the_case_at_once(self, small: Project) -> None:
-        add_override(small, "q1/b", "p3", 0, "it does not say", "ann")
-        app = weigh(visit("disagreements"), 0)
+        app = weigh(app, 0)
         assert numbers(queued(app)["weighed"]["words"]) == [4, 0]
         assert queued(app)["weighed"]["agrees"] is True
         app = settle(app, "override", "nor this", rating=0)
@@ -412,14 +370,6 @@ class TestSettling:
         app = settle(app, "comment", "the last")
         assert queued(app)["open"] is None
         assert queued(app)["empty"]
-
-    def test_what_was_just_settled_is_put_back_in_one_act(self, small: Project) -> None:
-        app = settle(visit("disagreements"), "override", "it does not say", rating=0, leaves=True)
-        assert queued(app)["said"]["undo"] is True
-        app = act(app, "put back")
-        assert (open_case(app), find_overrides(small)) == ("p3", [])
-        assert news(app)
-        assert queued(app)["said"]["undo"] is False
 
     @pytest.mark.parametrize("too", [True, False])
     def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
@@ -463,11 +413,7 @@ class TestSettling:
         app = in_bank(edit(app, "Who is B?", text="What is B?"), {"act": "save", "note": "back"})
         assert len(list_settlings(small)) == 1
 
-    def test_without_a_reason_no_edit_settles_a_case(self, small: Project) -> None:
-        app = settle(visit("disagreements"), "edit", "  ")
-        assert holds(app, "cases") and queued(app)["error"]["code"] == "empty-reason"
-
-    def test_a_comment_settles_it_and_the_case_can_be_seen_and_reopened(self, small: Project) -> None:
+    def test_a_comment_settles_a_case_which_can_be_seen_reopened_and_settled_again(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "both are right")
         assert len(rows(app)) == 3
         app.toggle("show_settled").set_value(True)
@@ -478,15 +424,15 @@ class TestSettling:
         app = act(app, "reopen", case=queued(app)["open"]["id"])
         assert [one.act for one in list_settlings(small)] == ["reopen", "comment"]
         assert queued(app)["open"]["settling"] is None
-
-    def test_with_settled_ones_shown_the_next_case_opens_all_the_same(self, small: Project) -> None:
-        app = settle(visit("disagreements", settled="shown"), "comment", "both are right")
+        app = settle(app, "comment", "both are right")
         assert (len(rows(app)), open_case(app)) == (4, "p7")
 
-    def test_without_a_reason_it_says_what_to_do(self, small: Project) -> None:
+    def test_without_a_reason_no_case_is_settled(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "")
         assert queued(app)["error"]["code"] == "empty-reason"
         assert (list_settlings(small), open_case(app)) == ([], "p3")
+        app = settle(app, "edit", "  ")
+        assert holds(app, "cases") and queued(app)["error"]["code"] == "empty-reason"
 
     def test_a_case_that_somebody_else_settles_meanwhile_says_who_did_how_and_what_was_typed(
         self, small: Project
@@ -502,42 +448,35 @@ class TestSettling:
         # Where settled ones are shown it is still there.
         app = act(app, "settle", case="q1 p3", values=[4, 0], how="comment", reason="again")
         assert mentions(news(app), "seen") and len(list_settlings(small)) == 1
-
-    def test_what_was_refused_is_said_though_more_was_asked_for_at_once(self, small: Project) -> None:
+        # A case that was settled elsewhere is settled on a new visit.
         app = visit("disagreements")
-        sides = Labels(Policy()), Judgments()
+        assert "p3" not in rows(app)
         settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
-        mine = {"do": "settle", "case": "q1 p3", "values": [4, 0], "how": "comment", "reason": "mine"}
+        mine = {"do": "settle", "case": "q2 p7", "values": [1, 2], "how": "comment", "reason": "mine"}
         acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
         assert mentions(news(tell(app, "cases", "acts", acts)), "bob")
 
     @pytest.mark.parametrize("cell", ["", "5:0"])
     def test_a_case_whose_label_another_changes_meanwhile_stays_open_and_says_so(
-        self, project: Project, cell: str
+        self, long_queue: Project, cell: str
     ) -> None:
-        passages = [f"p{i:02}" for i in range(60)]
-        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
-        judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements", cell=cell)
-        add_override(project, "a", "p00", 4, "nearly", "bob")
+        add_override(long_queue, "a", "p00", 4, "nearly", "bob")
         app = settle(app, "comment", "both are right")
         assert mentions(news(app), "p00") and numbers(news(app))[-2:] == [5, 4]
         assert queued(app)["filters"] == []
-        assert (open_case(app), queued(app)["open"]["values"], list_settlings(project)) == ("p00", [4, 0], [])
+        assert (open_case(app), queued(app)["open"]["values"], list_settlings(long_queue)) == ("p00", [4, 0], [])
         app = settle(app, "comment", "both are right")
-        assert [(one.case.place[1], one.case.left_value) for one in list_settlings(project)] == [("p00", 4)]
+        assert [(one.case.place[1], one.case.left_value) for one in list_settlings(long_queue)] == [("p00", 4)]
         assert queued(app)["said"]["refused"] == ""
 
-    def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(self, project: Project) -> None:
-        passages = [f"p{i:02}" for i in range(60)]
-        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
-        judge(project, {("q1", p): 0 for p in passages})
+    def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(self, long_queue: Project) -> None:
         app = visit("disagreements")
-        add_override(project, "a", "p00", 4, "nearly", "bob")
+        add_override(long_queue, "a", "p00", 4, "nearly", "bob")
         app = weigh(app, 3)
         assert (open_case(app), numbers(queued(app)["weighed"]["words"])) == ("p00", [4, 3])
         assert "case" not in app.query_params, "to try a rating is no step for Back"
-        add_override(project, "a", "p00", 0, "not at all", "bob")
+        add_override(long_queue, "a", "p00", 0, "not at all", "bob")
         app = weigh(app, 2)
         assert open_case(app) == "p01" and queued(app)["gone"]
         assert queued(act(app, "open", at=1, case="q1 p02"))["gone"] == ""
@@ -558,14 +497,6 @@ class TestSettling:
         assert numbers(news(app))[-2:] == [4, 0] and mentions(news(app), "mine")
         assert (open_case(app), list_settlings(small)) == ("p7", [])
 
-    def test_an_override_that_leads_the_case_elsewhere_in_the_queue_keeps_it_open(self, project: Project) -> None:
-        passages = [f"p{i:02}" for i in range(30)]
-        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
-        judge(project, {("q1", p): 0 for p in passages})
-        app = settle(visit("disagreements"), "override", "nearly", rating=4)
-        assert news(app) and not queued(app)["said"]["undo"]
-        assert (open_case(app), queued(app)["open"]["at"]) == ("p00", 29)
-
     def test_between_two_sources_one_judgment_is_disputed(self, small: Project) -> None:
         assess(small, "q1", "p1", 0, "bob")
         app = choose(visit("disagreements"), "left", "judgments assessor: bob")
@@ -574,15 +505,13 @@ class TestSettling:
         app = settle(app, "dispute", "off topic", source="assessors")
         assert [(one.source, one.value) for one in list_settlings(small)] == [("assessors", 2)]
 
-    def test_the_record_begins_with_what_to_do(self, shared: Project) -> None:
-        assert shows(show(visit("disagreements"), "cases_shown", "record"), "nothing-settled")
-
 
 class TestBankQueues:
-    def test_questions_that_non_relevant_passages_answer(self, shared: Project) -> None:
+    def test_the_record_begins_with_what_to_do_and_strays_are_listed(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Show", "strays")
         assert numbers(note(app, "strays"))[0] == 2
         assert [1, 0] in [numbers(words) for words in re.findall(r'class="from">(.*?)</div>', note(app, "stray"))]
+        assert shows(show(app, "cases_shown", "record"), "nothing-settled")
 
     def test_relevant_passages_that_no_question_covers_lead_to_the_bank(self, small: Project) -> None:
         app = show(visit("disagreements"), "Show", "uncovered")
@@ -594,14 +523,6 @@ class TestBankQueues:
 
 
 class TestEmpty:
-    def test_without_a_project(self) -> None:
-        assert shows(visit("disagreements"), "no-project")
-
-    def test_with_nothing_to_compare(self, project: Project) -> None:
-        app = visit("disagreements")
-        assert shows(app, "no-two-sides")
-        assert not app.error
-
     def test_judgments_can_be_compared_before_anything_is_graded(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {}, RUNS)
         judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "one")
@@ -618,13 +539,6 @@ class TestEmpty:
         assert numbers(queued(app)["missing"])[0] == 0
         assert coefficient(app, "Kappa")["why"]
         assert queued(app)["empty"]
-
-
-def test_settled_elsewhere_is_settled_here(small: Project) -> None:
-    sides = Labels(Policy()), Judgments()
-    pair = list_disagreements(small, *sides).rows[0].pair
-    settle_by_comment(small, case_of(small, *sides, pair), "from a script", "bob")
-    assert pair.passage_id not in rows(visit("disagreements"))
 
 
 def test_an_organizer_holds_out_a_share_and_the_screen_reports_the_agreement_on_it(small: Project) -> None:

@@ -44,14 +44,10 @@ from tests.made.screens import (
     numbers,
     press,
     said,
-    served,
-    shared,
     shows,
     sound,
     visit,
 )
-
-__all__ = ["served", "shared"]
 
 SCREENS = ("exam", "students", "items", "improve")
 ITEMS = 40
@@ -79,14 +75,10 @@ def test_without_an_exam_each_says_how_to_get_one(project: Project) -> None:
         # Only the Exam screen has that button.
 
 
-def test_before_anybody_sat_it_item_response_asks_for_students(project: Project) -> None:
+def test_before_anybody_sat_item_response_asks_for_students_and_one_is_added_and_sits(project: Project) -> None:
     put_exam(project)
     for screen in SCREENS[2:]:
         assert shows(visit(screen), "no-answers")
-
-
-def test_a_student_is_added_and_sits(project: Project) -> None:
-    put_exam(project)
     app = visit("students")
     assert shows(app, "nobody-sat")
     app = press(choose(app, "student kind", "longest"), "student add")
@@ -128,26 +120,20 @@ def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
     assert len(charts(app)) == 1
 
 
-def test_two_students_are_told_apart_by_a_test(shared: Project) -> None:
+def test_two_students_are_told_apart_by_a_test_and_topics_have_a_chart(shared: Project) -> None:
     for view in "Two examinees", "Two students":
         app = visit("students", view=view, first="chance 0", second="chance 1")
         assert shows(app, "verdict") and numbers(note(app, "only chance 0"))
-
-
-def test_topics_show_where_there_are_enough_answers(shared: Project) -> None:
     assert len(charts(visit("students", view="Topics"))) == 1
 
 
-def test_the_exam_says_what_reading_nothing_earns(shared: Project) -> None:
+def test_the_exam_and_its_items_show_what_they_are_worth(shared: Project) -> None:
     known = summarize_items(items_of(shared))
     shown = [metric.value for metric in visit("exam").metric]
     assert shown[0] == str(ITEMS) and shown[-1] == f"{known.longest_answer:.0%}"
-
-
-def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) -> None:
-    shown = visit("items").dataframe[0].value
+    items = visit("items").dataframe[0].value
     told = fit_abilities(shared, "exam")
-    assert list(shown["Information"]) == sorted(row.information for row in told.items)
+    assert list(items["Information"]) == sorted(row.information for row in told.items)
 
 
 def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(shared: Project) -> None:

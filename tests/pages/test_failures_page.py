@@ -1,8 +1,12 @@
-"""What people see when something fails that nobody foresaw: our page with a number, wherever it failed."""
+"""An unforeseen failure is shown on our page with a number, and a full disk as one sentence."""
 
 from __future__ import annotations
 
 import re
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +15,29 @@ from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
+from exam_workbench.bank import list_drafts
+from exam_workbench.exchange import list_publications
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project
 from pages.parts.shared import error_messages
-from tests.made import screens
 from tests.made.browser import Server, heading, serving
 from tests.made.engine_failure import break_database
 from tests.made.projects import fill, new_project
-from tests.made.screens import DEADLINE, boxes, check_refused, errors, visit
+from tests.made.screens import (
+    DEADLINE,
+    boxes,
+    check_refused,
+    edited,
+    errors,
+    holds,
+    in_bank,
+    leave,
+    named,
+    press,
+    said,
+    visit,
+)
 from tests.records.test_reopening import QUESTIONS
-
-served = screens.served
 
 SHOWN = "[class*='st-key-error-unforeseen-']"
 SOON = 60_000
@@ -149,3 +166,58 @@ def test_people_are_told_that_the_database_was_opened_again(project: Project) ->
     assert len(app.toast) == 1 and re.search(r"\d\d:\d\d", app.toast[0].value)
     app.run()
     assert not app.toast
+
+
+not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files.")
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may grow beyond a few bytes: the system refuses that as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def refused(app: AppTest) -> list[str]:
+    """The codes of the errors that a screen shows; no other failure is on it."""
+    assert not app.exception and "Something failed" not in said(app)
+    return errors(app)
+
+
+@not_on_windows
+def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made_again(
+    small: Project, handled: None
+) -> None:
+    app = visit("question_bank")
+    edit, before = edited(app, "What is A?", text="Who is A?"), len(list_actions(small).acts)
+    with full_disk():
+        in_bank(app, edit)
+    assert not app.exception and not list_drafts(small, "ann") and len(list_actions(small).acts) == before
+    # The browser keeps what was typed, shows the sentence at the field, and sends it again.
+    bank = holds(app, "bank")
+    assert [*bank["refused"]] == ["1"] and "disk" in bank["refused"]["1"] and bank["unsaved"] == 0
+    place = {name: bank[name] for name in ("window", "project", "author")}
+    leave(app, "bank", acts=[{"n": 1, **place, **edit}])
+    assert holds(app, "bank")["refused"] == {} and list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+
+
+@not_on_windows
+def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_room(
+    small: Project, handled: None
+) -> None:
+    app = visit("export")
+    named(app.text_input, "publication note").set_value("for the paper")
+    before = len(list_actions(small).acts)
+    with full_disk():
+        named(app.button, "publish").click()
+        app.run()
+    assert refused(app) == ["disk-full"], said(app)
+    assert list_publications(small) == [] and len(list_actions(small).acts) == before
+    # What was typed is there.
+    assert named(app.text_input, "publication note").value == "for the paper"
+    press(app, "publish")
+    assert [one["note"] for one in list_publications(small)] == ["for the paper"] and refused(app) == []

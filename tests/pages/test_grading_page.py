@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import tomllib
@@ -12,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench.audit import find_card
@@ -24,6 +26,7 @@ from exam_workbench.bank import (
     save_named_grader,
     set_price,
 )
+from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, _access as access, make_grader
 from exam_workbench.grading import Request, run_job, start_job
@@ -68,16 +71,10 @@ from tests.made.screens import (
     page_links,
     press,
     said,
-    served,
-    shared,
     shows,
-    small,
     sound,
     visit,
 )
-from tests.made.tiny_models import build_tiny_t5, shared_model
-
-__all__ = ["served", "shared", "small"]  # fixtures
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
@@ -86,11 +83,6 @@ QUESTIONS = [
 ]
 RUNS = {"one": {"q1": ["p1", "p2"]}}
 PAIRS = 4
-
-
-@pytest.fixture(scope="session")
-def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shared_model(tmp_path_factory, build_tiny_t5)
 
 
 @pytest.fixture
@@ -192,8 +184,11 @@ class Held(EndpointServer):
 
 
 class TestSettingUp:
-    def test_the_first_choice_is_the_kind_of_model_and_leads_to_its_settings(self, shared: Project) -> None:
-        app = visit("grading")
+    def test_the_first_choice_is_the_kind_of_model_also_by_a_link_to_a_removed_grader(self, shared: Project) -> None:
+        app = visit("grading", setup="gone (saved)")
+        assert app.selectbox("setup").value == "embedding"
+        # Without a file of secrets there is no key.
+        assert access.find_key("NO_SUCH_KEY_ANYWHERE") is None and not app.error
         assert named(app.get("button_group"), "setup place").value == "embedding"
         named(app.get("button_group"), "setup place").set_value("openai")
         app = sound(app.run())
@@ -214,7 +209,7 @@ class TestSettingUp:
         assert kept.parameters == {"back_end": "transformers", "model": str(tiny_t5), "dtype": "float32"}
         assert app.selectbox("setup").value == "saved:our tiny one"
 
-    def test_a_kept_grader_comes_back_with_its_settings_by_a_link(self, asked: Project) -> None:
+    def test_a_kept_grader_comes_back_with_its_settings_by_a_link_and_can_be_removed(self, asked: Project) -> None:
         parameters = {
             "back_end": "openai",
             "model": "mini",
@@ -232,6 +227,9 @@ class TestSettingUp:
         (again,) = named_graders(asked)
         assert again.parameters == parameters
         assert save_named_grader(asked, "x", again.kind, again.parameters, "ann").spec == kept.spec
+        app = press(app, "setup remove")
+        assert [one.name for one in named_graders(asked)] == ["x"]
+        assert app.selectbox("setup").value == "self-rating"
 
     def test_one_goes_on_with_the_grader_under_which_one_looks(self, asked: Project) -> None:
         grader = save_named_grader(asked, "ours", "self-rating", {"model": "x"}, "ann")
@@ -241,19 +239,14 @@ class TestSettingUp:
         assert not shows(app, "another-grader")
         assert shows(choose(app, "setup", "embedding"), "another-grader", grader.spec.name)
 
-    def test_a_link_to_a_grader_that_is_gone_falls_back_to_the_first(self, shared: Project) -> None:
-        assert visit("grading", setup="gone (saved)").selectbox("setup").value == "embedding"
-
-    def test_a_kept_grader_can_be_removed(self, asked: Project) -> None:
-        save_named_grader(asked, "a name", "self-rating", {"model": "x"}, "ann")
-        app = press(visit("grading", setup="a name (saved)"), "setup remove")
-        assert named_graders(asked) == []
-        assert app.selectbox("setup").value == "self-rating"
-
-    def test_every_back_end_has_its_own_defaults(self, shared: Project) -> None:
+    def test_every_back_end_has_its_own_defaults_and_an_impossible_setting_is_refused(self, shared: Project) -> None:
         app = kind("Self-rating")
         assert named(app.selectbox, "prompt").value == "self-rating"
         assert not named(app.checkbox, "fence").value
+        assert shows(app, "no-sample")
+        choose(app, "device", "abacus")
+        check_refused(app, "unknown-device", "abacus", "auto", "cpu", "cuda")
+        assert not keyed(app.button, "grade")
         choose(app, "back_end", "Endpoint")
         assert named(app.selectbox, "prompt").value == "self-rating-chat"
         assert named(app.checkbox, "fence").value
@@ -272,17 +265,6 @@ class TestSettingUp:
         assert named(app.selectbox, "by").value == "letter"
         assert len(named(app.selectbox, "by").options) == 1
         assert named(app.selectbox, "prompt").options == ["choice"]
-
-    def test_a_check_by_a_model_asks_for_its_prompt(self, asked: Project) -> None:
-        app = kind("Answer and check")
-        assert not keyed(app.selectbox, "verify_prompt")
-        choose(app, "check", "Ask a model")
-        assert named(app.selectbox, "verify_prompt").value == "verify"
-
-    def test_an_impossible_setting_is_a_sentence_with_a_hint(self, shared: Project) -> None:
-        app = choose(kind("Self-rating"), "device", "abacus")
-        check_refused(app, "unknown-device", "abacus", "auto", "cpu", "cuda")
-        assert not keyed(app.button, "grade")
 
 
 class TestKeys:
@@ -332,14 +314,11 @@ class TestKeys:
         choose(app, "endpoint", "Another address")
         assert shows(app, "key found", "OPENAI_API_KEY")
 
-    def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(self, shared: Project) -> None:
-        app = visit("grading")
-        assert access.find_key("NO_SUCH_KEY_ANYWHERE") is None
-        assert not app.error
-
 
 class TestAskingOneQuestion:
-    def test_a_local_model_shows_prompt_answer_rating_and_distribution(self, shared: Project, tiny_t5: Path) -> None:
+    def test_a_local_model_shows_prompt_answer_rating_and_distribution_until_another_passage_is_chosen(
+        self, shared: Project, tiny_t5: Path
+    ) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
         press(app, "ask")
         answer, prompt = codes(app)
@@ -353,25 +332,24 @@ class TestAskingOneQuestion:
         assert len(shares) == 6
         assert max(shares) == shares[5]
         assert [known.spec for known in label_graders(shared)] == [SPEC]
+        choose(app, "passage of q1", "text of p2")
+        assert codes(app) == []
 
-    def test_an_endpoint_that_fails_is_told_with_its_reason(self, asked: Project) -> None:
+    def test_an_endpoint_that_fails_is_named_with_its_reason_and_a_default_is_shown_as_one(
+        self, asked: Project
+    ) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
             app = press(endpoint(asked, server), "ask")
+            assert shows(app, "grade failed", server.url, "I cannot help with that")
+            assert drawn_grade(app) == ""
+            server.behave = lambda seen: status(500, "out of memory")
+            assert shows(press(app, "ask"), "grade failed", "out of memory")
+            server.behave = lambda seen: no_structure() if seen.wants_json else chat(MARKUP)
+            app = press(app, "ask")
+            assert MARKUP in codes(app)
+            assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}")
             url = server.url
-        assert shows(app, "grade failed", url, "I cannot help with that")
-        assert drawn_grade(app) == ""
-
-    def test_a_trial_repeats_the_words_of_the_endpoint(self, asked: Project) -> None:
-        with EndpointServer(lambda seen: status(500, "out of memory")) as server:
-            app = press(endpoint(asked, server), "ask")
-        assert shows(app, "grade failed", "out of memory")
-
-    def test_an_error_of_an_endpoint_names_its_address(self, asked: Project) -> None:
-        with EndpointServer(lambda seen: Reply(500, "{}")) as server:
-            app = endpoint(asked, server)
-            url = server.url
-        app = press(app, "ask")
-        assert shows(app, "grade failed", url)
+        assert shows(press(app, "ask"), "grade failed", url)
 
     def test_it_says_what_one_waits_for_and_since_when(self, tiny_t5: Path) -> None:
         def said(**parameters: Any) -> str:
@@ -385,21 +363,10 @@ class TestAskingOneQuestion:
         here = said(model=str(tiny_t5))
         assert mentions(here, "14:03:05") and "http" not in here
 
-    def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(self, asked: Project) -> None:
-        with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
-            app = press(endpoint(asked, server), "ask")
-        assert MARKUP in codes(app)
-        assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}")
-
     def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, shared: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
         app = choose(kind("Self-rating"), "model", str(tmp_path / "hollow"))
         check_refused(app, "model-unusable", str(tmp_path / "hollow"))
-
-    def test_what_was_asked_goes_away_with_another_passage(self, shared: Project, tiny_t5: Path) -> None:
-        app = press(choose(kind("Self-rating"), "model", str(tiny_t5)), "ask")
-        choose(app, "passage of q1", "text of p2")
-        assert codes(app) == []
 
 
 class TestPlan:
@@ -416,9 +383,14 @@ class TestPlan:
         elsewhere = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
         assert metric(elsewhere, "metric tokens read").startswith("≈")
 
-    def test_a_checking_grader_leaves_out_questions_without_a_key(self, asked: Project) -> None:
+    def test_a_check_by_a_model_asks_for_its_prompt_and_questions_without_a_key_are_left_out(
+        self, asked: Project
+    ) -> None:
         app = kind("Answer and check")
         assert numbers(note(app, "left-out")) == [2, 1, 1]
+        assert not keyed(app.selectbox, "verify_prompt")
+        choose(app, "check", "Ask a model")
+        assert named(app.selectbox, "verify_prompt").value == "verify"
 
     def test_a_price_gives_a_cost_and_opens_the_budget_in_money(self, asked: Project) -> None:
         app = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
@@ -430,15 +402,22 @@ class TestPlan:
 
 
 class TestJobs:
-    def test_failed_and_defaulted_pairs_are_counted_beside_the_graded_ones(self, asked: Project) -> None:
+    def test_failed_and_defaulted_pairs_are_counted_and_failed_ones_are_asked_again_alone(self, asked: Project) -> None:
         with EndpointServer(failing) as server:
             app = ended(press(typed(server), "grade"), asked)
-        assert numbers(note(app, "job done"))[:3] == [3, 1, 1]
-        assert "I cannot help with that" in "\n".join(codes(app))
-        table = next(table.value for table in app.dataframe if "State" in table.value)
-        assert table[["State", "Graded", "Failed"]].values.tolist() == [["done", 3, 1]]
-        (kept,) = named_graders(asked)
-        assert kept.parameters["base_url"] == server.url
+            assert numbers(note(app, "job done"))[:3] == [3, 1, 1]
+            assert "I cannot help with that" in "\n".join(codes(app))
+            table = next(table.value for table in app.dataframe if "State" in table.value)
+            assert table[["State", "Graded", "Failed"]].values.tolist() == [["done", 3, 1]]
+            (kept,) = named_graders(asked)
+            assert kept.parameters["base_url"] == server.url
+            assert shows(app, "failed", "I cannot help with that")
+            server.behave = lambda seen: rate(seen, 2)
+            before = len(server.seen)
+            app = ended(press(app, "ask failed"), asked)
+            assert len(server.seen) == before + 1
+        assert metric(app, "metric failed") == "0"
+        assert metric(app, "metric known") == str(PAIRS)
 
     def test_a_job_of_another_grader_leads_to_its_labels_beside_those_that_are_looked_at(self, asked: Project) -> None:
         grade(asked, {(QUESTIONS[0].shown, "p1"): 4})
@@ -564,9 +543,6 @@ class TestJudgedSample:
     def judged(self, project: Project) -> None:
         judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0})
 
-    def test_without_judgments_it_says_so(self, shared: Project) -> None:
-        assert shows(kind("Self-rating"), "no-sample")
-
     def test_it_is_graded_and_compared_and_the_first_job_has_a_cap(self, asked: Project) -> None:
         self.judged(asked)
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
@@ -604,17 +580,6 @@ class TestJudgedSample:
 
 
 class TestFailedPairs:
-    def test_they_are_counted_listed_and_asked_again_alone(self, asked: Project) -> None:
-        with EndpointServer(failing) as server:
-            app = ended(press(endpoint(asked, server), "grade"), asked)
-            assert shows(app, "failed", "I cannot help with that")
-            server.behave = lambda seen: rate(seen, 2)
-            before = len(server.seen)
-            app = ended(press(app, "ask failed"), asked)
-            assert len(server.seen) == before + 1
-        assert metric(app, "metric failed") == "0"
-        assert metric(app, "metric known") == str(PAIRS)
-
     def test_text_from_outside_is_shown_as_text(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", MARKUP)], {}, RUNS)
         say(project, (MARKUP, "p1", Grade(None, "failed", raw=MARKUP, reason=MARKUP)))
@@ -639,15 +604,15 @@ class TestFailedPairs:
         assert shown() == 1
         assert codes(app) == ["9"]
 
-    def test_defaulted_grades_are_listed_too(self, asked: Project) -> None:
+    def test_defaulted_grades_are_listed_and_failures_of_an_imported_grader_cannot_be_asked_again(
+        self, asked: Project
+    ) -> None:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
         bodies = [str(element.proto.body) for element in app.get("html")]
         assert [body for body in bodies if look.rating_html(1, "Rating") in body] and shows(app, "failed")
         assert codes(app) == ["Hm."]
         assert not shows(app, "not-asked-again")
-
-    def test_an_imported_graders_failures_cannot_be_asked_again_and_that_is_said(self, asked: Project) -> None:
         say(asked, ("What is tin?", "p1", Grade(None, "failed")), spec=GraderSpec("theirs", "self-rating", "gone"))
         app = visit("grading", failed_of="theirs")
         assert find_grader(asked, "theirs").failures == 1
@@ -656,7 +621,17 @@ class TestFailedPairs:
 
 
 class TestPrices:
-    def test_the_table_is_edited_in_place(self, asked: Project) -> None:
+    def test_the_table_is_edited_in_place_and_an_incomplete_row_is_refused(self, asked: Project) -> None:
+        app = visit("grading")
+        app.session_state[app.data_editor[0].key] = {
+            "edited_rows": {},
+            "added_rows": [{"Model": "m"}],
+            "deleted_rows": [],
+        }
+        sound(app.run())
+        press(app, "save prices")
+        check_refused(app, "invalid-price", "m")
+        assert model_prices(asked) == {}
         set_price(asked, "old", Price(1, 2), "ann")
         set_price(asked, "gone", Price(3, 4), "ann")
         app = visit("grading")
@@ -669,14 +644,56 @@ class TestPrices:
         press(app, "save prices")
         assert model_prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
 
-    def test_a_row_that_is_not_complete_is_refused(self, asked: Project) -> None:
-        app = visit("grading")
-        app.session_state[app.data_editor[0].key] = {
-            "edited_rows": {},
-            "added_rows": [{"Model": "m"}],
-            "deleted_rows": [],
-        }
-        sound(app.run())
-        press(app, "save prices")
-        check_refused(app, "invalid-price", "m")
-        assert model_prices(asked) == {}
+
+PAIR = ([Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+
+
+def form(title: str) -> AppTest:
+    """The screen with a new grader of a kind."""
+    return visit("grading", setup=title)
+
+
+def kept(app: AppTest, project: Project) -> dict[str, object]:
+    """What is kept of the grader that is set up."""
+    press(enter(app, "setup name", "mine"), "setup save")
+    (found,) = named_graders(project)
+    return found.parameters
+
+
+def test_settings_of_each_kind_of_grader_are_set_on_the_screen_and_kept(project: Project) -> None:
+    fill(project, *PAIR)
+    app = enter(form("Self-rating"), "num_beams", 5)
+    enter(app, "cue", "Score:")
+    assert kept(app, project) == {"back_end": "transformers", "num_beams": 5, "cue": "Score:"}
+    app = choose(form("Self-rating"), "back_end", "Endpoint")
+    choose(app, "model", "base")
+    enter(app, "api", "Plain completions")
+    assert kept(app, project) == {"back_end": "openai", "model": "base", "api": "completions"}
+    app = form("Multiple choice")
+    assert not keyed(app.number_input, "num_beams")
+    enter(app, "normalise", "characters")
+    assert kept(app, project) == {"back_end": "transformers", "normalise": "characters"}
+    choose(app, "setup", "Multiple choice")
+    choose(app, "by", "letter")
+    assert not keyed(app.selectbox, "normalise")
+    assert named(app.number_input, "num_beams").value == 1
+
+
+def test_every_setting_has_an_option_of_the_command_line(project: Project) -> None:
+    path = project.path
+    project.close()
+
+    def save(name: str, *options: str) -> int:
+        return CliRunner().invoke(cli, ["graders", "add", name, "--project", str(path), *options]).exit_code
+
+    assert save("a", "--grader", "self-rating", "--dtype", "bfloat16", "--num-beams", "5", "--cue", "none") == 0
+    assert save("b", "--grader", "choice", "--normalise", "characters") == 0
+    url = ["--base-url", "http://localhost:1/v1", "--model", "m"]
+    assert save("c", "--grader", "self-rating", *url, "--api", "completions") == 0
+    assert save("d", "--grader", "self-rating", *url, "--num-beams", "5") != 0
+    listed = CliRunner().invoke(cli, ["graders", "list", "--project", str(path), "--json"])
+    assert {one["name"]: one["parameters"] for one in json.loads(listed.output)["graders"]} == {
+        "a": {"dtype": "bfloat16", "num_beams": 5, "cue": "none"},
+        "b": {"normalise": "characters"},
+        "c": {"base_url": "http://localhost:1/v1", "model": "m", "api": "completions"},
+    }

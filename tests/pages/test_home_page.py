@@ -41,14 +41,10 @@ from tests.made.screens import (
     note,
     numbers,
     press,
-    served,
     shows,
-    small,
     sound,
     visit,
 )
-
-__all__ = ["served", "small"]
 
 
 def panel(app: AppTest, screen: str) -> dict[str, Any]:
@@ -149,44 +145,36 @@ class TestHome:
         assert not shows(sound(app.run()), "another-project")
         assert not shows(visit("question_bank", project="test"), "another-project")
 
-    @pytest.mark.parametrize(
-        ("name", "code"),
-        [
-            ("", "empty-name"),
-            (" ", "empty-name"),
-            ("../elsewhere", "invalid-name"),
-            (".hidden", "invalid-name"),
-            ("a:b", "invalid-name"),
-            ("what?", "invalid-name"),
-            ("Aux", "reserved-name"),
-        ],
-    )
-    def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path, name: str, code: str) -> None:
+    def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path) -> None:
+        invalid = {"../elsewhere": "invalid-name", ".hidden": "invalid-name", "a:b": "invalid-name"}
+        codes = {"": "empty-name", " ": "empty-name", **invalid, "what?": "invalid-name", "Aux": "reserved-name"}
         app = visit("home")
-        named(app.text_input, "name of the new project").set_value(name)
-        press(app, "create project")
-        assert errors(app) == [code]
+        for name, code in codes.items():
+            named(app.text_input, "name of the new project").set_value(name)
+            press(app, "create project")
+            assert errors(app) == [code], name
         assert not list(tmp_path.rglob("*.duckdb"))
 
     def test_a_name_that_is_taken_is_refused_and_the_project_stays(self, small: Project) -> None:
         # Where capitals tell no files apart the second project would be the first one.
+        app = visit("home")
         for name in (small.name, small.name.upper()):
-            app = visit("home")
             named(app.text_input, "name of the new project").set_value(name)
             press(app, "create project")
             check_refused(app, "project-exists", small.name)
             assert named(app.text_input, "name of the new project").value == name
         assert project_counts(small)["queries"] == 2
 
-    def test_it_counts_what_the_project_holds_and_names_the_next_step(self, small: Project) -> None:
+    def test_it_counts_and_draws_what_the_project_holds_and_every_number_leads_to_what_is_behind_it(
+        self, shared: Project
+    ) -> None:
         app = visit("home")
-        found = project_counts(small)
+        found = project_counts(shared)
         for name in ("queries", "passages", "runs", "judgments", "questions", "grades"):
             assert counted(app)[name] == f"{found[name]:,}"
         assert links(app) == ["leaderboard"]
-
-    def test_the_picture_has_what_is_graded_and_failed_the_labels_and_the_board(self, small: Project) -> None:
-        app = visit("home")
+        # Only the demo starts with a tour.
+        assert not shows(app, "greeting")
         pairs, labels = (block for block in panel(app, "grading")["blocks"] if block["kind"] == "bar")
         assert [(part["tone"], part["count"]) for part in pairs["parts"]] == [("rated", 17), ("failed", 1)]
         assert sum(part["count"] for part in labels["parts"]) == 7
@@ -198,33 +186,19 @@ class TestHome:
         address = parse_qs(urlsplit(one["to"]).query)
         queue = holds(visit("disagreements", cell=address["cell"][0]), "cases")
         assert queue["total"] == one["count"]
-
-    def test_every_number_leads_to_what_is_behind_it(self, small: Project) -> None:
-        app = visit("home")
-        failed = next(p for p in panel(app, "grading")["blocks"][0]["parts"] if p["tone"] == "failed")
+        failed = next(part for part in pairs["parts"] if part["tone"] == "failed")
         assert failed["to"] == "grading?project=test"
-        (systems,) = (b for b in panel(app, "leaderboard")["blocks"] if b["kind"] == "systems")
         to = urlsplit(systems["rows"][0]["to"])
         assert (to.path, parse_qs(to.query)["followed"]) == ("leaderboard", ["good"])
 
-    def test_with_pairs_ungraded_the_next_step_is_to_grade_them(self, small: Project) -> None:
-        bank.save_version(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
-        app = visit("home")
-        assert numbers(note(app, "next grading")) == [4]
-        assert links(app) == ["grading"]
-        waiting = lines(app, "curate")["ungraded"]
-        assert waiting["count"] == "1"
-        assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
-
-    def test_before_anything_is_graded_the_doors_say_so(self, project: Project) -> None:
+    def test_before_anything_is_graded_the_doors_say_so_and_count_queries_without_questions(
+        self, project: Project
+    ) -> None:
         fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"good": {"q1": ["p1"]}})
         judge(project, {("q1", "p1"): 1})
         app = visit("home")
         assert not lines(app, "curate") and numbers(words(app, "curate")[""]) == []
         assert list(words(app, "review")) == ["no-labels"]
-
-    def test_queries_of_which_nothing_is_known_are_not_among_those_that_have_questions(self, project: Project) -> None:
-        fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"good": {"q1": ["p1"]}})
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q8", "more"), Query("q9", "and more")], replace=False)
         assert numbers(words(visit("home"), "curate")[""]) == [2]
@@ -242,12 +216,20 @@ class TestHome:
         assert lines(app, "publish")["labels"]["count"] == "3"
         assert numbers(note(app, "next question_bank")) == [1]
 
-    def test_a_stale_override_is_named_and_leads_to_its_passage(self, small: Project) -> None:
+    def test_with_pairs_ungraded_the_next_step_is_to_grade_them_and_a_stale_override_leads_to_its_passage(
+        self, small: Project
+    ) -> None:
         add_override(small, "q1/a", "p2", 4, "it names A", "ann")
         bank.save_version(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
-        stale = lines(visit("home"), "review")["stale"]
+        app = visit("home")
+        stale = lines(app, "review")["stale"]
         assert stale["more"][0]["text"] == "Who is A?"
         assert "passage=p2" in stale["more"][0]["to"]
+        assert numbers(note(app, "next grading")) == [4]
+        assert links(app) == ["grading"]
+        waiting = lines(app, "curate")["ungraded"]
+        assert waiting["count"] == "1"
+        assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
 
     def test_files_are_previewed_and_imported_only_when_told(self, project: Project) -> None:
         app = visit("home")
@@ -301,16 +283,13 @@ class TestHome:
         press(app, "import")
         assert dict(imported_leaderboards(small)) == {"b": "AVG"}
 
-    def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(self, small: Project) -> None:
+    def test_a_broken_file_is_named_with_its_line_and_can_be_left_out(self, small: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
         sound(app.run())
         check_refused(app, "not-a-number", "more.run:2", "much")
         assert not keyed(app.button, "import")
-        assert project_counts(small)["runs"] == len(RUNS)
-
-    def test_a_broken_file_among_others_is_marked_in_its_row_and_can_be_left_out(self, small: Project) -> None:
-        app = visit("home")
+        # The harness forgets at a run which files were uploaded before.
         app.file_uploader[0].upload("fine.run", b"q1 Q0 p1 1 2.0 fine\n")
         app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
         sound(app.run())
@@ -364,9 +343,6 @@ class TestTour:
     ) -> None:
         monkeypatch.setattr(tour, "_has_cookie", lambda: True)
         assert named(visit("home").button, "tour again")
-
-    def test_other_projects_greet_nobody(self, small: Project) -> None:
-        assert not shows(visit("home"), "greeting")
 
     def test_a_stop_is_shown_where_it_is_done_until_the_end(self, demo: Project) -> None:
         app = visit("home")
@@ -435,21 +411,17 @@ class TestMoving:
         app.session_state["rename or remove"] = True
         return sound(app.run())
 
-    def test_a_project_is_renamed(self, small: Project, tmp_path: Path) -> None:
-        found = project_counts(small)
-        app = self.opened(small)
+    def test_a_project_is_renamed_unless_its_new_name_is_invalid(self, small: Project, tmp_path: Path) -> None:
+        found, app = project_counts(small), self.opened(small)
+        named(app.text_input, "new name of the project").set_value("../x")
+        press(app, "rename project")
+        assert errors(app) == ["invalid-name"]
+        assert sound(app.run()).selectbox("project").value == "test"
         named(app.text_input, "new name of the project").set_value("our track")
         press(app, "rename project")
         assert app.selectbox("project").value == "our-track" and not shows(app, "another-project")
         assert counted(app)["grades"] == f"{found['grades']:,}"
         assert not (tmp_path / "test.duckdb").exists()
-
-    def test_an_invalid_name_is_refused_and_the_project_stays(self, small: Project) -> None:
-        app = self.opened(small)
-        named(app.text_input, "new name of the project").set_value("../x")
-        press(app, "rename project")
-        assert errors(app) == ["invalid-name"]
-        assert sound(app.run()).selectbox("project").value == "test"
 
     def test_a_removed_project_is_restored_by_undo_and_from_the_list(self, small: Project, tmp_path: Path) -> None:
         found = project_counts(small)

@@ -47,9 +47,7 @@ from exam_workbench.types import (
 from pages.parts.shared import ui
 from tests.made.browser import Server, visit as go_to
 from tests.made.projects import new_project
-from tests.made.screens import served, visit
-
-__all__ = ["served"]
+from tests.made.screens import visit
 
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
 LONG = "w" * 100_000

@@ -1,74 +1,79 @@
-"""The Leaderboard screen: the scores of what was chosen, the official board beside it, and one system's queries."""
+"""The Leaderboard screen: scores, the official leaderboard, the queries of a system, budgets, and sealing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench import bank, jobs
-from exam_workbench.labels import Policy, compare, kendall_interval, leaderboard, per_query_scores
-from exam_workbench.records import gold_name
+from exam_workbench.graders import make_grader
+from exam_workbench.grading import make_plan
+from exam_workbench.jobs import current_job
+from exam_workbench.labels import Policy, compare, cover_curves, kendall_interval, leaderboard, per_query_scores
+from exam_workbench.records import gold_name, sealed_questions, set_pool_depth
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from exam_workbench.study import group_alike
+from exam_workbench.study import group_alike, judged_shares, to_grade
 from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Question
 from pages.parts.shared.ui import as_number
-from tests.made.projects import fill, judge
+from tests.bank.test_seals import put
+from tests.made.projects import copy_of, fill, judge
 from tests.made.screens import (
+    DEADLINE,
     JUDGED,
     QUESTIONS,
     RATINGS,
     RUNS,
+    AppTest,
     board,
     charts,
     check_refused,
     choose,
     holds,
-    looked_at,
+    links,
     metric,
     named,
     note,
     numbers,
     press,
-    served,
-    shared,
     shows,
-    small,
     sound,
     tell,
     visit,
 )
 
-__all__ = ["looked_at", "served", "shared", "small"]
-
-CHOICES = [
-    ({"Measure": "AP"}, "AP", Policy()),
-    ({"Measure": "AP", "Min rating": 3}, "AP", Policy(min_rating=3)),
-    ({"label": "support:2"}, "nDCG@10", Policy(label="support:2")),
-    ({"label": "mean"}, "nDCG@10", Policy(label="mean")),
-    ({"label": "mean", "weights": False}, "nDCG@10", Policy(label="mean", weighted=False)),
-    ({"Measure": "EXAM-Cover"}, "EXAM-Cover", Policy()),
-    ({"Measure": "EXAM-Cover", "Weights": False}, "EXAM-Cover", Policy(weighted=False)),
-    ({"Measure": "EXAM-Cover", "Cutoff": 1}, "EXAM-Cover", Policy(cutoff=1)),
-]
-
 
 class TestLeaderboard:
-    @pytest.mark.parametrize(("choices", "measure", "policy"), CHOICES)
-    def test_it_shows_the_scores_of_what_was_chosen(
-        self, shared: Project, choices: dict[str, object], measure: str, policy: Policy
-    ) -> None:
-        app = visit("leaderboard")
-        for label, value in choices.items():
-            choose(app, label, value)
-        expected = leaderboard(shared, measure, "exam", policy)
-        shown = board(app)
-        assert shown["Score"].to_dict() == pytest.approx(expected.scores)
-        assert shown["± error"].to_dict() == pytest.approx(expected.std_errors)
-        assert shown.index.tolist() == [system.run for system in expected.systems]
+    def test_it_shows_the_scores_of_what_was_chosen(self, shared: Project) -> None:
+        app, measure, policy = visit("leaderboard"), "nDCG@10", Policy()
+        steps: list[tuple[str, object, dict[str, Any]]] = [
+            ("label", "support:2", {"label": "support:2"}),
+            ("label", "mean", {"label": "mean"}),
+            ("weights", False, {"weighted": False}),
+            ("Measure", "AP", {}),
+            ("Min rating", 3, {"min_rating": 3}),
+            ("label", "max", {"label": "max"}),
+            ("Measure", "EXAM-Cover", {}),
+            ("weights", True, {"weighted": True}),
+            ("Cutoff", 1, {"cutoff": 1}),
+        ]
+        for key, value, changed in steps:
+            choose(app, key, value)
+            measure = str(value) if key == "Measure" else measure
+            policy = replace(policy, **changed)
+            expected = leaderboard(shared, measure, "exam", policy)
+            shown = board(app)
+            assert shown["Score"].to_dict() == pytest.approx(expected.scores), key
+            assert shown["± error"].to_dict() == pytest.approx(expected.std_errors), key
+            assert shown.index.tolist() == [system.run for system in expected.systems], key
 
     def test_the_official_board_and_the_correlation_stand_beside_it(self, shared: Project) -> None:
         app = visit("leaderboard")
@@ -110,14 +115,6 @@ class TestLeaderboard:
         assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
         assert not [name for name in board(app) if "fficial" in name]
 
-    def test_the_official_board_can_be_put_away(self, shared: Project) -> None:
-        app = choose(visit("leaderboard"), "against", "No official board")
-        assert not app.metric
-        assert not [name for name in board(app) if "fficial" in name]
-
-    def test_it_says_how_many_pairs_the_labels_rest_on(self, shared: Project) -> None:
-        assert {94, 17, 18} <= set(numbers(note(visit("leaderboard"), "rests-on")))
-
     def test_a_system_shows_that_nobody_has_labelled_all_of_its_top(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS | {"new": {"q1": ["p1", "p9"]}})
         app = visit("leaderboard")
@@ -137,14 +134,6 @@ class TestLeaderboard:
         press(sound(app.run()), "set gold")
         assert gold_name(small) is None
 
-    def test_the_sentence_has_a_part_for_each_fact_and_fewer_questions_have_a_chart(self, shared: Project) -> None:
-        app = visit("leaderboard")
-        parts = ["separation", "queries", "agreement", "grading", "auditing"]
-        assert [name for name in parts if shows(app, f"summary {name}")] == parts
-        app = choose(app, "against", "No official board")
-        assert not shows(app, "summary agreement") and shows(app, "summary grading")
-        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
-
     def test_if_all_queries_wait_for_grades_it_says_so_and_compares_nothing(self, small: Project) -> None:
         new = [Question(f"{query}/new", query, f"What else of {query}?") for query in ("q1", "q2")]
         bank.save_version(small, new, "", "ann")
@@ -163,10 +152,12 @@ class TestLeaderboard:
         monkeypatch.setattr(jobs, "current_job", lambda project, family: SimpleNamespace(over=False))
         assert shows(visit("leaderboard"), "queries-changed")
 
-    def test_an_unknown_measure_gives_a_sentence(self, shared: Project) -> None:
-        app = visit("leaderboard", measure="goodness")
+    def test_an_unknown_measure_or_system_in_a_link_gives_a_sentence(self, shared: Project) -> None:
+        app = visit("leaderboard", measure="goodness", followed="nobody")
         check_refused(app, "unknown-measure", "goodness")
         assert len(board(app)) == len(RUNS)
+        assert shows(app, "unknown-system", "nobody")
+        assert holds(app, "systems")["open"] == ""
 
     def test_a_link_carries_the_choices(self, shared: Project) -> None:
         app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
@@ -218,11 +209,6 @@ class TestLeaderboard:
         assert (held["open"], held["detail"]) == ("", None)
         assert "followed" not in app.query_params
 
-    def test_a_system_that_is_not_there_says_so(self, shared: Project) -> None:
-        app = visit("leaderboard", followed="nobody")
-        assert shows(app, "unknown-system", "nobody")
-        assert holds(app, "systems")["open"] == ""
-
     def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, shared: Project) -> None:
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         run = found.systems[1].run
@@ -232,17 +218,9 @@ class TestLeaderboard:
         mine, theirs = found.per_query[run], official.per_query[run]
         assert differences[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
 
-    def test_both_boards_are_drawn_on_one_scale_only_where_the_measure_is_the_same(self, shared: Project) -> None:
-        held = holds(visit("leaderboard"), "systems")["board"]
-        assert held["domain"] == held["official"]["domain"]
-        for source in ("exam", "assessors"):
-            for system in leaderboard(shared, "nDCG@10", source).systems:
-                assert held["domain"][0] < system.score - (system.std_error or 0)
-                assert system.score + (system.std_error or 0) < held["domain"][1]
-        held = holds(visit("leaderboard", measure="EXAM-Cover"), "systems")["board"]
-        assert held["domain"] != held["official"]["domain"]
-
-    def test_systems_that_cannot_be_told_apart_are_bracketed_and_said(self, shared: Project) -> None:
+    def test_the_sentence_has_a_part_for_each_fact_and_systems_that_are_alike_are_bracketed(
+        self, shared: Project
+    ) -> None:
         app = visit("leaderboard")
         mine = compare(shared, "nDCG@10", "assessors").board
         expected = group_alike(mine, compare_all(mine))
@@ -251,6 +229,21 @@ class TestLeaderboard:
         runs = [system["run"] for system in held["systems"]]
         assert {run: [runs[at] for at in held["alike"][place]] for place, run in enumerate(runs)} == expected.of
         assert shows(app, "told-apart")
+        assert held["domain"] == held["official"]["domain"]
+        for source in ("exam", "assessors"):
+            for system in leaderboard(shared, "nDCG@10", source).systems:
+                assert held["domain"][0] < system.score - (system.std_error or 0)
+                assert system.score + (system.std_error or 0) < held["domain"][1]
+        held = holds(visit("leaderboard", measure="EXAM-Cover"), "systems")["board"]
+        assert held["domain"] != held["official"]["domain"]
+        assert {94, 17, 18} <= set(numbers(note(app, "rests-on")))
+        parts = ["separation", "queries", "agreement", "grading", "auditing"]
+        assert [name for name in parts if shows(app, f"summary {name}")] == parts
+        app = choose(app, "against", "No official board")
+        assert not shows(app, "summary agreement") and shows(app, "summary grading")
+        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
+        assert not app.metric
+        assert not [name for name in board(app) if "fficial" in name]
 
     def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, shared: Project) -> None:
         app = visit("leaderboard", measure="EXAM-Cover@2/pool")
@@ -315,3 +308,111 @@ class TestNames:
         shown = short_names(names, length)
         assert len(set(shown.values())) == len(names)
         assert all(shown.values())
+
+
+def test_the_view_by_budget_shows_coverage_and_judged_of_every_system_in_a_colour_that_it_keeps(
+    shared: Project,
+) -> None:
+    app = visit("leaderboard", project=shared.name, view="By budget")
+    order = sorted(cover_curves(shared).curves, key=lambda curve: -curve.scores[19])
+    assert app.multiselect[0].value == [curve.run for curve in order]
+    assert len(charts(app)) == 1
+    assert not shows(app, "pool-ends")
+    table = judged_table(app).set_index("Run")
+    shares = {(share.run, share.source): share.judged for share in judged_shares(shared, Policy(), 20)}
+    assert table["Exam labels"].to_dict() == {run: shares[run, "exam"] for run in RUNS}
+    assert table["assessors"].to_dict() == {run: shares[run, "assessors"] for run in RUNS}
+    assert shows(app, "choose-system")
+    before = colours(app)
+    assert len(set(before.values())) == len(RUNS)
+    app = choose(app, "tau", 1)
+    assert list(colours(app)) != list(before), "the legend is in the order of the board"
+    assert colours(app) == before
+    app.multiselect("curves of").set_value(["poor", "bad"])
+    assert colours(sound(app.run())) == {run: before[run] for run in ("poor", "bad")}
+    app.multiselect("curves of").set_value(["fair", "bad", "poor", "good"])
+    after = colours(sound(app.run()))
+    assert {run: after[run] for run in ("poor", "bad")} == {run: before[run] for run in ("poor", "bad")}
+    assert len(set(after.values())) == len(RUNS)
+
+
+def judged_table(app: AppTest) -> pd.DataFrame:
+    return next(t.value for t in app.dataframe if "Exam labels" in t.value)
+
+
+def colours(app: AppTest) -> dict[str, str]:
+    """The colour of each line, by its run."""
+    scale = charts(app)[0]["layer"][1]["encoding"]["color"]["scale"]
+    return dict(zip(scale["domain"], scale["range"], strict=True))
+
+
+def test_the_view_by_budget_says_if_runs_are_deeper_than_the_pool_or_too_few_queries_are_complete(
+    small: Project,
+) -> None:
+    with small.transaction() as cursor:
+        set_pool_depth(cursor, 1, "ann")
+    assert shows(visit("leaderboard", project=small.name, view="By budget"), "pool-ends", 1)
+    bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
+    app = visit("leaderboard", project=small.name, view="By budget")
+    assert shows(app, "few-complete", 3) and not charts(app)
+
+
+def test_nothing_to_grade_asks_for_nothing(project: Project) -> None:
+    fill(project, QUESTIONS, {key: rating or 0 for key, rating in RATINGS.items()}, RUNS)
+    app = visit("leaderboard", project=project.name, view="By budget")
+    assert shows(app, "all-graded")
+    assert not shows(app, "choose-system")
+
+
+def select(app: AppTest, key: str, row: int) -> AppTest:
+    """The screen after a click on a row of a table."""
+    chosen: dict[str, Any] = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    app.session_state[key] = chosen
+    return sound(app.run())
+
+
+def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(project: Project) -> None:
+    spec = make_grader("embedding", {}).spec
+    fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, spec)
+    app = visit("leaderboard", project=project.name, view="By budget")
+    ungraded = [to_grade(project, Policy(), run, 20).ungraded for run in judged_table(app)["Run"]]
+    row = min((row for row, n in enumerate(ungraded) if n), key=ungraded.__getitem__)
+    run, lacking, missing = judged_table(app)["Run"][row], ungraded[row], make_plan(project, spec, 1).to_grade
+    assert 0 < lacking < missing
+    app = select(app, "judged systems", row)
+    listed = next(t.value for t in app.dataframe if "Passage" in t.value)
+    assert listed["Ungraded pairs"].sum() == lacking
+    assert listed["Rank"].is_monotonic_increasing
+    assert "passages" in links(select(app, f"next of {run}", 0))
+    app = press(app, "grade unjudged")
+    job = current_job(project)
+    assert job is not None
+    assert job.wait(DEADLINE)
+    assert job.progress.graded == lacking
+    sound(app.run())
+    assert shows(app, "top-graded")
+    assert to_grade(project, Policy(), run, 20).ungraded == 0
+    assert make_plan(project, spec, 1).to_grade == missing - lacking
+
+
+def test_a_grader_that_came_from_a_file_is_said_not_to_run_here(project: Project) -> None:
+    fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS)
+    app = select(visit("leaderboard", project=project.name, view="By budget"), "judged systems", 0)
+    assert shows(app, "no-grader-here")
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(put, tmp_path)
+
+
+def test_questions_are_sealed_compared_and_opened(filled: Project) -> None:
+    app = sound(press(visit("leaderboard", view="Sealed questions"), "seal"))
+    assert len(sealed_questions(filled)) == 24
+    assert shows(app, "sealed") and len(app.dataframe[0].value) == 4
+    rows = holds(visit("question_bank", query="q1"), "questions")["rows"]
+    hidden = {row["id"] for row in rows if "Secret" not in row["text"]}
+    assert hidden == {one for one in sealed_questions(filled) if one.startswith("q1/")}
+    assert not [text for q in bank.list_questions(filled) if q.question_id in hidden and (text := q.text) in repr(rows)]
+    app = press(visit("leaderboard", view="Sealed questions"), "open seals")
+    assert sealed_questions(filled) == frozenset() and not shows(app, "sealed")

@@ -1,29 +1,48 @@
-"""The Measures screen in Streamlit's own test harness: the table, the heat map, and the boards behind a cell."""
+"""The Measures screen, and unknown words and compared queries on the screens."""
 
 from __future__ import annotations
 
 import itertools
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from exam_workbench import bank
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.labels import Policy
+from exam_workbench.labels import Policy, compare
 from exam_workbench.store import Project
 from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_table
+from exam_workbench.types import Question
 from pages.parts.boards import agreement_table
+from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
-from tests.made.screens import errors, holds, looking_at, numbers, served, shared, shows, tell, visit
+from tests.made.screens import (
+    board,
+    edit,
+    errors,
+    holds,
+    html,
+    looking_at,
+    metric,
+    note,
+    numbers,
+    plain_texts,
+    rows,
+    shows,
+    tell,
+    visit,
+)
 from tests.study.test_meta_evaluation import BANK, GRADES as META_GRADES, JUDGED, RUNS
 
-__all__ = ["served", "shared"]
-
+__all__ = ["by_id"]  # fixtures
 
 # The same three systems, but one pair has failed.
 GRADES = META_GRADES | {("What is B?", "p3"): None}
@@ -41,11 +60,6 @@ def three_systems(project: Project) -> None:
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     with looking_at(tmp_path_factory.mktemp("shared"), three_systems) as project:
         yield project
-
-
-def said(app: AppTest) -> str:
-    kinds = ("title", "subheader", "markdown", "text", "caption", "info", "error")
-    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind)).replace("\\", "")
 
 
 def table(app: AppTest) -> dict[str, Any]:
@@ -84,6 +98,7 @@ def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: 
     assert shown["Pairs"][0] == "88%"
     assert shows(app, "legend", "0.05", "0.5")
     assert shows(app, "undefined-cells")
+    assert [element.proto.label for element in app.get("download_button")] == ["TSV", "LaTeX"]
 
 
 def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> None:
@@ -141,9 +156,9 @@ def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Pro
     assert opened(tell(app, "agreements", "pick", [])) is None
 
 
-@pytest.mark.parametrize("cell", ["99,0", "x", "-1,0", "1"])
-def test_an_address_that_names_no_cell_opens_none(shared: Project, cell: str) -> None:
-    assert opened(visit("measures", cell=cell)) is None
+def test_an_address_that_names_no_cell_opens_none(shared: Project) -> None:
+    for cell in "99,0", "x", "-1,0", "1":
+        assert opened(visit("measures", cell=cell)) is None, cell
 
 
 def test_a_cell_without_a_value_says_why(shared: Project) -> None:
@@ -154,13 +169,10 @@ def test_a_cell_without_a_value_says_why(shared: Project) -> None:
     assert MARKUP in detail["title"]
 
 
-def test_the_heat_map_shows_the_same_numbers(shared: Project) -> None:
+def test_a_heat_map_has_the_same_numbers_and_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", shape="Heat map")
     assert holds(app, "agreements")["table"]["heat"]
     assert table(app) == table(visit("measures"))
-
-
-def test_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
     (row,) = holds(app, "agreements")["table"]["rows"]
     assert " to " in row["cells"][0][0]["interval"]
@@ -178,15 +190,6 @@ def test_imported_boards_are_compared_with_an_imported_board(project: Project) -
     assert mentions(title, "ours of boards ours") and mentions(title, "theirs of boards theirs")
 
 
-def test_downloads_hold_the_table(shared: Project) -> None:
-    app = visit("measures")
-    assert [element.proto.label for element in app.get("download_button")] == ["TSV", "LaTeX"]
-
-
-def test_a_project_without_an_official_board_says_what_to_do(project: Project) -> None:
-    assert shows(visit("measures"), "no-boards")
-
-
 def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:
     fill(project, BANK, {}, {})
     judge(project, JUDGED)
@@ -195,3 +198,63 @@ def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:
 
 def test_choosing_nothing_or_something_unknown_is_answered_with_a_sentence(shared: Project) -> None:
     assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
+
+
+SYSTEMS = [f"s{i}" for i in range(5)]
+QUERIES = [f"q{i}" for i in range(6)]
+
+
+@pytest.fixture
+def part(project: Project) -> Project:
+    """Three of six queries have questions, five are judged, two of them with a question."""
+    passages = ["a", "b", "c", "d"]
+    dice = np.random.default_rng(5)
+    runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in QUERIES} for run in SYSTEMS}
+    ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in QUERIES[:3] for p in passages}
+    fill(project, [Question(f"{q}/1", q, f"{q}?") for q in QUERIES[:3]], ratings, runs)
+    judge(project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES[1:] for p in passages}, "NIST")
+    return project
+
+
+@pytest.mark.parametrize("over", ["common", "own"])
+def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over: str) -> None:
+    app = visit("leaderboard", over_queries=over)
+    found = compare(part, "nDCG@10", "NIST", queries=over)
+    assert metric(app, "metric Spearman") == f"{found.correlation.spearman:.3f}"
+    assert found.queries.says in plain_texts(app)
+    shown = board(app)
+    assert dict(shown["Score"]) == pytest.approx(found.board.scores)
+    assert dict(shown["Official Score"]) == pytest.approx(found.official.scores)
+
+
+def test_the_measures_screen_counts_queries_beside_every_correlation(part: Project) -> None:
+    app = visit("measures", measures="nDCG@10")
+    held = holds(app, "agreements")["table"]
+    assert {row["fixed"]["Queries"] for row in held["rows"]} == {"2 of 3 / 5", "5"}
+    opened = holds(tell(app, "agreements", "pick", [0, 0]), "agreements")["detail"]
+    assert {2, 3, 5} <= set(numbers(opened["says"]))
+
+
+def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:
+    bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
+    assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
+
+
+def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
+    app = visit("question_bank", query="q1")
+    row = rows(app)[0]
+    assert row["lost"]
+    assert row["text"] is None
+    # A box that is emptied again leaves words that nobody knows as they are.
+    edit(app, None, text="  ")
+    assert not bank.list_drafts(by_id, "ann")
+    edit(app, None, text="How do I bake bread?")
+    assert bank.list_drafts(by_id, "ann")[row["id"]].question.text == "How do I bake bread?"
+    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    app = visit("changes", from_version="1", to_version="2", differs="Questions")
+    assert "words not known" in plain_texts(app) + html(app)
+
+
+def test_the_passages_screen_shows_ratings_of_unknown_words_as_such(by_id: Project) -> None:
+    asked = holds(visit("passages", query="q1", passage="p1"), "question-ratings")["questions"]
+    assert "q1/bread (words not known)" in [one["words"] for one in asked]

@@ -23,22 +23,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.grading.test_grading import HashGrader
 from tests.made.audits import fill_audited, judge_batch
-from tests.made.screens import (
-    APP,
-    DEADLINE,
-    boxes,
-    holds,
-    looked_at,
-    note,
-    numbers,
-    served,
-    shared,
-    small,
-    sound,
-    visit,
-)
-
-__all__ = ["looked_at", "served", "shared", "small"]
+from tests.made.screens import APP, DEADLINE, boxes, holds, note, numbers, sound, visit
 
 QUERIES = ["q1", "q2"]
 
@@ -78,7 +63,7 @@ def progress(app: AppTest) -> list[float]:
     return numbers(bar.proto.text)
 
 
-def test_each_query_has_links_with_counts_to_the_work_on_it(shared: Project) -> None:
+def test_each_query_has_links_with_counts_to_the_work_on_it_which_open_it_alone(shared: Project) -> None:
     app = visit("my_work")
     counts = {}
     for query in QUERIES:
@@ -91,17 +76,14 @@ def test_each_query_has_links_with_counts_to_the_work_on_it(shared: Project) -> 
     waiting = {one: list_disagreements(shared, Labels(Policy()), Judgments(), query_id=one).total for one in QUERIES}
     assert counts == {"q1": [[3], [0, 4], [waiting["q1"]]], "q2": [[2], [0, 3], [waiting["q2"]]]}
     assert sum(waiting.values()) > 0
-
-
-def test_the_links_open_the_passages_and_disagreements_of_their_query_alone(shared: Project) -> None:
-    _, _, passages, disagreements = row_links(visit("my_work"), "q2")
+    _, _, passages, disagreements = row_links(app, "q2")
     listed = holds(followed(passages, part="Ratings"), "passage-list")
     assert [row["at"] for row in listed["rows"]] == [["q2", "p5"], ["q2", "p6"], ["q2", "p7"]]
     cases = holds(followed(disagreements), "cases")
     assert cases["total"] == int(numbers(disagreements.label)[0])
 
 
-def test_the_title_leads_to_what_is_next(small: Project) -> None:
+def test_the_title_leads_to_what_is_next_and_judging_counts_up(small: Project) -> None:
     def title() -> tuple[str, str]:
         link = row_links(visit("my_work"), "q2")[0]
         return link.page, place(link)["query"]
@@ -109,10 +91,15 @@ def test_the_title_leads_to_what_is_next(small: Project) -> None:
     assert title() == ("passages", "q2")
     bank.put_draft(small, "ann", Question("q2/d", "q2", "Who is D?"))
     assert title() == ("question_bank", "q2")
+    judging.judge_passage(small, "q1", "p2", 1, "ann")
+    assert numbers(row_links(visit("my_work"), "q1")[2].label) == [1, 4]
 
 
-def test_a_query_that_is_done_keeps_its_place_until_the_next_visit(small: Project) -> None:
+def test_a_query_that_is_done_keeps_its_place_until_the_next_visit_and_another_window_shows_it(small: Project) -> None:
     app = visit("my_work")
+    mark_done(small, "q2", True, "ann")
+    assert done(sound(app.run())) == {"q1": False, "q2": True}
+    assert done(ticked(app, "q2")) == {"q1": False, "q2": False}
     assert order(app) == QUERIES and done(app) == {"q1": False, "q2": False}
     app = ticked(app, "q1")
     assert order(app) == QUERIES and progress(app) == [1, 2]
@@ -123,13 +110,6 @@ def test_a_query_that_is_done_keeps_its_place_until_the_next_visit(small: Projec
     ticked(app, "q1")
     sound(app.switch_page("pages/grading.py").run())
     assert order(sound(app.switch_page("pages/my_work.py").run())) == ["q2", "q1"]
-
-
-def test_the_box_shows_what_another_window_marked(small: Project) -> None:
-    app = visit("my_work")
-    mark_done(small, "q2", True, "ann")
-    assert done(sound(app.run())) == {"q1": False, "q2": True}
-    assert done(ticked(app, "q2")) == {"q1": False, "q2": False}
 
 
 def test_the_counts_name_their_pool_and_due_dates_stand_on_top(small: Project) -> None:
@@ -173,11 +153,6 @@ def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
     later = datetime.now() + timedelta(hours=25)
     assert finished_jobs(project, "bob", later) == []
     assert [one.partition("?")[0] for one in news(visit("my_work"))] == ["changes"]
-
-
-def test_judging_counts_up(small: Project) -> None:
-    judging.judge_passage(small, "q1", "p2", 1, "ann")
-    assert numbers(row_links(visit("my_work"), "q1")[2].label) == [1, 4]
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -39,25 +38,21 @@ from tests.made.screens import (
     numbers,
     press,
     said,
-    served,
     shows,
-    small,
     sound,
     tell,
     texts,
     visit,
 )
 
-__all__ = ["served", "small"]
-
 SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
 
 
-@pytest.mark.parametrize("screen", SCREENS[1:])
-def test_without_a_project_a_screen_says_what_to_do(screen: str) -> None:
-    app = visit(screen)
-    assert shows(app, "no-project")
-    assert links(app) == [""]
+def test_without_a_project_a_screen_says_what_to_do() -> None:
+    for screen in *SCREENS[1:], "disagreements", "prompts":
+        app = visit(screen)
+        assert shows(app, "no-project"), screen
+        assert links(app) == [""], screen
 
 
 def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
@@ -67,12 +62,17 @@ def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
         "grading": ("nothing-to-grade", [""]),
         "leaderboard": ("nothing-graded", ["grading"]),
         "export": ("nothing-graded", ["grading"]),
+        "changes": ("nothing-graded", ["grading"]),
+        "activity": ("no-acts", [""]),
+        "disagreements": ("no-two-sides", [""]),
+        "passages": ("no-passages", [""]),
+        "measures": ("no-boards", [""]),
     }
     for screen, (key, leads_to) in expected.items():
         app = visit(screen)
         assert shows(app, key), screen
         assert links(app) == leads_to, screen
-        assert not app.error, screen
+        assert not app.error and "readiness" not in boxes(app), screen
 
 
 class TestGrading:
@@ -124,20 +124,18 @@ class TestGrading:
 
 
 class TestExport:
-    def test_it_counts_what_the_qrels_rest_on(self, small: Project) -> None:
+    def test_it_counts_what_the_qrels_rest_on_and_shows_them(self, shared: Project) -> None:
         app = visit("export")
-        table = list_labels(small, basis(small, Policy()))
+        table = list_labels(shared, basis(shared, Policy()))
         assert metric(app, "metric labels") == str(table["label"].notna().sum()) == "7"
         assert metric(app, "metric unlabelled") == "0"
         assert metric(app, "metric partial") == "1"
         assert metric(app, "metric graded") == "94%"
-
-    def test_the_preview_is_the_qrels_of_the_policy(self, small: Project) -> None:
-        app = choose(visit("export"), "label", "Weighted mean")
-        expected = exporting.qrels_text(small, Policy(label="mean"))
+        app = choose(app, "label", "Weighted mean")
+        expected = exporting.qrels_text(shared, Policy(label="mean"))
         assert app.code[0].value == expected.rstrip("\n")
         app = choose(choose(app, "tau", 3), "binary", True)
-        expected = exporting.qrels_text(small, Policy(label="mean", min_rating=3), binary=True)
+        expected = exporting.qrels_text(shared, Policy(label="mean", min_rating=3), binary=True)
         assert app.code[0].value == expected.rstrip("\n")
         assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
 
@@ -150,33 +148,18 @@ class TestExport:
         assert not app.get("download_button")
 
 
-def broken(path: Path) -> None:
+def test_a_project_that_cannot_be_opened_gives_a_sentence_and_is_no_dead_end(tmp_path: Path) -> None:
+    path = tmp_path / "spoiled.duckdb"
     path.write_bytes(b"this is no database" * 1000)
-
-
-def newer(path: Path) -> None:
+    for screen in SCREENS:
+        app = visit(screen)
+        check_refused(app, "not-a-project", "spoiled")
+        assert "Traceback" not in said(app)
     new_project(path).close()
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize(
-    ("spoil", "code"),
-    [(broken, "not-a-project"), (newer, "newer-version")],
-)
-def test_a_project_that_cannot_be_opened_gives_a_sentence(
-    tmp_path: Path, screen: str, spoil: Callable[[Path], None], code: str
-) -> None:
-    spoil(tmp_path / "spoiled.duckdb")
-    app = visit(screen)
-    check_refused(app, code, "spoiled")
-    assert "Traceback" not in said(app)
-
-
-def test_a_project_that_cannot_be_opened_is_no_dead_end(tmp_path: Path) -> None:
-    broken(tmp_path / "spoiled.duckdb")
     app = visit("home")
+    check_refused(app, "newer-version", "spoiled")
     named(app.text_input, "name of the new project").set_value("fresh")
     press(app, "create project")
     assert app.selectbox("project").value == "fresh"

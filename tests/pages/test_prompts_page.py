@@ -25,21 +25,16 @@ from tests.made.screens import (
     check_refused,
     choose,
     drawn_grade,
-    links,
     looking_at,
     named,
     numbers,
+    plain_texts,
     press,
-    said,
-    served,
-    shared,
     shows,
     sound,
     visit,
 )
-from tests.pages.test_grading_page import RUNS, codes, tiny_t5
-
-__all__ = ["served", "shared", "tiny_t5"]  # fixtures
+from tests.pages.test_grading_page import RUNS, codes
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
@@ -78,11 +73,6 @@ def write(app: AppTest, text: str) -> AppTest:
 
 
 class TestReading:
-    def test_without_a_project_it_says_what_to_do(self) -> None:
-        app = visit("prompts")
-        assert shows(app, "no-project")
-        assert links(app) == [""]
-
     def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
@@ -96,19 +86,18 @@ class TestReading:
     def test_a_prompt_shows_its_text_source_form_and_hash(self, shared: Project, name: str) -> None:
         prompt = built_in_prompts()[name]
         app = opened(name)
-        shown = as_shown(app)
+        shown = plain_texts(app)
         assert prompt.template in codes(app)
         assert prompt.source in shown
         assert prompt.hash[:16] in shown
-
-    def test_worked_examples_can_be_read(self, shared: Project) -> None:
-        prompt = built_in_prompts()["Sun_few"]
-        app = opened("Sun_few")
-        assert [4] in [numbers(box.label) for box in app.expander]
-        assert prompt.examples[0].passage in [text.value for text in app.text]
+        if prompt.examples:
+            assert [len(prompt.examples)] in [numbers(box.label) for box in app.expander]
+            assert prompt.examples[0].passage in [text.value for text in app.text]
 
     def test_a_link_to_a_prompt_that_is_gone_shows_another(self, shared: Project) -> None:
-        assert built_in_prompts()["self-rating"].template in codes(opened("gone"))
+        app = opened("gone")
+        assert shows(app, "another-prompt", "gone", "self-rating")
+        assert built_in_prompts()["self-rating"].template in codes(app)
 
     def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
         save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
@@ -139,31 +128,25 @@ class TestEditing:
         press(app, "save prompt")
         assert prompt_versions(shared) == []
 
-    @pytest.mark.parametrize(
-        ("change", "code", "value"),
-        [
-            (lambda text: text.replace("{context}", "{contxt}"), "invalid-prompt", "context"),
-            (lambda text: "name: [x\n" + text, "invalid-yaml", "2"),
-            (lambda text: text.replace("form: rating", "form: poem"), "invalid-prompt", "poem"),
-            (lambda text: text + "colour: red\n", "invalid-prompt", "colour"),
-        ],
-    )
-    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved(
-        self, shared: Project, change: Any, code: str, value: str
+    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved_and_what_is_discarded_is_gone(
+        self, shared: Project
     ) -> None:
         app = press(opened("self-rating"), "copy prompt")
-        write(app, change(editor(app).value))
-        check_refused(app, code, value)
-        press(app, "save prompt")
-        assert prompt_versions(shared) == []
-
-    def test_what_is_discarded_is_gone(self, shared: Project) -> None:
-        app = press(opened("Thomas"), "copy prompt")
-        write(app, "rubbish")
+        text = editor(app).value
+        for wrong, code, value in (
+            (text.replace("{context}", "{contxt}"), "invalid-prompt", "context"),
+            ("name: [x\n" + text, "invalid-yaml", "2"),
+            (text.replace("form: rating", "form: poem"), "invalid-prompt", "poem"),
+            (text + "colour: red\n", "invalid-prompt", "colour"),
+        ):
+            write(app, wrong)
+            check_refused(app, code, value)
+            press(app, "save prompt")
+            assert prompt_versions(shared) == []
         press(app, "discard prompt")
         assert not app.text_area
         press(app, "copy prompt")
-        assert "rubbish" not in editor(app).value
+        assert editor(app).value == text
 
     def test_an_own_prompt_shows_its_earlier_states(self, asked: Project) -> None:
         save_prompt(asked, OWN, "ann")
@@ -196,14 +179,12 @@ class TestEditing:
 
 
 class TestTrying:
-    def test_without_a_model_the_filled_in_prompt_is_shown(self, shared: Project) -> None:
+    def test_a_prompt_is_tried_without_a_model_and_a_draft_before_it_is_saved(self, shared: Project) -> None:
         app = opened("self-rating")
         assert "Question: What is gold?\nContext: text of p1" in codes(app)[-1]
         choose(app, "passage of q1", "text of p2")
         assert "Context: text of p2" in codes(app)[-1]
-
-    def test_a_draft_is_tried_before_it_is_saved(self, shared: Project) -> None:
-        app = press(opened("self-rating"), "copy prompt")
+        app = press(app, "copy prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")
 
@@ -231,7 +212,3 @@ class TestTrying:
 
     def test_a_prompt_that_no_question_fits_says_so(self, asked: Project) -> None:
         assert shows(opened("QA-judge"), "nothing-to-ask")
-
-
-def as_shown(app: AppTest) -> str:
-    return said(app).replace("\\", "")

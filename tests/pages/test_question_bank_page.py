@@ -1,4 +1,4 @@
-"""The Question bank screen: edits are drafts at once, saved as versions, and nobody's edits are lost."""
+"""The Question bank screen: drafts, versions, names of people, and edits that cross."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import drafted_bank, list_drafts
+from exam_workbench.bank import change_draft, drafted_bank, list_drafts, put_draft
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy
 from exam_workbench.records import for_confirming, set_hold_out, source_judgments
@@ -16,13 +16,15 @@ from exam_workbench.store import Project
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
 from pages.parts.bank.editing_window import UNSETTLED
-from tests.made.projects import SPEC, fill, new_project
+from pages.parts.shared import person
+from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.refusals import mentions
 from tests.made.screens import (
     QUESTIONS,
     RATINGS,
     RUNS,
     check_refused,
+    downloads,
     edit,
     edited,
     errors,
@@ -35,16 +37,12 @@ from tests.made.screens import (
     numbers,
     press,
     rows,
-    served,
     shows,
-    small,
     sound,
     tell,
     texts,
     visit,
 )
-
-__all__ = ["served", "small"]
 
 
 def nothing_to_undo(project: Project) -> bool:
@@ -66,18 +64,22 @@ def details(app: AppTest) -> AppTest:
 
 
 class TestQuestionBank:
-    def test_an_edit_is_a_draft_in_the_project_at_once(self, small: Project) -> None:
+    def test_an_edit_is_a_draft_in_the_project_at_once_and_there_for_a_later_visit(self, small: Project) -> None:
         app = visit("question_bank")
         assert unsaved(app) == 0
-        edit(app, "What is A?", text="Who is A?")
-        assert list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
-        edit(app, "Who is A?", weight=0.5)
+        # Two edits that arrive together are both kept.
+        edit(app, "What is A?", text="Who is A?", weight=0.5)
+        changed = list_drafts(small, "ann")["q1/a"].question
+        assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, True)
         edit(app, "Who is A?", active=False)
         changed = list_drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, False)
         assert unsaved(app) == 1
         assert rows(app)[0]["done"] == "reworded, reweighted, retired"
         assert bank.list_questions(small, query_id="q1")[0] == QUESTIONS[0]
+        again = visit("question_bank")
+        assert "Who is A?" in texts(again)
+        assert unsaved(again) == 1
 
     def test_a_label_that_rests_on_a_part_is_shown_as_on_changes(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?")
@@ -151,17 +153,6 @@ class TestQuestionBank:
         act(app, "several", what="weight", value=None, **first)
         check_refused(app, "invalid-field")
 
-    def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
-        edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)
-        changed = list_drafts(small, "ann")["q1/a"].question
-        assert (changed.text, changed.weight) == ("Who is A?", 0.5)
-
-    def test_a_draft_is_there_for_whoever_comes_back(self, small: Project) -> None:
-        edit(visit("question_bank"), "What is A?", text="Who is A?")
-        again = visit("question_bank")
-        assert "Who is A?" in texts(again)
-        assert unsaved(again) == 1
-
     def test_what_is_typed_after_a_pause_is_the_same_step(self, small: Project) -> None:
         app = visit("question_bank")
         for text in ("Who", "Who is", "Who is A?"):
@@ -175,7 +166,9 @@ class TestQuestionBank:
         act(app, "undo")
         assert texts(app)[0] == "What is A?"
 
-    def test_acts_are_done_in_their_order_and_once(self, small: Project) -> None:
+    def test_acts_are_done_in_their_order_and_once_and_only_in_a_window_that_the_server_knows(
+        self, small: Project
+    ) -> None:
         app = visit("question_bank")
         in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "undo"}, edited(app, "What is B?", weight=2))
         assert [(row["text"], row["weight"]) for row in rows(app)[:2]] == [("What is A?", 3.0), ("What is B?", 2.0)]
@@ -186,47 +179,32 @@ class TestQuestionBank:
         leave(app, "bank", acts=sent)
         leave(app, "bank", acts=sent)
         assert bank.count_steps(small, "ann") == (0, 1)
-
-    def test_what_was_done_in_a_window_that_the_server_forgot_is_not_done(self, small: Project) -> None:
-        app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         act(app, "undo", window="another")
         assert texts(app)[0] == "Who is A?"
 
-    def test_what_was_typed_under_a_name_stays_with_it(self, small: Project) -> None:
-        app = visit("question_bank")
-        typed = edited(app, "What is A?", text="Who is A?") | {"author": "ann"}
-        app.text_input("author").set_value("bob")
-        sound(app.run())
-        in_bank(app, typed)
-        assert list(list_drafts(small, "ann")) == ["q1/a"]
-        assert list(list_drafts(small, "bob")) == []
-
-    @pytest.mark.parametrize("pressed", ["save", "discard"])
-    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(self, small: Project, pressed: str) -> None:
+    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
-        bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
-        act(app, pressed)
-        assert UNSETTLED in holds(app, "bank")["said"]
-        press(app, "mine")
-        assert list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
-        assert bank.latest_version(small) == 2
+        for version, pressed in enumerate(("save", "discard"), 2):
+            bank.save_version(small, [replace(QUESTIONS[0], text=f"Which is A{version}?")], "theirs", "bob")
+            act(app, pressed)
+            assert UNSETTLED in holds(app, "bank")["said"]
+            press(app, "mine")
+            assert list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+            assert bank.latest_version(small) == version
 
-    def test_taking_back_shows_and_has_the_saved_question(self, small: Project) -> None:
-        for name, more in (("take back", {"id": "q1/a"}), ("discard", {})):
-            app = visit("question_bank")
+    def test_a_draft_ends_when_the_saved_question_is_taken_back_or_typed_again(self, small: Project) -> None:
+        app = visit("question_bank")
+        ways: list[tuple[str, dict[str, object]]] = [("take back", {"id": "q1/a"}), ("discard", {})]
+        for name, more in ways:
             edit(app, "What is A?", text="Who is A?", weight=0.5)
             act(app, name, **more)
             assert nothing_to_undo(small)
             assert (rows(app)[0]["text"], rows(app)[0]["weight"], unsaved(app)) == ("What is A?", 3.0, 0)
-
-    def test_typing_the_old_words_again_ends_the_draft(self, small: Project) -> None:
-        app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         edit(app, "Who is A?", text="What is A?")
-        assert nothing_to_undo(small)
-        assert unsaved(app) == 0
+        assert nothing_to_undo(small) and unsaved(app) == 0
 
     def test_what_is_asked_twice_says_so_while_it_is_written(self, small: Project) -> None:
         app = visit("question_bank")
@@ -242,8 +220,13 @@ class TestQuestionBank:
         edit(app, "What is A?", active=False)
         assert not any(row["twin"] for row in rows(app))
 
-    def test_a_question_is_added_and_saved_as_a_version_with_its_note(self, small: Project) -> None:
-        app = act(visit("question_bank"), "add", query="q1", name="0123456789ab")
+    def test_a_question_is_added_under_a_valid_name_and_saved_as_a_version_with_its_note(self, small: Project) -> None:
+        app = visit("question_bank")
+        for name in ("", "a", "../../q1/a", "0123456789AB", "0123456789abc"):
+            act(app, "add", query="q1", name=name)
+            assert nothing_to_undo(small)
+            assert errors(app) == ["invalid-name"]
+        act(app, "add", query="q1", name="0123456789ab")
         edit(app, "", text="What is new?")
         act(app, "save", note="one more")
         newest = bank.list_versions(small)[0]
@@ -255,21 +238,7 @@ class TestQuestionBank:
         versions = next(table.value for table in app.dataframe if "Note" in table.value)
         assert versions["Note"].tolist() == ["one more", "made for a test"]
 
-    def test_what_is_typed_into_a_new_question_may_come_with_it(self, small: Project) -> None:
-        app, key = visit("question_bank"), "q1/0123456789ab"
-        typed = {"act": "edit", "id": key, "field": "text", "value": "What is new?", "base": ""}
-        in_bank(app, {"act": "add", "query": "q1", "name": key[3:]}, typed)
-        assert [row["id"] for row in rows(app) if row["text"] == "What is new?"] == [key]
-        assert rows(app)[-1]["done"] == "new"
-
-    def test_a_new_question_has_a_name_of_its_own(self, small: Project) -> None:
-        app = visit("question_bank")
-        for name in ("", "a", "../../q1/a", "0123456789AB", "0123456789abc"):
-            act(app, "add", query="q1", name=name)
-            assert nothing_to_undo(small)
-            assert errors(app) == ["invalid-name"]
-
-    def test_new_questions_keep_their_places_while_they_are_written(self, small: Project) -> None:
+    def test_new_questions_keep_their_places_and_may_come_with_their_text(self, small: Project) -> None:
         app = visit("question_bank")
         for name in ("000000000001", "000000000002"):
             act(app, "add", query="q1", name=name)
@@ -277,22 +246,22 @@ class TestQuestionBank:
         for key, text in ((first, "The first?"), (second, "The second?")):
             act(app, "edit", id=key, field="text", value=text, base="")
         assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == ["The first?", "The second?"]
+        key = "q1/0123456789ab"
+        typed = {"act": "edit", "id": key, "field": "text", "value": "What is new?", "base": ""}
+        in_bank(app, {"act": "add", "query": "q1", "name": key[3:]}, typed)
+        assert [row["id"] for row in rows(app) if row["text"] == "What is new?"] == [key]
+        assert rows(app)[-1]["done"] == "new"
 
-    def test_a_note_may_be_left_empty_and_is_then_written_from_what_changed(self, small: Project) -> None:
+    def test_a_note_may_be_left_empty_and_what_somebody_else_saves_shows(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         assert holds(app, "bank")["note"] == "1 reworded in query q1"
         act(app, "save")
         assert not app.error
         assert bank.list_versions(small)[0].note == "1 reworded in query q1"
-
-    def test_saving_a_question_without_words_says_so_and_keeps_the_changes(self, small: Project) -> None:
-        app = visit("question_bank")
-        edit(app, "What is A?", text=" ")
-        act(app, "save", note="emptied")
-        check_refused(app, "empty-question", "q1/a")
-        assert bank.latest_version(small) == 1
-        assert "q1/a" in list_drafts(small, "ann")
+        bank.save_version(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
+        sound(app.run())
+        assert "Saved elsewhere?" in texts(app)
 
     def test_the_error_of_a_save_goes_when_its_cause_is_settled_in_another_window(self, small: Project) -> None:
         app, other = visit("question_bank"), visit("question_bank")
@@ -300,6 +269,7 @@ class TestQuestionBank:
         act(app, "save")
         # Looked at again, it stands: nothing has changed.
         check_refused(app.run(), "empty-question", "q1/a")
+        assert bank.latest_version(small) == 1 and "q1/a" in list_drafts(small, "ann")
         assert mentions(holds(app, "bank")["said"], "q1/a")
         edit(other.run(), " ", text="Who is A?")
         assert not app.run().error
@@ -316,11 +286,15 @@ class TestQuestionBank:
             act(app, "leave")
             assert holds(app, "bank")["refused"] == {}
 
-    def test_another_person_sees_none_of_my_drafts(self, small: Project) -> None:
+    def test_another_person_sees_none_of_my_drafts_and_edits_stay_with_the_name_they_were_typed_under(
+        self, small: Project
+    ) -> None:
         app = visit("question_bank")
-        edit(app, "What is A?", text="Who is A?")
+        typed = edited(app, "What is A?", text="Who is A?") | {"author": "ann"}
         app.text_input("author").set_value("bob")
         sound(app.run())
+        in_bank(app, typed)
+        assert [*list_drafts(small, "ann")] == ["q1/a"] and not list_drafts(small, "bob")
         assert unsaved(app) == 0
         assert texts(app)[0] == "What is A?"
         edit(app, "What is A?", text="Where is A?")
@@ -328,12 +302,6 @@ class TestQuestionBank:
         sound(app.run())
         assert texts(app)[0] == "Who is A?"
         assert list_drafts(small, "bob")["q1/a"].question.text == "Where is A?"
-
-    def test_what_somebody_else_saves_shows(self, small: Project) -> None:
-        app = visit("question_bank")
-        bank.save_version(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
-        sound(app.run())
-        assert "Saved elsewhere?" in texts(app)
 
     def test_typing_over_what_somebody_else_saved_meanwhile_is_a_conflict(self, small: Project) -> None:
         app = visit("question_bank")
@@ -345,7 +313,8 @@ class TestQuestionBank:
         assert keyed(app.button, "theirs")
 
     def test_a_query_is_opened_and_its_neighbours_are_named(self, small: Project) -> None:
-        app = visit("question_bank")
+        app = visit("question_bank", query="gone")
+        assert shows(app, "another-query", "gone")
         listed = holds(app, "queries")
         assert [row["text"] for row in listed["rows"]] == ["query q1", "query q2"]
         assert "query=q2" in listed["rows"][1]["href"]
@@ -358,9 +327,6 @@ class TestQuestionBank:
         assert texts(app)[0] == "What is A?"
         assert sound(app.run()).query_params["query"] == "q1"
 
-    def test_a_link_to_a_query_that_is_not_there_says_so(self, small: Project) -> None:
-        assert shows(visit("question_bank", query="gone"), "another-query", "gone")
-
     def test_another_project_opens_at_its_first_query_without_a_word(self, small: Project) -> None:
         other = new_project(small.path.with_name("zeta.duckdb"))
         fill(other, [Question("z9/a", "z9", "What is Z?")], {}, {})
@@ -370,7 +336,7 @@ class TestQuestionBank:
         sound(app.run())
         assert not shows(app, "another-query") and texts(app) == ["What is Z?"]
 
-    def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
+    def test_the_history_has_every_wording_and_a_pasted_list_is_added_by_one_press(self, small: Project) -> None:
         bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         assert shows(app, "wording 1", "What is A?")
@@ -378,9 +344,7 @@ class TestQuestionBank:
         assert any("<del>What</del> <ins>Who</ins> is A" in str(one.proto.body) for one in app.get("html"))
         assert shows(app, "version 2", "bob", "it is a person", 2)
         assert shows(app, "version 1", "tester", "made for a test", 3)
-
-    def test_the_button_that_adds_a_pasted_list_takes_the_press_that_leaves_the_field(self, small: Project) -> None:
-        app = act(visit("question_bank"), "dialog", name="paste", id="")
+        app = act(app, "dialog", name="paste", id="")
         assert not named(app.button, "add pasted").disabled
 
     def test_a_question_is_duplicated_and_moved(self, small: Project) -> None:
@@ -431,3 +395,134 @@ def test_item_response_says_what_each_question_tells_apart(small: Project) -> No
         shown = app.dataframe[0].value
         assert list(shown["Question"]) == [row.text for row in told]
         assert list(app.table[0].value["Suggestion"]) == [row.suggestion for row in told]
+
+
+ASKED = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
+PAIR_RATINGS = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 0, ("What is B?", "p2"): 3}
+
+
+@pytest.fixture
+def pair(project: Project) -> Project:
+    """A project with a query, two questions, two passages, two runs, grades and judgments."""
+    fill(project, ASKED, PAIR_RATINGS, {"good": {"q1": ["p1", "p2"]}, "bad": {"q1": ["p2", "p1"]}})
+    judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
+    return project
+
+
+@pytest.fixture
+def new_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser of somebody who was never here."""
+    monkeypatch.setattr(person, "remembered_name", lambda: "")
+
+
+def give_name(app: AppTest, name: str) -> AppTest:
+    app.text_input("name given").set_value(name)
+    return press(app, "give name")
+
+
+READ = ("home", "question_bank", "grading", "passages", "leaderboard", "disagreements", "changes", "export", "activity")
+
+
+def test_reading_needs_no_name_and_records_nothing(pair: Project, new_here: None) -> None:
+    before = pair.value("SELECT count(*) FROM activity")
+    for screen in READ:
+        app = visit(screen)
+        # The account's name is proposed, not taken.
+        assert app.text_input("name given").value == "ann", screen
+        assert shows(app, "about-names"), screen
+        assert pair.value("SELECT count(*) FROM activity") == before, screen
+        assert not app.error, screen
+
+
+def test_a_first_act_asks_for_a_name_with_letters_and_is_not_done(pair: Project, new_here: None) -> None:
+    app = visit("question_bank")
+    assert holds(app, "questions")["readonly"]
+    act(app, "add", query="q1", name="")
+    assert shows(app, "not-done-yet")
+    assert not pair.value("SELECT count(*) FROM drafts")
+    assert shows(give_name(app, "   "), "about-names")
+    give_name(app, " zoe ")
+    assert app.text_input("author").value == "zoe"
+    assert not holds(app, "questions")["readonly"]
+    act(app, "add", query="q1", name="0123456789ab")
+    assert len(list_drafts(pair, "zoe")) == 1
+
+
+def test_a_download_asks_for_the_name_first(pair: Project, new_here: None) -> None:
+    for screen in ("home", "export"):
+        app = visit(screen)
+        assert not {"download qrels", "download test.qrels"} & set(downloads(app))
+        press(app, "name for test.qrels")
+        assert shows(app, "not-done-yet")
+        give_name(app, "zoe")
+        assert {"download qrels", "download test.qrels"} & set(downloads(app))
+
+
+def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(pair: Project) -> None:
+    put_draft(pair, "bob", Question("q1/b", "q1", "What is B to Bob?"))
+    app = visit("question_bank")
+    edit(app, "What is A?", text="Who is A?")
+    assert mentions(holds(app, "bank")["others"], "bob") and numbers(holds(app, "bank")["others"]) == [1, 1]
+    app.text_input("author").set_value("bob")
+    sound(app.run())
+    assert texts(app) == ["What is A?", "What is B to Bob?"]
+    assert mentions(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
+    act(app, "discard")
+    assert (list(list_drafts(pair, "ann")), list(list_drafts(pair, "bob"))) == (["q1/a"], [])
+
+
+def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(pair: Project) -> None:
+    app = visit("question_bank")
+    for takes, kept in (False, "Theirs?"), (True, "Mine?"):
+        before = texts(app)[0]
+        change_draft(pair, "ann", ASKED[0], "text", "Theirs?")
+        number = str(holds(app, "bank")["done"] + 1)
+        edit(app, before, text="Mine?")
+        # It is shown as it is stored, and what was typed waits in the browser for a choice.
+        assert texts(app)[0] == "Theirs?"
+        assert holds(app, "bank")["refused"] == {number: None}
+        edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
+        assert texts(app)[0] == kept
+        assert list_drafts(pair, "ann")["q1/a"].question.text == kept
+        assert holds(app, "bank")["refused"] == {}
+        act(app, "discard")
+
+
+def test_several_edits_in_one_window_never_cross_and_saving_takes_along_what_was_typed(pair: Project) -> None:
+    app = visit("question_bank")
+    in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
+    assert bank.latest_version(pair) == 2
+    assert bank.list_questions(pair)[0].text == "Who is A?"
+    assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
+    act(app, "save")
+    assert holds(app, "bank")["said"]
+    assert bank.latest_version(pair) == 2
+    for text in ("One?", "Two?", "Three?"):
+        edit(app, texts(app)[0], text=text)
+    act(app, "undo")
+    edit(app, "Two?", text="Four?")
+    assert list_drafts(pair, "ann")["q1/a"].question.text == "Four?"
+    act(app, "save")
+    assert bank.list_versions(pair)[0].note == "1 reworded in query q1"
+
+
+def test_what_another_window_did_is_shown_when_the_window_comes_to_the_front_and_before_it_is_discarded(
+    pair: Project,
+) -> None:
+    app = visit("question_bank")
+    change_draft(pair, "ann", ASKED[0], "text", "From elsewhere?")
+    act(app, "look")
+    assert texts(app)[0] == "From elsewhere?"
+    act(app, "discard")
+    assert list_drafts(pair, "ann") == {}
+    edit(app, "What is A?", text="Who is A?")
+    # Another window of ann's.
+    change_draft(pair, "ann", ASKED[1], "text", "Who is B?")
+    act(app, "discard")
+    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]
+    assert texts(app) == ["Who is A?", "Who is B?"]
+    assert holds(app, "bank")["said"]
+    act(app, "discard")
+    assert list_drafts(pair, "ann") == {}
+    act(app, "undo")
+    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]

@@ -1,22 +1,32 @@
-"""What becomes of the files of a browser tab that is gone, and of the room that uploads take."""
+"""The server of the screens: uploads, files to download, its secrets, and requests of other sites."""
 
 from __future__ import annotations
 
 import asyncio
+import http.client
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from streamlit import runtime
+from streamlit import config, runtime
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.secrets import Secrets
 from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from pages.parts.shared import request_guard, streamlit_bridge
+from pages.parts.shared import login, request_guard, streamlit_bridge, visitor
+from pages.parts.shared.lasting_files import MOST, SECONDS, LastingFiles
 from pages.parts.shared.request_guard import RequestGuard
 from pages.parts.shared.streamlit_bridge import release_sessions
+from tests.made.browser import Server
+from tests.made.refusals import refusal
 
 HOUR = 3600
 
@@ -130,3 +140,162 @@ def test_room_is_kept_for_uploads_that_are_on_their_way(
         assert not guard._arriving
 
     asyncio.run(tried())
+
+
+AUTH = '[auth]\nclient_id = "workbench"\n'
+Write = Callable[[str | None], None]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """A function that gives the server a file of secrets with this content; None for no file."""
+    path = tmp_path / "secrets.toml"
+    asked = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda name: [str(path)] if name == "secrets.files" else asked(name))
+    monkeypatch.setattr(visitor.st, "get_option", config.get_option)
+    monkeypatch.delenv(login.DEMAND_VARIABLE, raising=False)
+
+    def write(content: str | None) -> None:
+        monkeypatch.setattr(visitor.st, "secrets", Secrets())
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(content)
+
+    return write
+
+
+def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_path: Path) -> None:
+    """Else a slip of the pen in them would open the server to everybody, with every right."""
+    write(None)
+    assert not login.is_required() and dict(visitor.server_secrets()) == {}
+    write(AUTH)
+    assert login.is_required()
+    write("[auth]\nclient_id = workbench\n")
+    asks: list[Callable[[], object]] = [login.is_required, login.current_identity, login.can_log_in, visitor.is_alone]
+    for ask in asks:
+        with refusal("secrets-unreadable", "secrets.toml"):
+            ask()
+    # A folder, as an older compose file made one where the file was forgotten.
+    write(None)
+    (tmp_path / "secrets.toml").mkdir()
+    with refusal("secrets-unreadable", "secrets.toml"):
+        login.is_required()
+
+
+def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(None)
+    login.can_log_in()
+    monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
+    for content in None, "[endpoints.Lab]\nmodels = []\n":
+        write(content)
+        assert login.is_required()
+        with refusal("no-login", "secrets.toml", "[auth]"):
+            login.can_log_in()
+    write(AUTH)
+    login.can_log_in()
+    monkeypatch.setenv(login.DEMAND_VARIABLE, "0")
+    write(None)
+    assert not login.is_required()
+
+
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+def status(server: Server, path: str, **headers: str) -> int:
+    """What the server answers to a request on the loopback interface."""
+    port = urlsplit(server.address).port
+    connection = http.client.HTTPConnection("localhost", port, timeout=60)
+    try:
+        connection.request("GET", path, headers={"Host": f"localhost:{port}", **headers})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_a_page_of_another_site_opens_no_session(server: Server) -> None:
+    assert status(server, "/_stcore/stream", Origin=server.address, **UPGRADE) == 101
+    assert status(server, "/_stcore/stream", Origin="http://evil.example", **UPGRADE) == 403
+    # Cookies are the same for all ports of a host, and other programs of this computer serve pages, too.
+    port = urlsplit(server.address).port
+    for origin in f"http://localhost:{port + 1}", "http://localhost", f"http://127.0.0.1:{port}", "null", "http://[":
+        assert status(server, "/_stcore/stream", Origin=origin, **UPGRADE) == 403, origin
+        assert status(server, "/_stcore/metrics", Origin=origin) == 403, origin
+
+
+def test_a_page_whose_name_was_pointed_here_opens_no_session(server: Server) -> None:
+    port = urlsplit(server.address).port
+    assert status(server, "/_stcore/stream", Origin=server.address, Host=f"evil.example:{port}", **UPGRADE) == 403
+    there = f"evil.example:{port}"
+    assert status(server, "/_stcore/stream", Origin=f"http://{there}", Host=there, **UPGRADE) == 403
+
+
+def test_nothing_is_shown_under_the_name_of_another_host(server: Server) -> None:
+    port = urlsplit(server.address).port
+    paths = "/", "/question_bank", "/static/none.js", "/media/0", "/healthz", "/_stcore/metrics", "/_stcore/health"
+    for path in *paths, "/api/v1/status":
+        assert status(server, path, Host=f"evil.example:{port}") == 403, path
+        assert status(server, path, Host=f"localhost.evil.example:{port}") == 403, path
+        assert status(server, path, Host=f"127.0.0.1:{port}") in (200, 401, 404), path
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets there")
+def test_it_listens_on_the_loopback_interface_alone(server: Server) -> None:
+    port = f"{urlsplit(server.address).port:04X}"
+    listening = {
+        place.split(":")[0]
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for _, place, _, state, *_ in map(str.split, Path(table).read_text().splitlines()[1:])
+        if state == "0A" and place.endswith(f":{port}")
+    }
+    assert listening and listening <= {"0100007F", "00000000000000000000000001000000"}
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def made(manager: MediaFileManager, data: bytes, name: str = "a.qrels") -> str:
+    """Click on a button for a file: its name in the storage. Then other runs of the app end."""
+    url = manager.execute_deferred(manager.add_deferred(lambda: data, "text/plain", "1.1", name))
+    for _ in range(3):
+        manager.remove_orphaned_files()
+    return url.rsplit("/", 1)[1]
+
+
+def test_a_file_outlasts_the_runs_of_others_and_not_its_time() -> None:
+    clock = Clock()
+    storage = LastingFiles("/media", clock)
+    manager = MediaFileManager(storage)
+    first = made(manager, b"q1 0 p1 3\n")
+    assert storage.get_file(first).content == b"q1 0 p1 3\n"
+    clock.now = SECONDS + 1
+    second = made(manager, b"q1 0 p1 2\n")
+    assert storage.get_file(second).content == b"q1 0 p1 2\n"
+    with pytest.raises(MediaFileStorageError):
+        storage.get_file(first)
+
+
+def test_large_files_that_differ_in_few_places_are_two() -> None:
+    storage = LastingFiles("/media", Clock())
+    manager = MediaFileManager(storage)
+    before = b"q1 0 p1 3\n" * 200_000
+    after = before[:500_000] + before[500_000:].replace(b"3", b"2", 1)
+    assert storage.get_file(made(manager, before)).content == before
+    assert storage.get_file(made(manager, after)).content == after
+
+
+def test_files_that_nobody_fetched_do_not_pile_up() -> None:
+    storage = LastingFiles("/media", Clock())
+    manager = MediaFileManager(storage)
+    names = [made(manager, bytes([number]) * (MOST // 2)) for number in range(4)]
+    there = [name for name in names if name.split(".")[0] in storage._files_by_id]
+    assert there == names[-2:]

@@ -1,4 +1,4 @@
-"""The screens for review in Streamlit's own test harness: changes between states, export, activity."""
+"""The screens for review: changes between states, two freezes of a target, export, and activity."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,28 +16,30 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
 from exam_workbench.exchange import exporting, list_publications
-from exam_workbench.records import list_actions
-from exam_workbench.store import Project
-from exam_workbench.types import Question
-from tests.made.projects import SPEC, fill, grade, judge
+from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze, list_actions
+from exam_workbench.store import Project, open_project
+from exam_workbench.types import Passage, Query, Question
+from tests.answers.made import put_run
+from tests.made.projects import SPEC, fill, grade, judge, new_project
 from tests.made.screens import (
     boxes,
+    downloads,
     holds,
+    html,
     looking_at,
     metric,
     named,
     note,
     numbers,
     page_links,
-    served,
-    shared,
+    plain_texts,
+    press,
+    said,
     shows,
     sound,
     tell,
     visit,
 )
-
-__all__ = ["served", "shared"]
 
 MARKUP = "<b>x</b> **y** :red[q] `c` $z$"
 
@@ -86,15 +89,6 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
 
 
-def said(app: AppTest) -> str:
-    kinds = ("title", "subheader", "markdown", "text", "caption", "success", "warning", "error")
-    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
-
-
-def html(app: AppTest) -> str:
-    return "\n".join(element.proto.body for element in app.get("html"))
-
-
 def linked(app: AppTest) -> list[tuple[str, str]]:
     return [(link.page, link.query_string) for link in page_links(app)]
 
@@ -112,23 +106,34 @@ def act(app: AppTest, do: str, **said: object) -> AppTest:
     return tell(app, "flips", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
-def downloads_of(app: AppTest) -> list[str]:
-    return [str(element.key) for element in app.get("download_button")]
-
-
 def listed(app: AppTest) -> str:
     """The text about what was published last."""
     return note(app, next(key for key in boxes(app) if key.startswith("publication ")))
 
 
 class TestChanges:
-    def test_the_two_newest_versions_are_compared_at_first(self, shared: Project) -> None:
+    def test_the_two_newest_versions_are_compared_at_first_and_each_label_says_why_and_leads_to_its_passage(
+        self, shared: Project
+    ) -> None:
         app = visit("changes")
         assert metric(app, "metric differing") == "2"
         assert [one["name"] for one in flips(app)["causes"]] == ["reworded", "retired"]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(5, 2), (3, None)]
         named = holds(app, "place")["values"]
         assert (named["from-version"], named["to-version"]) == ("1", "2")
+        app = act(app, "why", query="q1", passage="p1", open=True)
+        first, other = flips(app)["rows"]
+        assert first["why"][0]["did"] is True
+        assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
+        assert other["why"] is None
+        assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
+        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
+        places = [row["href"] for row in flips(app)["rows"]]
+        assert len(places) == 2
+        assert "query=q1&passage=p1" in places[0]
+        app = act(app, "read", query="q1", passage="p1")
+        assert app.title[0].value == "Passages"
+        assert app.query_params["passage"] in ("p1", ["p1"])
 
     def test_labels_that_rest_on_a_part_are_told_and_marked(self, shared: Project) -> None:
         app = visit("changes")
@@ -146,20 +151,6 @@ class TestChanges:
         app = visit("changes", from_version="2", to_version="3")
         assert numbers(note(app, "partial-labels")) == [2]
         assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
-
-    def test_a_version_that_nobody_graded_moves_no_label_so_far(self, small: Project) -> None:
-        bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
-        app = visit("changes")
-        assert "no-flips-so-far" in boxes(app)
-
-    def test_every_label_leads_to_its_passage(self, shared: Project) -> None:
-        app = visit("changes")
-        places = [row["href"] for row in flips(app)["rows"]]
-        assert len(places) == 2
-        assert "query=q1&passage=p1" in places[0]
-        app = act(app, "read", query="q1", passage="p1")
-        assert app.title[0].value == "Passages"
-        assert app.query_params["passage"] in ("p1", ["p1"])
 
     def test_the_address_names_both_states(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, "says nothing", "ann")
@@ -219,7 +210,7 @@ class TestChanges:
         app.query_params.clear()
         assert sound(app.switch_page("pages/changes.py").run()).selectbox("from-version").value == 1
 
-    def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
+    def test_a_cause_and_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
         app = act(visit("changes"), "cause", name="retired")
         assert numbers(flips(app)["count"]) == [1]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(3, None)]
@@ -227,19 +218,8 @@ class TestChanges:
         # Of the states that were compared the address still says so once it says more.
         assert [app.query_params[f"{side}-version"] for side in ("from", "to")] == ["1", "2"]
         assert numbers(flips(act(app, "cause", name=""))["count"]) == [2]
-
-    def test_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
-        app = act(act(visit("changes"), "cause", name="retired"), "query", name="q1")
+        app = act(act(app, "cause", name="retired"), "query", name="q1")
         assert (numbers(flips(app)["count"]), flips(app)["rows"]) == ([0], [])
-
-    def test_why_a_label_differs_is_told_in_its_row_and_in_a_link(self, shared: Project) -> None:
-        app = act(visit("changes"), "why", query="q1", passage="p1", open=True)
-        first, other = flips(app)["rows"]
-        assert first["why"][0]["did"] is True
-        assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
-        assert other["why"] is None
-        assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
-        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
 
     def test_labels_come_in_pages(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(15)]
@@ -261,15 +241,16 @@ class TestChanges:
         assert set(table.index) == set(RUNS)
         assert table.loc["z", "Rank change"] in ("", "▲ 1", "▼ 1", "▲ 2", "▼ 2")
 
-    def test_with_one_version_and_no_override_it_says_what_to_choose(self, small: Project) -> None:
+    def test_states_that_differ_in_no_label_or_give_no_leaderboard_say_so(self, small: Project) -> None:
         app = visit("changes")
         assert shows(app, "same-states")
         assert not app.error
-
-    def test_a_state_that_gives_no_board_says_so_and_shows_the_labels(self, small: Project) -> None:
         app = visit("changes", from_version="0", to_version="1")
         assert metric(app, "metric differing") == "3"
         assert shows(app, "about-change")
+        bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
+        app = visit("changes")
+        assert "no-flips-so-far" in boxes(app)
 
     def test_an_address_that_names_nothing_known_falls_back(self, shared: Project) -> None:
         app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
@@ -282,12 +263,23 @@ class TestExport:
         assert (metric(app, "metric graded"), metric(app, "metric partial")) == ("50%", "2")
         assert not note(app, "complete")
         assert "grading" in [page for page, _ in linked(app)]
-        assert "download test.qrels" in downloads_of(app)
+        assert "download test.qrels" in downloads(app)
 
-    def test_complete_labels_pass_the_gate(self, small: Project) -> None:
+    def test_complete_labels_pass_the_gate_and_every_file_is_offered_also_in_forms_of_other_tools(
+        self, small: Project
+    ) -> None:
         app = visit("export")
         assert numbers(note(app, "complete"))[0] == 5
         assert not app.warning
+        assert downloads(visit("home")) == ["download qrels"]
+        for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
+            sound(named(app.selectbox, key).select(form).run())
+        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads(app))
+        labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
+        offered = downloads(visit("export"))
+        endings = [key.rsplit(".", 1)[-1] for key in offered]
+        assert endings.count("zip") == 1
+        assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
 
     def test_failed_pairs_and_stale_overrides_are_named(self, small: Project) -> None:
         labels.add_override(small, "q1/a", "p2", 4, "it names A", "ann")
@@ -296,7 +288,7 @@ class TestExport:
         app = visit("export")
         assert "overridden=true" in dict(linked(app))["passages"] and "grading" in dict(linked(app))
 
-    def test_publishing_records_who_and_why_and_lists_it(self, small: Project) -> None:
+    def test_publishing_records_who_and_why_and_lists_it_and_a_bundle_names_its_files(self, small: Project) -> None:
         app = visit("export")
         named(app.text_input, "publication note").set_value(f"first {MARKUP}")
         named(app.button, "publish").click()
@@ -305,31 +297,14 @@ class TestExport:
         assert (manifest["published_by"], manifest["note"]) == ("ann", f"first {MARKUP}")
         assert numbers(listed(app))[:2] == [3, 1]
         assert "**y**" not in said(app)
-        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads_of(app))
+        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads(app))
         assert named(app.text_input, "publication note").value == ""
-
-    def test_every_other_file_is_offered(self, small: Project) -> None:
-        labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
-        offered = downloads_of(visit("export"))
-        endings = [key.rsplit(".", 1)[-1] for key in offered]
-        assert endings.count("zip") == 1
-        assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
-
-    def test_the_bank_and_the_leaderboard_are_offered_in_forms_of_other_tools(self, small: Project) -> None:
-        app = visit("export")
-        for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
-            sound(named(app.selectbox, key).select(form).run())
-        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads_of(app))
-
-    def test_a_bundle_says_which_files_it_has(self, small: Project) -> None:
-        app = visit("export")
         named(app.text_input, "publication note").input("for participants")
         named(app.button, "publish bundle").click()
         sound(app.run())
-        ((manifest),) = list_publications(small)
-        assert manifest["note"] == "for participants"
-        assert f"bundle of {manifest['publication']}" in downloads_of(app)
-        shown = said(app).replace("\\", "")
+        manifest = next(one for one in list_publications(small) if one["note"] == "for participants")
+        assert f"bundle of {manifest['publication']}" in downloads(app)
+        shown = plain_texts(app)
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
 
     def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
@@ -337,21 +312,16 @@ class TestExport:
         assert content == b"text"
         assert list_actions(small).acts[0].said == "exported the question bank as b.csv"
 
-    def test_home_offers_the_qrels_in_one_click(self, small: Project) -> None:
-        assert downloads_of(visit("home")) == ["download qrels"]
-
 
 class TestActivity:
-    def test_acts_are_shown_as_text_newest_first(self, edited: Project) -> None:
+    def test_acts_are_shown_as_text_newest_first_and_each_leads_to_its_object(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, MARKUP, "cora")
-        shown = html(visit("activity"))
+        app = visit("activity")
+        shown = html(app)
         assert shown.index("cora") < shown.index("bob")
         assert "&lt;b&gt;x&lt;/b&gt;" in shown
         assert re.search(r"\b2\b\D*\bafter the meeting\b", shown)
-
-    def test_an_act_leads_to_its_object(self, edited: Project) -> None:
-        labels.add_override(edited, "q1/b", "p2", 0, "nothing", "cora")
-        found = linked(visit("activity"))
+        found = linked(app)
         assert found[0][0] == "passages"
         assert "query=q1" in found[0][1]
         assert found[1][0] == "changes"
@@ -367,20 +337,105 @@ class TestActivity:
         sound(app.run())
         assert shows(app, "no-act-fits")
 
-    def test_an_empty_project_says_what_is_recorded(self, project: Project) -> None:
-        app = visit("activity")
-        assert shows(app, "no-acts")
-
-
-@pytest.mark.parametrize("screen", ["changes", "export"])
-def test_where_nothing_is_graded_a_screen_leads_to_grading(project: Project, screen: str) -> None:
-    app = visit(screen)
-    assert shows(app, "nothing-graded")
-    assert [page for page, _ in linked(app)] == ["grading"]
-
 
 def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> None:
     fill(project, BANK, GRADES, {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}})
     with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
         assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"
+
+
+OLD_NAME = "Two freezes of a target"
+"""What the address called this view once."""
+
+
+def put_freezes(project: Project) -> None:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query(name, f"words of {name}") for name in ("q1", "q2", "q3")], replace=False)
+        texts = {
+            "p1": "An old text of one.",
+            "p1~0123456789ab": "A new text of one.",
+            "p2": "Two <b>here</b>.",
+            "p3": "3",
+        }
+        add_passages(cursor, [Passage(name, text) for name, text in texts.items()])
+    judge(project, {("q1", "p1"): 1, ("q2", "p2"): 1, ("q3", "p2"): 1}, "NIST")
+    put_run(project, "monday", {"q1": ["p1", "p2"], "q2": ["p2"], "q3": ["p3", "p2"]})
+    put_run(project, "tuesday", {"q1": ["p2", "p1~0123456789ab"], "q2": ["p2"], "q3": ["p2", "p3"]})
+    for name, failed in (("monday", 0), ("tuesday", 1)):
+        key = begin_freeze(project, name, "http://search/", "the same", "ann")
+        with project.transaction() as cursor:
+            end_freeze(cursor, key, None, 3, failed)
+
+
+def test_two_freezes_are_chosen_and_lead_down_to_passages(project: Project) -> None:
+    put_freezes(project)
+    app = visit("changes", compared=OLD_NAME)
+    chosen = [named(app.selectbox, key).value for key in ("freeze-from", "freeze-to", "freeze-by")]
+    assert chosen == ["monday", "tuesday", "NIST: nDCG@10"]
+    numbers = {metric.label: metric.value for metric in app.metric}
+    assert metric(app, "metric differing") == "2 of 3" and metric(app, "metric gone-new") == "1 / 1"
+    assert numbers["nDCG@10"] == "0.877 → 0.667"
+    assert shows(app, "about-freezes stays")
+    assert shows(app, "about-freezes", "tuesday", 1)
+    (table,) = app.dataframe
+    # The query that lost comes first and is open.
+    assert table.value["Query"].tolist() == ["words of q1", "words of q3"]
+    assert named(app.selectbox, "freeze-query").value == "q1"
+    shown = html(app)
+    assert shown.count('class="differs"') == 4 and "<del>" in shown and "&lt;b&gt;here" in shown
+    other = html(visit("changes", freeze_to="tuesday", freeze_query="q3"))
+    assert re.findall(r'class="differs">\D+(\d)\D*</span>', other) == ["2", "1", "2", "1"]
+    same = visit("changes", freeze_from="tuesday", freeze_to="tuesday")
+    assert shows(same, "same-freezes")
+
+
+def test_without_freezes_nothing_is_said_of_them(project: Project) -> None:
+    put_freezes(project)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
+    assert shows(visit("changes", freeze_to="tuesday"), "nothing-graded")
+
+
+def judgments(path: Path) -> list[tuple[str, int]]:
+    project = open_project(path)
+    try:
+        return project.rows(
+            "SELECT passage_id, value FROM judgments JOIN passages USING (passage_key) ORDER BY passage_id"
+        )
+    finally:
+        project.close()
+
+
+def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_path: Path) -> None:
+    path = tmp_path / "p.duckdb"
+    project = new_project(path)
+    fill(project, [], {}, {"sys": {"q1": ["p1", "p2"]}})
+    judge(project, {("q1", "p1"): 2, ("q1", "p2"): 1}, "nist")
+    project.close()
+
+    app = visit("home")
+    app.file_uploader[0].upload("nist.qrels", b"q1 0 p1 0\n")
+    app = sound(app.run())
+    assert numbers(note(app, "replaced")) == [2, 1] and shows(app, "replaced", "nist")
+    assert named(app.button, "import").disabled
+    app = sound(named(app.checkbox, "replace").check().run())
+    press(app, "import")
+    assert judgments(path) == [("p1", 0)]
+
+    app = visit("activity")
+    press(app, "bring back")
+    assert judgments(path) == [("p1", 2), ("p2", 1)]
+    project = open_project(path)
+    newest, replacing = list_actions(project).acts[:2]
+    assert newest.act == "bring back" and numbers(newest.said)[0] == 2 and "nist" in newest.said
+    assert replacing.brought_back and not newest.brought_back
+    project.close()
+    # What was brought back has no button any more; that act itself can be taken back.
+    assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
+        f"bring back {newest.key}"
+    ]
+    assert numbers(note(app, f"said act {replacing.key}"))[-1] == replacing.key
+    sound(app.button(f"bring back {newest.key}").click().run())
+    assert judgments(path) == [("p1", 0)]
+    assert f"bring back {replacing.key}" in [button.key for button in app.button]

@@ -1,47 +1,60 @@
-"""Roles on the screens: what each sees, what a link to another screen says, and whose name is recorded."""
+"""Roles and several assessors on the screens: rights, names, claiming, assigning and adjudication."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
+from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench.records import (
+    ADJUDICATED,
     acted_since,
+    assign_double,
     change_member,
     done_queries,
+    double_of,
+    judging,
     latest_act,
     mark_done,
+    open_double_assignments,
+    release_double,
+    set_due,
     set_guidelines,
     set_member,
+    source_judgments,
 )
+from exam_workbench.review import decide_case, judged_of, list_decisions
 from exam_workbench.store import Project
 from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
+from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
+from tests.made.projects import new_project
 from tests.made.screens import (
     boxes,
     check_refused,
     errors,
     holds,
     keyed,
+    links,
     looking_at,
+    named,
     note,
     numbers,
+    plain_texts,
     press,
     put_small,
-    served,
-    shared,
     shows,
-    small,
     sound,
     tell,
     visit,
 )
-
-__all__ = ["served", "shared", "small"]
 
 FOR_VIEWERS = ("home", "leaderboard", "measures")
 SECRETS = ("What is A?", "What is D?", "text of p1")
@@ -144,15 +157,15 @@ def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, lo
         assert not [secret for secret in ("good", *SECRETS) if secret in everything(app)]
 
 
-@pytest.mark.parametrize("claims", [None, {"iat": 0}, {"iat": None}])
 def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
-    shared: Project, log_in: Callable[..., None], claims: dict[str, Any] | None
+    shared: Project, log_in: Callable[..., None]
 ) -> None:
-    log_in(None) if claims is None else log_in("olga", **claims)
-    app = visit("leaderboard")
-    assert errors(app) == ["not-logged-in"]
-    assert [button.key for button in app.button] == ["log in None"]
-    assert "good" not in everything(app) and not app.sidebar.get("page_link")
+    for claims in None, {"iat": 0}, {"iat": None}:
+        log_in(None) if claims is None else log_in("olga", **claims)
+        app = visit("leaderboard")
+        assert errors(app) == ["not-logged-in"], claims
+        assert [button.key for button in app.button] == ["log in None"]
+        assert "good" not in everything(app) and not app.sidebar.get("page_link")
 
 
 def test_a_server_without_the_package_for_logins_says_so(shared: Project, log_in: Callable[..., None]) -> None:
@@ -286,3 +299,290 @@ def test_one_person_on_localhost_sees_everything_and_gives_their_name(shared: Pr
     assert menu(app) == set(MENU)
     assert shows(app, "no-logins")
     assert app.text_input("author").value == "ann"
+
+
+def put_double(project: Project) -> None:
+    put_small(project)
+    set_member(project, "olga@x.org", "organizer", "shell")
+    for name in ("asta", "bo"):
+        set_member(project, f"{name}@x.org", "assessor", "shell", queries=["q2"])
+    assign_double(project, "q1", "olga", ["bo"])
+
+
+def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in: Callable[..., None]) -> None:
+    put_double(project)
+    log_in("asta")
+    press(visit("my_work"), "claim")
+    assert double_of(project, "q1").present == ("bo", "asta")
+    for name, value in ("asta", 1), ("bo", 3):
+        judging.judge_passage(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
+    assert shows(nothing := visit("adjudication"), "nothing-to-decide")
+    # Who may not assign queries is not sent there.
+    assert links(nothing) == []
+    assert not shows(visit("passages", query="q1", passage="p1"), "given-values")
+    log_in("olga")
+    app = visit("adjudication")
+    assert shows(app, "given-values", "asta", 1, "bo", 3)
+    app.button("decide 2").click()
+    sound(app.run())
+    check_refused(app, "not-saved", 2, "p1")
+    named(app.text_input, "reason").set_value("by the guidelines")
+    app.button("decide 2").click()
+    sound(app.run())
+    assert source_judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert shows(app, "nothing-listed")
+
+
+def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in: Callable[..., None]) -> None:
+    put_small(project)
+    for name, role in ("olga", "organizer"), ("asta", "assessor"), ("bo", "assessor"):
+        set_member(project, f"{name}@x.org", role, "shell")
+    assign_double(project, "q1", "olga", ["bo"], passages=["p1", "p3"])
+    log_in("asta")
+    press(visit("my_work"), "claim")
+    app = visit("my_work")
+    assert 2 in numbers(note(app, "work-q1"))
+    title, sample = (one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string)
+    assert title.query_string == sample.query_string and numbers(sample.label) == [0, 2]
+    given = dict(parse_qsl(sample.query_string))
+    listed = holds(visit("passages", **given), "passage-judging")
+    assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
+    for passage_id in ("p1", "p3"):
+        judging.judge_passage(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
+    # What is next after it is not in the sample, and so not listed as it.
+    (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
+    assert "assigned" not in title.query_string
+
+
+@pytest.fixture
+def differing(project: Project) -> Project:
+    """A project in which two people gave different judgments of two passages, to be decided by whoever is here."""
+    put_differing(project)
+    return project
+
+
+def put_differing(project: Project, passages: int = 2) -> None:
+    put_small(project)
+    assign_double(project, "q1", "olga", ["asta", "bo"])
+    for name, value in ("asta", 1), ("bo", 3):
+        for passage_id in ("p1", "p2", "p3")[:passages]:
+            judging.judge_passage(project, "q1", passage_id, value, name)
+
+
+def give_reason(app: AppTest, words: str) -> None:
+    named(app.text_input, "reason").set_value(words)
+
+
+def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(differing: Project) -> None:
+    app = visit("adjudication")
+    assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
+    give_reason(app, "by the guidelines")
+    app.button("decide 2").click()
+    second = holds(app, "deciding")["places"][1]
+    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert app.query_params["passage"] == "p2"
+
+
+def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(differing: Project) -> None:
+    app = visit("adjudication")
+    first, second = holds(app, "deciding")["places"]
+    give_reason(app, "by the guidelines")
+    keys = [("decide", first, 2), ("open", second, None), ("decide", second, 3)]
+    acts = [
+        {"id": n, "do": do, "home": differing.name, "place": place, "value": value, "over": None}
+        for n, (do, place, value) in enumerate(keys, 1)
+    ]
+    tell(app, "deciding", "acts", acts[:2])
+    tell(app, "deciding", "acts", acts)
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert len(list_decisions(differing, ("q1", "p1", None))) == 1
+    check_refused(app, "not-saved", 3, "p2")
+    # Whoever went on at once is told so, too: the run that found it out may have been ended.
+    tell(app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
+    check_refused(app, "not-saved", 3, "p2")
+    give_reason(app, "by the topic's narrative")
+    tell(app, "deciding", "acts", [acts[2] | {"id": 5}])
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert not app.error
+    app.segmented_control("adjudicated state").set_value("decided")
+    press(sound(app.run()), "undo decision")
+    assert len(source_judgments(differing, ADJUDICATED)["q1"]) == 1
+
+
+def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
+    first, second = ("q1", "p1", None), ("q1", "p2", None)
+    decide_case(differing, first, 2, "by the guidelines", "olga")
+    app = visit("adjudication", query="q1", passage="p1")
+    assert holds(app, "deciding")["chosen"] == list(first)
+    assert app.segmented_control("adjudicated state").value == "decided"
+    # Whoever chooses another list sees that one, though the address came by a link; where it is empty it says so.
+    app.segmented_control("adjudicated state").set_value("differs")
+    assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
+    assert holds(app, "place")["values"]["passage"] == "p2"
+    decide_case(differing, second, 2, "by the guidelines", "olga")
+    assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(second)
+    assert shows(visit("adjudication"), "nothing-listed")
+
+
+def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project) -> None:
+    decide_case(differing, ("q1", "p1", None), 2, "by the guidelines", "olga")
+    app = visit("adjudication")
+    assert holds(app, "place")["values"]["passage"] == "p2"
+    app.query_params.update(query="q1", passage="p2")
+    app.segmented_control("adjudicated state").set_value("decided")
+    sound(app.run())
+    assert holds(app, "deciding")["chosen"][1] == "p1"
+    assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
+
+
+def test_a_link_to_what_is_not_there_says_so(differing: Project) -> None:
+    app = visit("adjudication", query="q1", passage="p7")
+    assert shows(app, "not-listed")
+    assert holds(app, "deciding")["chosen"][1] == "p1"
+    # It is said until one goes on.
+    assert sound(app.run()).warning
+    place = holds(app, "deciding")["places"][1]
+    assert not tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": place}]).warning
+
+
+def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> None:
+    put_differing(project, passages=3)
+    app = visit("adjudication", query="q1", passage="p2")
+    for here, there in (("p2", "p3"), ("p3", "p1")):
+        assert holds(app, "deciding")["chosen"][1] == here
+        give_reason(app, "by the guidelines")
+        app.button("decide 2").click()
+        sound(app.run())
+        assert holds(app, "deciding")["chosen"][1] == there
+        assert holds(app, "place")["values"]["passage"] == there
+
+
+def test_a_browser_that_is_behind_leads_nowhere_back(differing: Project) -> None:
+    app = visit("adjudication")
+    first, second = holds(app, "deciding")["places"]
+    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
+    tell(app, "deciding", "acts", [{"id": 2, "do": "open", "home": differing.name, "place": first}])
+    # What it sends before it has heard of the second step names the place before.
+    app.query_params["passage"] = second[1]
+    sound(app.run())
+    assert holds(app, "deciding")["chosen"] == first
+
+
+def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: Project) -> None:
+    tabs = [visit("adjudication"), visit("adjudication")]
+    for value, app in enumerate(tabs, 2):
+        give_reason(app, f"reason {value}")
+        app.button(f"decide {value}").click()
+        sound(app.run())
+    assert not tabs[0].error
+    check_refused(tabs[1], "not-saved", 3, "p1", "reason 2")
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    # Of two keys in a row in one tab the second one corrects the first.
+    app, (place, *_) = tabs[0], holds(tabs[0], "deciding")["places"]
+    give_reason(app, "at a second look")
+    acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
+    tell(app, "deciding", "acts", acts)
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert not app.error
+
+
+@pytest.mark.browser
+def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
+) -> None:
+    project = new_project(projects / "differing.duckdb")
+    put_differing(project)
+    project.close()
+    page = chromium_page
+    go_to(page, f"{server.address}/adjudication?project=differing")
+    # Without a reason nothing can be decided: a key leads to where it is typed, and says so.
+    page.keyboard.press("2")
+    expect(page.locator("[class*=st-key-reason] input")).to_be_focused()
+    page.keyboard.type("by 1 ")
+    expect(box_of(page, "error not-saved", "2 p1")).to_be_visible()
+    ready(page)
+    page.keyboard.type("guideline")
+    expect(page.locator("[class*=st-key-reason] input")).to_have_value("by 1 guideline")
+    page.locator("[class*=st-key-reason] input").press("Tab")
+    for key in ("2", "ArrowRight"):
+        page.keyboard.press(key)
+    page.locator("[data-testid=stMain]", has_text="text of p2").wait_for()
+    page.wait_for_url(lambda url: "query=q1&passage=p2" in url)
+    ready(page)
+    now = as_it_is_now(projects / "differing.duckdb", tmp_path)
+    assert source_judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
+    now.close()
+    # The next one is within reach of the keys.
+    page.keyboard.press("Tab")
+    expect(page.locator("[class*=st-key-reason] input")).to_be_focused()
+
+
+def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put_double(project)
+    for name in ("asta", "bo"):
+        judging.judge_passage(project, "q2", "p5", 1, name)
+    set_due(project, ["q2"], None, "olga")
+    log_in("olga")
+    app = visit("people")
+    assert shows(app, "agreement") and all(one.is_integer() for one in numbers(note(app, "agreement")))
+    press(app, "release")
+    assert double_of(project, "q1").people == {"bo": "released"}
+
+
+def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_twice(project: Project) -> None:
+    put_small(project)
+    number = assign_double(project, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
+    assign_double(project, "q2", "olga", ["asta"])
+    judging.judge_passage(project, "q1", "p1", 1, "asta")
+    judging.judge_passage(project, "q2", "p5", 1, "asta")
+    app = visit("people")
+    words = plain_texts(app)
+    # How many of how many passages each has judged, for each query.
+    assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
+    assert re.search(r"\basta\b\D*1\D+3\b", words)
+    app.button(f"end {number} now").click()
+    sound(app.run())
+    assert [one.query_id for one in open_double_assignments(project)] == ["q2"]
+
+
+def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_no_number(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put_double(project)
+    set_member(project, "cleo@x.org", "assessor", "shell")
+    judging.judge_passage(project, "q1", "p1", 1, "cleo")
+    assign_double(project, "q2", "olga", ["olga", "asta"])
+    for name, passage in ("asta", "p5"), ("olga", "p5"), ("olga", "p6"):
+        judging.judge_passage(project, "q2", passage, 1, name)
+    log_in("olga")
+    app = visit("people")
+    words = plain_texts(app)
+    assert "2 of 3" in words and "1 of 3" not in words
+    hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
+    assert judged_by_name(app) == hidden
+    # Whoever takes no part reads all of it.
+    assert judged_of(project, double_of(project, "q2")) == ({"olga": 2, "asta": 1}, 3)
+    # What somebody gave who was released is hidden, and so is how much it is.
+    release_double(project, "q2", "asta", "olga")
+    assert judged_by_name(visit("people")) == hidden
+
+
+def judged_by_name(people: AppTest) -> dict[str, str]:
+    """How many passages each assessor judged, as the screen says it."""
+    shown = people.dataframe[0].value
+    return dict(zip(shown["Name"], shown["Passages judged"], strict=True))
+
+
+def test_anybody_can_be_asked_by_name_if_nobody_logs_in_and_assigning_needs_a_query(project: Project) -> None:
+    put_small(project)
+    app = visit("people")
+    people = app.multiselect[0]
+    assert people.proto.accept_new_options
+    app = press(app, "assign")
+    check_refused(app, "no-query-named")
+    assert open_double_assignments(project) == []
+    # Where nothing is assigned to several people, a link leads to where it is done.
+    assert links(visit("adjudication")) == ["people"]

@@ -1,11 +1,18 @@
-"""Each assumption about the inside of Streamlit, against the installed version: after an upgrade, what fails here is
-what has to change in `streamlit_bridge.py`."""
+"""Each assumption about the inside of Streamlit, tested against the installed version, and the tools of browser tests.
+
+After an upgrade, the tests that fail here show what to change in `streamlit_bridge.py`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,7 +20,9 @@ from playwright.sync_api import Page, expect
 from streamlit.runtime.scriptrunner import ScriptRunContext
 from streamlit.testing.v1 import AppTest
 
+from pages.parts.shared.presses import LONGEST, Presses
 from pages.parts.shared.streamlit_bridge import PARTS
+from tests.made import browser
 from tests.made.browser import ready, serving
 
 SCREEN = """
@@ -126,3 +135,115 @@ def test_a_parameter_is_readable_in_the_run_that_adds_it() -> None:
     script: Callable[[], None] = screen
     (shown,) = AppTest.from_function(script).run().text
     assert shown.value == "{'query': 'q1'}"
+
+
+SLOW_PAGE = """
+import time
+import streamlit as st
+from pages.parts.shared import presses
+
+st.text_input("Words", key="words")
+place = st.empty()
+for step in range(40):
+    time.sleep(0.05)
+    place.text(f"Drawing {step}")
+if presses.button("Act"):
+    st.session_state["acts"] = st.session_state.get("acts", 0) + 1
+st.text(f"Acts: {st.session_state.get('acts', 0)}, words: {st.session_state['words']}")
+"""
+"""It draws long before it comes to its button."""
+
+
+@pytest.mark.browser
+def test_a_press_is_not_lost_where_something_else_is_done_before_the_page_is_drawn(
+    chromium_page: Page, tmp_path: Path
+) -> None:
+    script, page = tmp_path / "slow.py", chromium_page
+    script.write_text(SLOW_PAGE, encoding="utf-8")
+    with serving(tmp_path, tmp_path / "server.log", str(script)) as server:
+        page.goto(server.address)
+        expect(page.get_by_text("Acts: 0, words:")).to_be_visible(timeout=60_000)
+        page.get_by_role("button", name="Act").click()
+        expect(page.get_by_text(re.compile(r"Drawing [12]?[0-9]$"))).to_be_visible(timeout=60_000)
+        page.get_by_role("textbox", name="Words").fill("more")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Acts: 1, words: more")).to_be_visible(timeout=60_000)
+
+
+def test_a_press_counts_once() -> None:
+    here = Presses()
+    here.press("save")
+    assert not here.take("undo")
+    assert here.take("save")
+    assert not here.take("save")
+
+
+def test_a_press_is_forgotten_where_the_person_went_elsewhere() -> None:
+    here = Presses()
+    here.press("save", ("Question bank", "demo"))
+    assert not here.take("save", ("Question bank", "another project"))
+    assert not here.take("save", ("Question bank", "demo"))
+
+
+def test_a_press_is_forgotten_where_a_whole_page_was_drawn_without_its_button() -> None:
+    here = Presses()
+    here.press("save")
+    here.forget()
+    assert not here.take("save")
+
+
+def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Presses()
+    now = 100.0
+    monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)
+    here.press("save")
+    now += LONGEST
+    assert not here.take("save")
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Says that all is well, whatever it is asked."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """The address of a server that the harness did not start."""
+    with HTTPServer(("localhost", 0), Stranger) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_stranger_on_the_port_is_not_taken_for_the_app(stranger: str, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("Port 8501 is not available\n")
+    with (
+        subprocess.Popen([sys.executable, "-c", "import sys; sys.exit(1)"]) as refused,
+        pytest.raises(pytest.fail.Exception, match=r"did not answer(.|\n)*Port 8501 is not available"),
+    ):
+        browser.wait_until_healthy(refused, stranger, log)
+
+
+def test_an_app_that_has_its_port_is_found(stranger: str, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("  URL: http://localhost:8501\n")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        browser.wait_until_healthy(process, stranger, log)
+        process.communicate(b"\n")
+
+
+def test_a_project_that_the_shell_names_is_on_no_screen_of_a_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXAM_PROJECT", str(tmp_path / "mine.duckdb"))
+    assert "EXAM_PROJECT" not in browser.environment(tmp_path)
+    assert browser.environment(tmp_path)["EXAM_PROJECTS_DIR"] == str(tmp_path)

@@ -15,9 +15,7 @@ from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill
-from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, served, sound, visit
-
-__all__ = ["served"]  # fixture
+from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, sound, visit
 
 SECRET = "not-for-anybody-else-0123456789"
 
@@ -55,13 +53,24 @@ def can(app: AppTest, *keys: str) -> bool:
     return any(keyed(app.button, key) for key in keys)
 
 
-def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type(asked: Project) -> None:
+def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type_on_any_screen(asked: Project) -> None:
     app = choose(visit("grading"), "setup", "Self-rating")
     check_refused(app, "no-model-offered")
     assert nothing_to_type(app)
     choose(app, "back_end", "openai")
     check_refused(app, "no-endpoint-offered")
     assert nothing_to_type(app) and not can(app, "ask", "grade", "save")
+    app = visit("prompts", prompt="self-rating")
+    assert "Question: What is gold?" in "\n".join(str(block.value) for block in app.code)
+    toggle = named(app.toggle, "with a model")
+    toggle.set_value(True)
+    sound(app.run())
+    check_refused(app, "no-model-offered")
+    assert nothing_to_type(app)
+    app = visit("exam")
+    assert errors(app) == ["no-model-offered"]
+    assert nothing_to_type(app)
+    assert not can(app, "writer begin")
 
 
 def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
@@ -92,36 +101,14 @@ def test_a_grader_that_came_with_a_project_is_not_asked_elsewhere(
         assert not other.seen and not ours.seen
 
 
-@pytest.mark.parametrize("model", ["/etc", "/nowhere/at/all", "anybody/huge-model"])
 def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_not(
-    asked: Project, monkeypatch: pytest.MonkeyPatch, model: str
+    asked: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large")
-    asked.write(
-        lambda cursor: cursor.execute(
-            "INSERT INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)",
-            [f'{{"model": "{model}"}}'],
-        )
-    )
-    app = visit("grading", setup="came along (saved)")
-    assert errors(app) == ["model-not-offered"]
-
-
-def test_prompts_are_tried_on_offered_models_alone_and_can_be_read_without_any(asked: Project) -> None:
-    app = visit("prompts", prompt="self-rating")
-    assert "Question: What is gold?" in "\n".join(str(block.value) for block in app.code)
-    toggle = named(app.toggle, "with a model")
-    toggle.set_value(True)
-    sound(app.run())
-    check_refused(app, "no-model-offered")
-    assert nothing_to_type(app)
-
-
-def test_items_are_written_by_what_is_offered_alone(asked: Project) -> None:
-    app = visit("exam")
-    assert errors(app) == ["no-model-offered"]
-    assert nothing_to_type(app)
-    assert not can(app, "writer begin")
+    insert = "INSERT OR REPLACE INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)"
+    for model in "/etc", "/nowhere/at/all", "anybody/huge-model":
+        asked.write(lambda cursor, model=model: cursor.execute(insert, [f'{{"model": "{model}"}}']))
+        assert errors(visit("grading", setup="came along (saved)")) == ["model-not-offered"], model
 
 
 def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

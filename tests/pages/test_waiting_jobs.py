@@ -25,9 +25,7 @@ from tests.made.endpoint_calls import until
 from tests.made.exams import put_exam, sittings
 from tests.made.projects import file_of, fill
 from tests.made.refusals import failed
-from tests.made.screens import numbers, served, visit
-
-__all__ = ["served"]  # fixtures
+from tests.made.screens import numbers, visit
 
 GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localhost:9/v1", "--set", "attempts=1")
 

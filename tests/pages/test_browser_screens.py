@@ -1,0 +1,531 @@
+"""The leaderboard, answer cases, the audit desk, My work and endpoints, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from exam_workbench import audit as room
+from exam_workbench.audit import Goal
+from exam_workbench.labels import compare, leaderboard, per_query_scores
+from exam_workbench.measures.answers import CASES
+from exam_workbench.records import confirmed_cases, done_queries, judged_pairs
+from exam_workbench.study import group_alike
+from exam_workbench.study._system_significance import compare_all
+from exam_workbench.types import Question
+from tests.answers.made import question
+from tests.made.answered import put_answered, put_verdicts
+from tests.made.audits import fill_audited
+from tests.made.browser import (
+    Server,
+    as_it_is_now,
+    button,
+    choose_option,
+    css_class,
+    empty_tab,
+    field,
+    heading,
+    note,
+    ready,
+    visit,
+)
+from tests.made.endpoint_server import EndpointServer
+from tests.made.projects import fill, judge, new_project
+from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, put_small
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
+    page = chromium_page
+    project = new_project(projects / "boards.duckdb")
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    found = leaderboard(project, "nDCG@10")
+    run = found.systems[1].run
+    scores = per_query_scores(project, found, leaderboard(project, "nDCG@10", "assessors"), run)
+    compared = compare(project, "nDCG@10", "assessors").board
+    like = group_alike(compared, compare_all(compared)).of[run]
+    project.close()
+
+    visit(page, f"{server.address}/leaderboard?project=boards")
+    rows = page.locator("tr.system")
+    expect(rows).to_have_count(len(RUNS))
+    row = page.locator(f"tr.system[data-run={run}]")
+    row.hover()
+    expect(page.locator("tr.system.alike")).to_have_count(len(like))
+    alike_now = page.locator("tr.system.alike").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    assert alike_now == like
+
+    # A link keeps the order of the table.
+    names = page.locator("tr.system").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    page.locator("thead th.run button").click()
+    expect(page).to_have_url(re.compile("[?&]sorted=run"))
+    page.reload()
+    ready(page)
+    expect(rows).to_have_count(len(RUNS))
+    assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == sorted(names)
+    # An unknown column in a link is ignored.
+    visit(page, f"{server.address}/leaderboard?project=boards&sorted=length")
+    expect(rows).to_have_count(len(RUNS))
+    assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == names
+    page.locator("thead th.run button").click()
+    page.locator("thead th.rank button").click()
+    expect(page).not_to_have_url(re.compile("sorted="))
+
+    # Each part of the sentence above opens its numbers.
+    page.locator(".st-key-summary-agreement button").click()
+    expect(page.locator(".st-key-metric-Kendall")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".st-key-metric-Kendall")).to_have_count(0)
+
+    # A click on the dot opens the queries below it, and one of these its passages.
+    row.locator(".dot.mine").click()
+    queries = page.locator("tr.query")
+    expect(queries).to_have_count(len(scores))
+    expect(page.locator("tbody > tr").nth(2)).to_contain_text(run)
+    assert queries.evaluate_all("rows => rows.map(row => row.dataset.query)") == [score.query_id for score in scores]
+    queries.first.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    passages = page.locator(".passages li")
+    expect(passages.first).to_be_visible()
+    expect(queries.first.get_by_role("button")).to_be_focused()
+    asked = scores[0].query_id
+    expect(page).to_have_url(re.compile(f"followed={run}&asked={asked}"))
+
+    passages.first.locator("a").click()
+    expect(heading(page, "passages")).to_be_visible()
+    ready(page)
+    expect(page).to_have_url(re.compile(f"/passages\\?.*query={asked}&passage="))
+    page.go_back()
+    expect(heading(page, "leaderboard")).to_be_visible()
+    expect(passages).not_to_have_count(0)
+    expect(row).to_have_class(re.compile("open"))
+
+    # Where there is no room for two scales the official board is numbers, and all of them are in sight.
+    page.set_viewport_size({"width": 900, "height": 900})
+    expect(page.locator("td.plot.theirs").first).to_be_hidden()
+    expect(row.locator("td.plot.mine")).to_be_visible()
+    expect(row.locator("td.score.theirs data")).to_be_visible()
+    fits = "scroll => scroll.scrollWidth <= scroll.clientWidth"
+    assert page.locator(".scroll").first.evaluate(fits)
+
+    row.locator("td.score").first.click()
+    expect(queries).to_have_count(0)
+    page.get_by_role("columnheader", name="System").get_by_role("button").click()
+    for place, name in enumerate(sorted(RUNS)):
+        expect(rows.nth(place)).to_have_attribute("data-run", name)
+    expect(page.locator(".lane")).to_have_count(0)
+
+    # What another screen calls its view is not this one's.
+    views = page.locator(".st-key-view").get_by_role("radio")
+    page.locator(".st-key-menu a[href*=disagreements]").click()
+    expect(heading(page, "disagreements")).to_be_visible()
+    ready(page)
+    page.locator(".st-key-menu a[href*=leaderboard]").click()
+    expect(views.first).to_be_checked()
+    ready(page)
+    expect(page).not_to_have_url(re.compile("view=queue"))
+
+    # A view is a step: Back leads to the one before.
+    two = re.compile("view=Two")
+    views.nth(2).click()
+    expect(page).to_have_url(two)
+    views.first.click()
+    expect(page).not_to_have_url(two)
+    page.go_back()
+    expect(page).to_have_url(two)
+    expect(views.nth(2)).to_be_checked()
+    ready(page)
+    page.go_back()
+    expect(views.first).to_be_checked()
+    ready(page)
+
+    # A folded menu leaves its room to the page, and what stands in its place does not lie over the name of the screen.
+    page.locator("[data-testid=stSidebar]").hover()
+    page.locator("[data-testid=stSidebarCollapseButton] button").click()
+    page.wait_for_function(
+        "() => { const name = document.querySelector('h1'), at = name.getBoundingClientRect();"
+        " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top + at.height / 2)); }"
+    )
+
+
+def test_a_click_on_a_mark_of_a_chart_opens_its_system_or_query(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
+    page = chromium_page
+    project = new_project(projects / "marks.duckdb")
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    project.close()
+    for view, mark, opened in (
+        ("All boards", "point", ["system"]),
+        ("Two boards", "circle", ["system"]),
+        ("Two systems", "point", ["compared"]),
+        ("Significance", "rect mark", ["better.+system", "worse.+system"]),
+    ):
+        visit(page, f"{server.address}/leaderboard?project=marks&view={view}")
+        marks = page.locator(f"[data-testid=stVegaLiteChart] path[aria-roledescription='{mark}']")
+        # A name or another mark may lie above it.
+        marks.last.click(force=True)
+        for name in opened:
+            expect(page).to_have_url(re.compile(f"[?&]{name}=[^&]"))
+        ready(page)
+    # A cell of the correlations opens its two leaderboards, which people can sort.
+    visit(page, f"{server.address}/measures?project=marks")
+    page.locator("td.cell button").first.click()
+    page.locator(".detail thead th.run button").click()
+    expect(page.locator(".detail tr.system").first).to_have_attribute("data-run", min(RUNS))
+
+
+def test_a_report_opens_offline_asks_for_nothing_and_runs_nothing(
+    projects: Path, server: Server, chromium: Browser, chromium_page: Page, tmp_path: Path
+) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    project = new_project(projects / "reported.duckdb")
+    fill(project, QUESTIONS, RATINGS, RUNS | {hostile: {"q1": ["p1"], "q2": ["p5"]}})
+    judge(project, JUDGED)
+    project.close()
+    visit(chromium_page, f"{server.address}/export?project=reported")
+    with chromium_page.expect_download() as started:
+        button(chromium_page, "download reported-report.html").click()
+    file = tmp_path / "report.html"
+    started.value.save_as(file)
+
+    alone = chromium.new_context(offline=True)
+    page, asked, said = alone.new_page(), list[str](), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.goto(file.as_uri())
+    expect(page.get_by_role("cell", name=hostile, exact=True)).to_be_visible()
+    assert page.locator("svg").count() >= 2
+    assert (asked, said) == ([file.as_uri()], [])
+    alone.close()
+
+
+def test_what_a_cell_opens_is_in_sight_below_a_long_table(projects: Path, server: Server, chromium_page: Page) -> None:
+    project = new_project(projects / "verdicts.duckdb")
+    put_answered(project)
+    put_verdicts(project)
+    project.close()
+    page = chromium_page
+    page.set_viewport_size({"width": 1280, "height": 320})
+    visit(page, f"{server.address}/answers?project=verdicts")
+    page.locator("button.cell").first.click()
+    title = page.locator(".detail h2")
+    expect(title).to_be_in_viewport()
+    expect(title).to_have_text(re.compile(r"\bLLM-retEval@2\b.*\btwo\b"))
+
+
+def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
+    project = new_project(projects / "answered.duckdb")
+    put_answered(project)
+    project.close()
+    page = chromium_page
+    visit(page, f"{server.address}/cases?project=answered")
+    open_case = page.locator("section.case")
+    heading = open_case.get_by_role("heading", level=2)
+    expect(heading).to_have_text(question("a"))
+    expect(open_case.locator(".passage mark").first).to_have_text("Hamburg")
+    expect(open_case.locator(".proposal .quiet")).to_be_visible()
+    # In a field a letter is a letter.
+    note = open_case.locator("input.note")
+    note.fill("not in the judgments: a")
+    expect(heading).to_have_text(question("a"))
+    heading.click()
+    page.keyboard.press("a")
+    expect(heading).to_have_text(question("c"))
+    expect(page.locator(".news")).to_contain_text(CASES["A"])
+    ready(page)
+    page.reload()
+    expect(heading).to_have_text(question("c"))
+    page.keyboard.press("c")
+    expect(page.locator("section.left .row")).to_have_count(0)
+    expect(open_case.locator(".empty")).to_be_visible()
+    page.locator(".news button").click()
+    expect(heading).to_have_text(question("c"))
+    ready(page)
+    found = as_it_is_now(projects / "answered.duckdb", tmp_path)
+    (one,) = confirmed_cases(found)
+    assert (one.query_id, one.case, one.note) == ("a", "A", "not in the judgments: a")
+    assert found.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [("A",), ("C",)]
+    found.close()
+
+
+class Judge:
+    """Somebody at the desk, who looks at a passage and presses a key."""
+
+    def __init__(self, page: Page, link: str) -> None:
+        self.page, self.link = page, link
+        self.seen: list[str] = []
+        visit(page, link)
+
+    @property
+    def passage(self) -> str:
+        """What is to be judged; empty where nothing is."""
+        # Whichever comes: the next passage, or that there is none.
+        desk = self.page.locator("section.pane")
+        expect(desk.locator(".passage").or_(desk.get_by_role("heading"))).to_be_visible()
+        shown = desk.locator(".passage")
+        return shown.inner_text() if shown.count() else ""
+
+    def press(self, key: str) -> bool:
+        """Press a key for the passage that is shown, and wait until another one is; False where there is none."""
+        before = self.passage
+        if not before:
+            return False
+        self.seen.append(before)
+        self.page.keyboard.press(key)
+        expect(self.page.locator(".pane .passage").get_by_text(before, exact=True)).to_have_count(0)
+        return True
+
+    @property
+    def query(self) -> str:
+        """What is looked for in the passage that is shown."""
+        return self.page.get_by_role("heading", level=2).inner_text()
+
+    def wait_until_taken(self) -> None:
+        """Wait until the server has taken all that was said here, which the tab keeps until then."""
+        self.page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
+
+    def come_back(self) -> None:
+        """Close the tab in the middle of it, and open the desk in a new one."""
+        browser = self.page.context
+        self.page.close()
+        self.page = empty_tab(browser)
+        visit(self.page, self.link)
+
+
+def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
+    tab_of: Callable[[str], Page], server: Server, projects: Path, tmp_path: Path
+) -> None:
+    project = new_project(projects / "audited.duckdb")
+    fill_audited(project)
+    audit = room.design_audit(project, "a", "P@3", Goal("best"), batch_size=16, seed=3, author="org")
+    drawn = room.draw_batch(project, audit, "org").drawn
+    project.close()
+    link = f"{server.address}/audit?project=audited&view=Judge"
+    ann, ben = Judge(tab_of("ann"), link), Judge(tab_of("ben"), link)
+    assert ann.press("3") and ben.press("0") and ann.press("1")
+    waiting = ann.passage
+    ann.come_back()
+    assert ann.passage == waiting, "the passage that she had before her is hers still"
+    # She takes the last one back and judges it otherwise.
+    ann.page.keyboard.press("u")
+    expect(ann.page.locator(".pane .passage")).to_have_text(ann.seen.pop())
+    assert ann.press("2")
+    # Her query ends. Two of it come back at once with what was asked, although the server deals it no more.
+    query = ann.query
+    while ann.query == query:
+        assert ann.press("1")
+    ann.wait_until_taken()
+    ann.page.keyboard.press("u")
+    ann.page.keyboard.press("u")
+    *_, earlier, _ = ann.seen
+    expect(ann.page.locator(".pane .passage")).to_have_text(earlier)
+    assert ann.query == query
+    del ann.seen[-2:]
+    going = [ann, ben]
+    while going:
+        going = [one for one in going if one.press("2")]
+    seen = ann.seen + ben.seen
+    assert len(seen) == len(set(seen)) == drawn
+
+    found = as_it_is_now(projects / "audited.duckdb", tmp_path)
+    audit = room.find_audit(found)
+    assert room.list_batches(found, audit)[-1].done
+    assert {one.name: one.judged for one in room.list_audit_assessors(found, audit)} == {
+        "ann": len(ann.seen),
+        "ben": len(ben.seen),
+    }
+    found.close()
+
+
+@pytest.fixture
+def queue(projects: Path, request: pytest.FixtureRequest) -> Path:
+    # The server keeps a project open, so each test has its own.
+    project = new_project(projects / f"{request.node.name}.duckdb")
+    put_small(project)
+    project.close()
+    return project.path
+
+
+def test_two_clicks_on_one_spot_never_mark_two_queries_and_the_title_names_a_long_run(
+    queue: Path, server: Server, chromium_page: Page
+) -> None:
+    page = chromium_page
+    visit(page, f"{server.address}/my_work?project={queue.stem}")
+    first, second = (page.locator(f".{css_class(f'done {query}')} input") for query in ("q1", "q2"))
+    spot = page.locator(f".{css_class('done q1')} label").bounding_box()
+    assert spot is not None
+    for marked in True, False:
+        page.mouse.click(spot["x"] + 8, spot["y"] + spot["height"] / 2)
+        expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50" if marked else "0")
+        ready(page)
+        expect(first).to_be_checked(checked=marked)
+        expect(second).not_to_be_checked()
+    title = page.title()
+    # As Streamlit does at the beginning and at the end of a run.
+    state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
+    page.evaluate(state, "running")
+    page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
+    page.evaluate(state, "notRunning")
+    page.wait_for_function("(title) => document.title === title", arg=title)
+
+
+FOCUSED = """(selector) => {
+  let node = document.activeElement;
+  while (node.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return node.matches(selector);
+}"""
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until an element that a selector names has the focus."""
+    for _ in range(90):
+        if page.evaluate(FOCUSED, selector):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"Tab does not reach {selector}.")
+
+
+def enter_from_my_work(page: Page, link: str) -> None:
+    """Open My work from the menu, and the first link of a kind there, by keyboard."""
+    tab_to(page, ".st-key-menu a[href*=my_work]")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/my_work**")
+    ready(page)
+    tab_to(page, f"[data-testid=stMain] a[href*={link}][href*=query]")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{link}**")
+    ready(page)
+
+
+def test_an_assessor_does_the_whole_job_without_a_mouse(
+    queue: Path, server: Server, chromium_page: Page, tmp_path: Path
+) -> None:
+    page = chromium_page
+    visit(page, f"{server.address}/?project={queue.stem}")
+    enter_from_my_work(page, "question_bank")
+    tab_to(page, "textarea")
+    page.keyboard.press("End")
+    page.keyboard.type(" Exactly?")
+    page.keyboard.press("Control+s")
+    page.locator(".bank-bar[data-version='1'][data-unsaved='0']").wait_for()
+    assert page.evaluate(FOCUSED, "textarea")
+
+    enter_from_my_work(page, "passages")
+    page.locator(".judging .passage").wait_for()
+    for number in range(1, 4):
+        page.keyboard.press(str(number))
+        expect(page.locator(".progress strong")).to_have_text(str(number))
+    ready(page)
+
+    enter_from_my_work(page, "disagreements")
+    tab_to(page, "button.row")
+    page.keyboard.press("Enter")
+    page.wait_for_function(FOCUSED, arg=".case h2")
+    ready(page)
+    tab_to(page, "input[name=how]")
+    while not page.evaluate(FOCUSED, "input[value=comment]"):
+        page.keyboard.press("ArrowRight")
+    tab_to(page, "input.reason")
+    page.keyboard.type("Half of it")
+    page.keyboard.press("Enter")
+    page.locator(".news button").wait_for()
+    page.wait_for_function(FOCUSED, arg=".case h2, .right")
+    ready(page)
+
+    tab_to(page, ".st-key-menu a[href*=my_work]")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/my_work**")
+    ready(page)
+    tab_to(page, "[class*=st-key-done] input")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50")
+    ready(page)
+    assert page.evaluate(FOCUSED, "[class*=st-key-done] input")
+    copy = as_it_is_now(queue, tmp_path)
+    assert done_queries(copy)["tester"].keys() == {"q1"}
+    assert len(judged_pairs(copy, "tester")) == 3
+    copy.close()
+
+
+def pick_endpoint(page: Page) -> None:
+    """Choose that the model is behind an endpoint, the second of the places."""
+    choose_option(page, "setup/self-rating/ back_end", 1)
+    ready(page)
+
+
+def open_up(page: Page, key: str) -> None:
+    """Unfold a part of the page."""
+    part = note(page, key)
+    part.locator("summary").wait_for()
+    ready(page)
+    if part.locator("details[open]").count() == 0:
+        part.locator("summary").click()
+        ready(page)
+
+
+def write(box: Locator, text: str) -> None:
+    box.fill(text)
+    box.press("Enter")
+    ready(box.page)
+
+
+def test_a_visitor_types_no_address_and_the_one_person_here_does(
+    projects: Path,
+    server: Server,
+    app_server: Callable[[Path], Server],
+    chromium_page: Page,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page, here = chromium_page, server
+    for folder in projects, tmp_path / "projects":
+        project = new_project(folder / "gold.duckdb")
+        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+        project.close()
+    with EndpointServer() as endpoint:
+        visit(page, f"{here.address}/grading?project=gold&setup=Self-rating")
+        pick_endpoint(page)
+        # The key follows the address at once: nobody waits for a screen between two boxes.
+        field(page, "setup/self-rating//openai base_url").fill(endpoint.url)
+        write(field(page, "setup/self-rating//openai key"), "open-sesame")
+        expect(note(page, "key typed", "127.0.0.1")).to_be_visible()
+        expect(field(page, "setup/self-rating//openai key")).to_have_value("")
+        write(field(page, "setup/self-rating//openai model"), "mini")
+        open_up(page, "one question")
+        button(page, "trial ask").click()
+        expect(note(page, "answered")).to_be_visible()
+        assert endpoint.seen[0].headers["authorization"] == "Bearer open-sesame"
+
+        # Another tab is another session, which knows nothing of it.
+        other = empty_tab(page.context)
+        visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
+        pick_endpoint(other)
+        write(field(other, "setup/self-rating//openai base_url"), endpoint.url)
+        expect(note(other, "key needless")).to_be_visible()
+        other.close()
+
+        (tmp_path / "endpoints.toml").write_text(f'[endpoints.Ours]\nbase_url = "{endpoint.url}"\nmodels = ["mini"]\n')
+        monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "endpoints.toml"))
+        monkeypatch.setenv("EXAM_SHARED", "1")
+        shared = app_server(tmp_path / "projects")
+        visit(page, f"{shared.address}/grading?project=gold&setup=Self-rating")
+        expect(note(page, "error no-model-offered")).to_be_visible()
+        pick_endpoint(page)
+        expect(page.locator("[class*=-endpoint] [role=combobox]")).to_be_visible()
+        for key in ("base_url", "key"):
+            expect(field(page, f"setup/self-rating//openai {key}")).to_have_count(0)
+        open_up(page, "one question")
+        button(page, "trial ask").click()
+        expect(note(page, "answered")).to_be_visible()
+        assert endpoint.seen[-1].headers["authorization"] == "Bearer no-key"

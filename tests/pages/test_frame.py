@@ -1,0 +1,332 @@
+"""The parts that screens share: scoring settings, readiness, menu and links, keys of controls, and hints."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from exam_workbench import bank, exchange
+from exam_workbench.bank._asked_questions import question_text_key
+from exam_workbench.board_summary import board_readiness
+from exam_workbench.labels import Policy, basis, label_qrels
+from exam_workbench.store import Project
+from exam_workbench.types import GraderSpec, Question
+from pages.parts.shared import scoring_settings
+from pages.parts.shared.readiness import GREYED
+from pages.parts.shared.scoring_settings import LABEL_RULES
+from pages.parts.shared.screen_hints import hint_on_screen
+from pages.parts.shared.screens import MENU, SCREENS, entry_of
+from tests.bank.test_succession import FORMER, LATER, work
+from tests.made.projects import SPEC, fill, grade
+from tests.made.refusals import mentions
+from tests.made.screens import (
+    QUESTIONS,
+    board,
+    boxes,
+    choose,
+    holds,
+    keyed,
+    metric,
+    named,
+    note,
+    numbers,
+    press,
+    said,
+    shows,
+    sound,
+    visit,
+)
+from tests.test_hints import NAMED, ROOT
+
+
+def test_every_screen_says_the_same_of_the_same_choices(shared: Project) -> None:
+    for screen in "question_bank", "passages", "disagreements", "leaderboard", "export":
+        app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
+        assert shows(app, "looking", "test grader", "AP"), screen
+        assert numbers(note(app, "looking").splitlines()[0]) == [3, 1], screen
+
+
+def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Project) -> None:
+    judge = GraderSpec("a judge", "direct", "a model", max_rating=3)
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
+    with project.transaction() as cursor:
+        question_text_key(cursor, "query q1")
+    grade(project, {("query q1", "p1"): 3}, judge)
+    app = visit("question_bank")
+    assert shows(app, "looking", "a judge") and numbers(note(app, "looking").splitlines()[0])[:3] == [3, 0, 3]
+    bank = holds(app, "questions")
+    assert mentions(bank["about"], "a judge")
+    assert [row["figures"] for row in bank["rows"]] == [None]
+    # A min rating within the scale is the one that the labels are cut at.
+    for asked in 1, 2, 3:
+        chosen = visit("question_bank", tau=str(asked))
+        assert shows(chosen, "looking", "a judge") and numbers(note(chosen, "looking").splitlines()[0])[:3] == [
+            asked,
+            0,
+            3,
+        ]
+    # The qrels say the threshold of that scale, too: no label is above 3.
+    assert [numbers(box.label)[-2:] for box in visit("export").checkbox if box.key == "binary"] == [[3, 0]]
+
+
+def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:
+    app = visit("disagreements")
+    assert not named(app.selectbox, "tau").disabled
+    assert named(app.selectbox, "measure").disabled
+    assert named(app.selectbox, "measure").help.startswith(scoring_settings.NO_EFFECT)
+    assert not named(visit("question_bank").selectbox, "measure").disabled
+
+
+def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(shared: Project) -> None:
+    app = visit("question_bank", measure="n-EXAM@20")
+    assert shows(app, "other-measure", "n-EXAM@20", "nDCG@10")
+    assert not app.error
+
+
+def test_choices_go_along_to_other_screens_and_a_browser_that_is_behind_takes_none_back(shared: Project) -> None:
+    app = choose(visit("passages", measure="AP"), "tau", 2)
+    menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
+    assert set(menu["export"].split("&")) == {"project=test", "tau=2", "measure=AP"}
+    assert app.query_params["tau"] == "2"
+    # The next click was made before the address of the first had come.
+    del app.query_params["tau"]
+    app = choose(app, "label", "Weighted mean")
+    assert numbers(note(app, "looking").splitlines()[0])[0] == 2
+    # Nor does one that did not name the project yet.
+    app = choose(visit("passages"), "tau", 2)
+    app.query_params.clear()
+    app = choose(app, "label", "Weighted mean")
+    assert numbers(note(app, "looking").splitlines()[0])[0] == 2
+    assert app.query_params["project"] == "test"
+    app = app.switch_page("pages/activity.py").run()
+    assert not shows(app, "looking") and not keyed(app.selectbox, "tau")
+    assert app.query_params["tau"] == "2"
+    assert numbers(note(app.run().switch_page("pages/export.py").run(), "looking").splitlines()[0])[0] == 2
+    choose(app, "tau", 4)
+    assert app.query_params["tau"] == "4"
+
+
+def test_an_address_names_its_project_without_a_step_of_the_history(shared: Project) -> None:
+    app = visit("export")
+    assert holds(app, "place-project")["values"] == {"project": "test"}
+    assert all(link.proto.query_string == "project=test" for link in app.sidebar.get("page_link"))
+    assert "project" not in app.query_params, "to set it would be a step"
+
+
+def test_what_an_address_says_wrongly_is_the_default(shared: Project) -> None:
+    app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
+    assert shows(app, "looking", "test grader", "nDCG@10") and numbers(note(app, "looking").splitlines()[0])[0] == 4
+
+
+def test_a_choice_beside_one_of_the_screen_itself_is_written_into_the_address(shared: Project) -> None:
+    app = choose(visit("leaderboard", view="All boards"), "tau", 2)
+    assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
+    assert numbers(note(app, "looking").splitlines()[0])[0] == 2
+
+
+def test_a_grader_that_became_the_usual_one_by_itself_is_said_to_have(project: Project) -> None:
+    passages = [f"p{number}" for number in range(4)]
+    asked = {("A?", passage): 3 for passage in passages}
+    fill(project, [Question("q1/a", "q1", "A?")], asked, {"run": {"q1": passages}}, FORMER)
+    assert not shows(visit("home"), "succeeded")
+    work(project, LATER, passages[:2])
+    for screen in "home", "leaderboard":
+        told = said(visit(screen)).replace("\\", "")
+        assert mentions(told, "reader")
+    assert not shows(visit("home", grader="nearness"), "succeeded")
+
+
+def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) -> None:
+    """A browser that draws a widget for the first time, long after its value was sent, takes the default."""
+    app = visit("question_bank", cutoff="7", tau="2", measure="P@7", label="Weighted mean")
+    app = sound(app.run())
+    assert named(app.checkbox, "weights").proto.default is True
+    assert named(app.number_input, "cutoff").proto.default == 7
+    for label, chosen in (("tau", "2"), ("measure", "P@7"), ("label", LABEL_RULES["mean"])):
+        box = named(app.selectbox, label)
+        assert box.options[box.proto.default] == chosen
+
+
+def test_a_link_carries_the_rating_rule(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "What is A?")], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
+    assert visit("leaderboard", rating="expected").selectbox("rating").value == "expected"
+    assert visit("leaderboard").selectbox("rating").value == "written"
+    cuts = "expected:.5,1,1.5,2,2.4"
+    app = visit("export", rating=cuts)
+    assert app.selectbox("rating").value == cuts and shows(app, "looking", cuts)
+    for wrong in "expected:2,1", "expected:1,2", "mean":
+        app = visit("export", rating=wrong)
+        assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", wrong)
+
+
+def test_changes_compares_labels_by_the_rating_rule_of_the_link(project: Project) -> None:
+    asked = [Question(f"q1/{letter}", "q1", f"What is {letter}?") for letter in "AB"]
+    fill(project, asked[:1], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
+    bank.save_version(project, asked[1:], "", "ann")
+    grade(project, {("What is B?", "p1"): 5}, SPEC)
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
+        cursor.execute(
+            "UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE question_text_key ="
+            " (SELECT text_key FROM question_texts WHERE text = 'What is B?')"
+        )
+    differing = {
+        rule: metric(visit("changes", from_version="1", to_version="2", rating=rule), "metric differing")
+        for rule in ("written", "expected")
+    }
+    assert differing == {"written": "0", "expected": "1"}
+
+
+def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
+    grade(project, {("What is A?", "p1"): 2}, GraderSpec("by meaning", "embedding", "a model"))
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET raw = '.55'")
+    cuts = "expected:.1,.2,.3,.4,.5"
+    app = visit("leaderboard", rating=cuts)
+    assert app.selectbox("rating").value == cuts and "Expected rating" not in app.selectbox("rating").options
+    assert label_qrels(project, basis(project, Policy(rating=cuts)))["q1"]["p1"] == 5
+
+
+def parts(app: AppTest) -> list[tuple[str, list[float]]]:
+    """The linked screens of the line, with the numbers in the links."""
+    found = boxes(app)["readiness"].get("page_link")
+    return [(one.proto.page, numbers(one.proto.label)) for one in found]
+
+
+@pytest.mark.parametrize("screen", ["home", "leaderboard", "export"])
+def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> None:
+    found = board_readiness(shared, Policy(), "nDCG@10")
+    expected = [("grading", [94, 10]), ("disagreements", [found.disagreements]), ("audit", []), ("changes", [1])]
+    if screen == "leaderboard":
+        # The sentence above the line has the graded share and the audit.
+        assert parts(visit(screen)) == [expected[1], expected[3]]
+        return
+    assert parts(visit(screen)) == expected
+    # The measure of the address decides which pairs count.
+    (graded, *_) = parts(visit(screen, measure="P@1"))
+    only = board_readiness(shared, Policy(), "P@1")
+    assert graded == ("grading", [int(only.graded.strip("%")), 1])
+
+
+def test_a_publication_states_its_readiness_and_a_leaderboard_from_few_grades_is_grey(small: Project) -> None:
+    app = press(visit("export"), "publish")
+    links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
+    assert links == ["grading", "grading", "disagreements", "audit", "passages", "leaderboard"]
+    (manifest,) = exchange.list_publications(small)
+    assert manifest["readiness"] == vars(board_readiness(small, Policy(), "nDCG@10"))
+    assert GREYED not in boxes(visit("leaderboard"))
+    bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
+    app = visit("leaderboard")
+    assert GREYED in boxes(app)
+    assert numbers(note(app, "few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
+    # No query is complete, so that nothing is compared; the systems are shown nevertheless.
+    assert not board(app).empty and "Official" not in board(app)
+
+
+OLD = (
+    *("home", "my_work", "question_bank", "grading", "passages", "disagreements", "adjudication", "changes"),
+    *("leaderboard", "audit", "measures", "export", "exam", "students", "items", "improve", "answers", "cases"),
+    *("judges", "prompts", "people", "activity"),
+)
+"""Screens to which links were sent when each had its own entry in the menu."""
+
+
+def test_the_menu_has_eleven_entries_and_every_screen_of_an_old_link_is_there() -> None:
+    assert len(MENU) == 11 and set(OLD) <= set(SCREENS)
+
+
+def test_people_and_activity_are_behind_a_gear_and_unused_parts_are_folded(shared: Project) -> None:
+    icon, screens = MENU[entry_of("people")]
+    assert (icon, list(screens)) == (":material/settings:", ["people", "activity"])
+    folded = boxes(visit("home"))["menu-more"].get("page_link")
+    assert [entry_of(link.proto.page) for link in folded] == ["Exams", "Answers"]
+
+
+PAGES = Path(__file__).resolve().parents[2] / "pages"
+MAY_BE_EMPTY = ("segmented_control", "pills")
+
+
+def _controls() -> list[tuple[str, bool]]:
+    """The fixed key of every control of the screens, and whether nothing may be chosen in it."""
+    found = []
+    for file in sorted(PAGES.glob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            key = given.get("key")
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
+    return found
+
+
+def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
+    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken for the choice of
+    # another that always has one, ended the Changes screen after a look at the Leaderboard.
+    controls = _controls()
+    times = Counter(key for key, _ in controls)
+    assert [key for key, may_be_empty in controls if may_be_empty and times[key] > 1] == []
+
+
+def _components() -> list[str]:
+    """The fixed keys of our own components: the second argument of `draw`, and the first one of `asked_of`."""
+    found = []
+    for file in sorted(PAGES.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        named = {
+            target.id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for call in ast.walk(tree):
+            if not isinstance(call, ast.Call):
+                continue
+            at = {"components.draw": 1, "actions.asked_of": 0}.get(ast.unparse(call.func))
+            if at is None:
+                continue
+            given = call.args[at]
+            key = named.get(given.id) if isinstance(given, ast.Name) else given
+            if isinstance(key, ast.Constant):
+                found.append(str(key.value))
+    return found
+
+
+def test_a_component_shares_its_key_with_no_control() -> None:
+    # The min ratings of Meta-evaluation, taken for what the questions of a passage report, broke an override.
+    components = _components()
+    assert "passage-list" in components
+    assert set(components) & {key for key, _ in _controls()} == set()
+
+
+def hints() -> Iterator[str]:
+    """The hints of the errors of core that name a command, with a sign for what is filled in."""
+    for path in ROOT.glob("core/[!c]*/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for hint in node.args[2:] if isinstance(node, ast.Call) else ():
+                parts = hint.values if isinstance(hint, ast.JoinedStr) else [hint]
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+                if NAMED.search(text):
+                    yield text
+
+
+def test_a_hint_with_a_screen_names_no_command() -> None:
+    found = [(hint, *hint_on_screen(hint)) for hint in hints()]
+    screens = [screen for _, _, screen in found if screen]
+    assert len(screens) > 50 and set(screens) <= set(SCREENS)
+    assert [hint for hint, shown, screen in found if screen and NAMED.search(shown) and "exam pool" not in hint] == []
+
+
+@pytest.mark.parametrize("hint", ["", "Run the exam first.", "Create it: exam init --project X", "Choose another run."])
+def test_a_hint_without_a_button_stays(hint: str) -> None:
+    assert hint_on_screen(hint) == (hint, None)
