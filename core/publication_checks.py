@@ -36,16 +36,19 @@ def publication_checks(project: Project, policy: Policy, ready: Readiness) -> li
         if ready.disagreements is None
         else how_many(ready.disagreements, "open disagreements")
     )
+    audited = ready.audited.capitalize()
+    if ready.audited == "not audited":
+        audited = "Not audited: the error of these scores is unknown"
     left_out = ", left out of bundles" if sealed else ""
     return [
         Check("graded", ready.usable == ready.needed, ready.grading, "grading"),
         Check("failed", not state.failed, how_many(state.failed, "failed pairs"), "grading"),
         Check("disagreements", ready.disagreements == 0, cases, "disagreements"),
-        Check("audit", ready.audited == "audited", ready.audited.capitalize(), "audit"),
+        Check("audit", ready.audited == "audited", audited, "audit"),
         Check(
             "stale",
             not state.stale_overrides,
-            how_many(state.stale_overrides, "stale overrides"),
+            how_many(state.stale_overrides, "stale overrides") + " (question reworded since)",
             "passages",
             {"overridden": "true"},
         ),

@@ -501,6 +501,9 @@ def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
     expect(title).to_be_focused()
     ready(page)
     expect(case.locator(".trouble")).to_be_empty()
+    # The message stays while the next case is filled in.
+    way(case, "override").click()
+    expect(case.locator(".ratings-of")).to_be_visible()
     page.locator(".news button").click()
     expect(title).to_have_text(re.compile(rf"\b1\D+{many}$"))
     expect(case.locator(".passage")).to_have_text(first)

@@ -161,10 +161,11 @@ def test_white_space_makes_no_second_assessor_and_directions_count_towards_judgm
         return LabelChange("q", passage, before, after, (), 0)
 
     found = [change("a", 1, 4), change("b", 4, 0), change("c", None, 2), change("d", 3, None), change("e", 2, 3)]
-    found.append(change("f", 5, 4))
-    counted = count_directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1}}, 5, 3)
+    found += [change("f", 5, 4), change("g", 3, 4)]
+    counted = count_directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1, "g": 2}}, (5, 3), (4, 1))
     # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
-    assert (counted.up, counted.down, counted.towards, counted.away) == (3, 3, 2, 1)
+    # A label that becomes as relevant as the judgment comes closer, also if 4 of 5 is farther from 2 of 3 than 3 of 5.
+    assert (counted.up, counted.down, counted.towards, counted.away) == (4, 3, 3, 1)
 
 
 NAMES = [f"p{number}" for number in range(60)]

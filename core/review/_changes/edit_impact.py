@@ -129,7 +129,9 @@ class Directions:
         up, down: numbers of labels that are higher or lower now; a new label is higher, and a lost
             one lower.
         towards, away: numbers of judged passages whose label comes closer to the judgment, or moves
-            away from it, on scales from 0 to 1; a label that appears or disappears is neither.
+            away from it; a label that appears or disappears is neither. A label that is as relevant
+            as the judgment is closer than one that is not. Otherwise, the distance on scales from 0
+            to 1 decides.
     """
 
     up: int
@@ -141,15 +143,20 @@ class Directions:
 def count_directions(
     label_changes: Sequence[LabelChange],
     judged: Mapping[str, Mapping[str, int]],
-    highest: int,
-    highest_judgment: int,
+    highest: tuple[int, int],
+    relevant: tuple[int, int],
 ) -> Directions:
     """Count the directions of changed labels.
 
     Args:
         judged: judgments by query and passage id.
-        highest, highest_judgment: the greatest label and the greatest judgment of their scales.
+        highest: the greatest label and the greatest judgment of their scales.
+        relevant: the least label and the least judgment that count as relevant.
     """
+
+    def distance(label: int, judgment: int) -> tuple[bool, float]:
+        differs = (label >= relevant[0]) != (judgment >= relevant[1])
+        return differs, abs(label / highest[0] - judgment / highest[1])
 
     def label_rises(change: LabelChange) -> bool:
         return change.before is None or (change.after is not None and change.after > change.before)
@@ -160,10 +167,7 @@ def count_directions(
         judgment = judged.get(change.query_id, {}).get(change.passage_id)
         if judgment is None or change.before is None or change.after is None:
             continue
-        was, now = (
-            abs(label / highest - judgment / highest_judgment)
-            for label in (change.before, change.after)
-        )
+        was, now = distance(change.before, judgment), distance(change.after, judgment)
         towards += now < was
         away += now > was
     return Directions(up, len(label_changes) - up, towards, away)

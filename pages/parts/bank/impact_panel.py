@@ -172,8 +172,13 @@ def _flips_headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: 
     count = f"**{how_many(len(flips), 'changed labels')}**{' so far' if so_far else ''}"
     if not flips:
         return count
-    highest = bank.find_grader(shown.project, shown.policy.grader).spec.max_rating
-    directions = review.count_directions(flips, shown.judged, highest, max(SCALE))
+    spec, policy = bank.find_grader(shown.project, shown.policy.grader).spec, shown.policy
+    directions = review.count_directions(
+        flips,
+        shown.judged,
+        (spec.max_rating, max(SCALE)),
+        (spec.min_rating(policy.min_rating), policy.min_judgment),
+    )
     others = len(flips) - directions.towards - directions.away
     if others == len(flips):
         return f"{count}: {directions.up:,} up, {directions.down:,} down"
