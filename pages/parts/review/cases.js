@@ -215,6 +215,12 @@ KINDS.cases = class extends Desk {
     this.update({ trouble: null });
   }
 
+  // A label stays above the new rating until every question with a higher rating is overridden.
+  rate({ asked }, rating) {
+    const above = asked.filter((one) => one.rating > rating).map((one) => one.id);
+    this.change(this.draft.chose || !above.length ? { rating } : { rating, questions: above });
+  }
+
   // Ask the server for the effect of the rating; the form stays usable meanwhile.
   ask() {
     const { how, questions, rating } = this.draft;
@@ -284,7 +290,7 @@ KINDS.cases = class extends Desk {
     return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" },
       quiet(`New rating of ${plural(questions.length, "question")}`),
       open.ratings.map((value) => h(`label.rating.chip.r${value}`,
-        radio("rating", value, held, (rating) => this.change({ rating }), { "aria-label": value }), h("span", value))));
+        radio("rating", value, held, (rating) => this.rate(open, rating), { "aria-label": value }), h("span", value))));
   }
 
   effect({ words, moves, agrees }) {

@@ -37,7 +37,7 @@ def guidelines_beside(project: Project, query_id: str) -> None:
         if not may:
             return
         if not (guides.project or guides.query):
-            st.caption("No guidelines yet. Write here how assessors judge passages.")
+            st.caption("No guidelines yet. Describe here how to judge passages.")
         with st.popover("Edit guidelines", icon=":material/edit:", key="write guidelines"):
             for title, old, about in (
                 ("Project guidelines", guides.project, None),
