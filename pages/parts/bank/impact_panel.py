@@ -130,7 +130,11 @@ def draw_impact(
         source_judgments(project, judged_by) if judged_by else {},
     )
     known = changes.known_part
-    st.container(key="flips").markdown(_flips_headline(known.labels, shown, bool(changes.pending)))
+    st.container(key="flips").markdown(
+        _flips_headline(known.labels, shown, bool(changes.pending)),
+        help="Towards the assessors: the label becomes as relevant as the judgment, or comes nearer"
+        " to it on its scale.",
+    )
     st.container(key="changed-queries").caption(
         ui.plain(f"Effect of your changes in {_name_queries(shown.queries, list(edits))}.")
     )
