@@ -356,7 +356,7 @@ def check_case(case: str) -> Case:
         InputError: it is unknown.
     """
     check_known("unknown-kind", "case", CASES, case)
-    return {letter: letter for letter in CASES}[case]
+    return next(letter for letter in CASES if letter == case)
 
 
 def confirm_case(
