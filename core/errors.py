@@ -111,6 +111,22 @@ def check_known(
             raise unknown_name(code, kind, value, names, hint, error=error)
 
 
+def check_in_range(code: str, what: str, hint: str, allowed: bool) -> None:
+    """Raise the error for a number out of range: "Depth 0 is out of range. Use 1 or more."
+
+    Args:
+        code: as in `WorkbenchError`.
+        what: the kind of number with its value: "Depth 0".
+        hint: the range, one sentence.
+        allowed: whether the number is in its range.
+
+    Raises:
+        InputError: the number is not allowed.
+    """
+    if not allowed:
+        raise InputError(code, f"{what} is out of range.", hint)
+
+
 class FileError(InputError):
     """A refused file with the lines that caused the refusal; its code is that of the first problem.
 

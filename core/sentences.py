@@ -137,8 +137,11 @@ def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
     while end > begin and text[end - 1].isspace():
         end -= 1
     while end - begin > MAX_SENTENCE:
-        cut = _last_space(text, begin, begin + MAX_SENTENCE) or _first_space(
-            text, begin + MAX_SENTENCE, end
+        limit = begin + MAX_SENTENCE
+        later = _SPACE.search(text, limit, end)
+        # The last space up to the limit, else the first one after it.
+        cut = next(
+            (at for at in range(limit, begin, -1) if text[at].isspace()), later and later.start()
         )
         if cut is None:
             break
@@ -151,14 +154,3 @@ def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
             spans[-1] = (spans[-1][0], spans[-1][1] - 1)
     if begin < end:
         spans.append((begin, end))
-
-
-def _last_space(text: str, begin: int, limit: int) -> int | None:
-    """Return the index of the last white space in text[begin + 1 : limit + 1], or None."""
-    return next((i for i in range(limit, begin, -1) if text[i].isspace()), None)
-
-
-def _first_space(text: str, begin: int, end: int) -> int | None:
-    """Return the index of the first white space in text[begin:end], or None."""
-    found = _SPACE.search(text, begin, end)
-    return found.start() if found else None

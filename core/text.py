@@ -125,12 +125,16 @@ def one_line(text: str, longest: int | None = None) -> str:
         longest: maximum number of characters. A longer text loses its middle, since the end often
             states the problem.
     """
-    if longest is not None and len(text) > 2 * longest:
+    most = len(text) if longest is None else longest
+    only_ends = len(text) > 2 * most
+    if only_ends:
         # Only the ends of a very long text are read.
-        text = f"{text[:longest]}\n{text[-longest:]}"
-        return _cut_middle(_join_words(text), longest)
-    line = _join_words(text)
-    return line if longest is None or len(line) <= longest else _cut_middle(line, longest)
+        text = f"{text[:most]}\n{text[-most:]}"
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    if not only_ends and len(line) <= most:
+        return line
+    end = most // 3
+    return f"{line[: most - end - 3]} … {line[-end:]}"
 
 
 NAMED = 3
@@ -180,15 +184,6 @@ def file_size(octets: int) -> str:
     if octets < 1000:
         return f"{octets} B"
     return f"{octets / 1e6:,.1f} MB" if octets >= 1e5 else f"{octets / 1e3:,.1f} KB"
-
-
-def _join_words(text: str) -> str:
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-
-
-def _cut_middle(line: str, longest: int) -> str:
-    end = longest // 3
-    return f"{line[: longest - end - 3]} … {line[-end:]}"
 
 
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"

@@ -20,6 +20,7 @@ TEXTS = Path(__file__).with_name("texts.txt")
 KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 BASE = "WorkbenchError"
 REASONS = {
+    "check_in_range": 0,
     "check_known": 0,
     "unknown_name": 0,
     "Refused": 0,
@@ -105,7 +106,12 @@ def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
                 at = 0
             if at is None or len(node.args) < at + 2 or called(node) in ("AlreadySettled", "CrossedEdit"):
                 continue
-            yield place, node.args[at], node.args[at + 1 : at + 3]
+            texts = node.args[at + 1 : at + 3]
+            if called(node) == "check_in_range":
+                # The function ends the sentence.
+                parts = texts[0].values if isinstance(texts[0], ast.JoinedStr) else texts[:1]
+                texts[0] = ast.JoinedStr([*parts, ast.Constant(" is out of range.")])
+            yield place, node.args[at], texts
 
 
 def codes(code: ast.expr) -> list[str]:

@@ -24,6 +24,7 @@ from ..graders import (
     make_back_end,
     model_folder,
     read_completion,
+    short_model_name,
     stream_completions,
     unit_vectors,
     word_match,
@@ -369,9 +370,7 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
         if name in settings
     }
     identity = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
-    name = plan.name or model.rsplit("/", 1)[-1].split("@", 1)[0] + (
-        "" if plan.judge == "llm" else ", graded"
-    )
+    name = plan.name or short_model_name(model) + ("" if plan.judge == "llm" else ", graded")
     spec = AnswerModel(
         name,
         fingerprint_of(["answer judge", model, prompt.hash, identity, own]),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..bank import find_prompt_for, question_text_key
-from ..errors import GradingError, InputError, check_known
+from ..errors import GradingError, InputError, check_in_range, check_known
 from ..graders import (
     CUT_OFF,
     EMPTY,
@@ -34,6 +34,7 @@ from ..graders import (
     make_grader,
     model_folder,
     says_unanswerable,
+    short_model_name,
     stream_completions,
     without_thoughts,
 )
@@ -202,12 +203,8 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
             "Remove it. Answers from runs use 0. For gold passages, set it when"
             " you generate answers.",
         )
-    if plan.n_tokens < 1 or plan.max_tokens < 1:
-        raise InputError(
-            "parameter-out-of-range",
-            f"Token limit {min(plan.n_tokens, plan.max_tokens)} is out of range.",
-            "Use 1 or more.",
-        )
+    least = min(plan.n_tokens, plan.max_tokens)
+    check_in_range("parameter-out-of-range", f"Token limit {least}", "Use 1 or more.", least >= 1)
     prompt = find_prompt_for(project, USE, plan.prompt)
     where = back_end_name(settings)
     _, model = make_back_end(settings)
@@ -219,7 +216,9 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         if name in settings
     }
     if where != "openai":
-        own["dtype"] = settings["dtype"] = _fixed_dtype(settings)
+        # Fixed because the default depends on the computer, which would make it another generator.
+        given = settings.get("dtype", "auto")
+        own["dtype"] = settings["dtype"] = "float32" if given == "auto" else str(given)
     identity = {
         "n_tokens": plan.n_tokens,
         "max_tokens": plan.max_tokens,
@@ -231,7 +230,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     return ReadyGenerator(
         AnswerModel(
             plan.name
-            or _short_name(model)
+            or short_model_name(model)
             + ("" if prompt.name == PROMPT else f", {prompt.name}")
             + ("" if plan.order == ORDER else f", {plan.order}"),
             fingerprint_of(["generator", model, prompt.hash, identity, own]),
@@ -307,7 +306,8 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
     parameters = {"rule": rule, "order": ORDER, "settings": dict(settings)}
     return ReadyGenerator(
         AnswerModel(
-            name or (rule if rule == "nearest-sentence" else f"extractive ({_short_name(model)})"),
+            name
+            or (rule if rule == "nearest-sentence" else f"extractive ({short_model_name(model)})"),
             fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
             model,
             "",
@@ -336,16 +336,6 @@ def _extractive_grader(settings: Mapping[str, Any]) -> ReadingGrader:
     made = make_grader("extractive", dict(settings), built_in_prompts())
     assert isinstance(made, ReadingGrader)
     return made
-
-
-def _fixed_dtype(settings: Mapping[str, Any]) -> str:
-    # Fixed because the default depends on the computer, which would make it another generator.
-    given = settings.get("dtype")
-    return "float32" if given in (None, "", "auto") else str(given)
-
-
-def _short_name(model: str) -> str:
-    return model.rsplit("/", 1)[-1].split("@", 1)[0]
 
 
 def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -598,12 +588,12 @@ def _check_wanted(wanted: WantedAnswers) -> None:
             "No source of passages is chosen.",
             "Name runs, or request answers from the gold passages.",
         )
-    if any(k < 1 for k in wanted.ks) or wanted.draws < 1 or wanted.seed < 0:
-        raise InputError(
-            "parameter-out-of-range",
-            "k, draws or seed is out of range.",
-            "Use k and draws from 1, and a seed from 0.",
-        )
+    check_in_range(
+        "parameter-out-of-range",
+        "k, draws or seed",
+        "Use k and draws from 1, and a seed from 0.",
+        min((*wanted.ks, wanted.draws)) >= 1 and wanted.seed >= 0,
+    )
     if not wanted.ks and wanted.runs != ():
         raise InputError(
             "depth-out-of-range", "The number of passages is missing.", "Use at least one k."
@@ -827,9 +817,8 @@ def _read_answer(
         return Generated(
             place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened
         )
-    notes = [] if completion.complete else ["cut off at the maximum length"]
-    if completion.shortened:
-        notes.append(f"the passages were shortened by {how_many(completion.shortened, 'tokens')}")
-    if completion.model is not None:
-        notes.append(f"answered by {completion.model}")
-    return Generated(place, text, None, line.seed, completion.shortened, "; ".join(notes) or None)
+    note = completion.notes(
+        f"the passages were shortened by {how_many(completion.shortened, 'tokens')}",
+        None if completion.complete else "cut off at the maximum length",
+    )
+    return Generated(place, text, None, line.seed, completion.shortened, note)

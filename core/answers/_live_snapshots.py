@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..errors import GradingError, InputError, Report, check_known
+from ..errors import GradingError, InputError, Report, check_in_range, check_known
 from ..graders import Fetched, FetchMethod, Manners, checked_host, fetch_all
 from ..labels import Policy, leaderboard
 from ..measures import randomisation_test
@@ -689,8 +689,7 @@ def _both_results(
 ) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
     """Return tops and answers of two runs, by query id; responses have no top of their own."""
     check_runs(project, [before, after])
-    if k < 1:
-        raise InputError("depth-out-of-range", f"Depth {k} is out of range.", "Use 1 or more.")
+    check_in_range("depth-out-of-range", f"Depth {k}", "Use 1 or more.", k >= 1)
     written = {
         name
         for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")
@@ -702,25 +701,19 @@ def _both_results(
         return {} if run in written else by_run[run]
 
     def find_answers(run: str) -> Answers:
-        system = run if run in written else kept.get(run)
-        return {} if system is None else _system_responses(project, system)
+        # The passages of a long response are joined with blank lines.
+        return dict(
+            project.rows(
+                "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank)"
+                " FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
+                " JOIN passages p USING (passage_key)"
+                " JOIN passage_texts x ON x.text_key = p.text_key"
+                " WHERE name = ? GROUP BY query_key, query_id ORDER BY query_key",
+                [run if run in written else kept.get(run)],
+            )
+        )
 
     return (find_top(before), find_top(after)), (find_answers(before), find_answers(after))
-
-
-def _system_responses(project: Project, system: str) -> Answers:
-    """Return the responses of a system by query id; the passages of a long one are joined with
-    blank lines.
-    """
-    return dict(
-        project.rows(
-            "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank) FROM rankings"
-            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " JOIN passages p USING (passage_key) JOIN passage_texts x ON x.text_key = p.text_key"
-            " WHERE name = ? GROUP BY query_key, query_id ORDER BY query_key",
-            [system],
-        )
-    )
 
 
 def frozen_runs(project: Project) -> list[Freeze]:

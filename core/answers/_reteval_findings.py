@@ -355,9 +355,8 @@ def check_case(case: str) -> Case:
     Raises:
         InputError: it is unknown.
     """
-    if case in CASES:
-        return {letter: letter for letter in CASES}[case]
-    raise unknown_name("unknown-kind", "case", case, CASES)
+    check_known("unknown-kind", "case", CASES, case)
+    return next(letter for letter in CASES if letter == case)
 
 
 def confirm_case(

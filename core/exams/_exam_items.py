@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import (
-    DraftedItem,
     ItemFacts,
-    Proposal,
     check_version,
     find_question,
     item_facts,
@@ -132,9 +130,20 @@ def proposed_items(project: Project, query_id: str | None = None) -> list[Item]:
         [proposal.passage_id for proposal in every if proposal.item and proposal.passage_id],
     )
     return [
-        _proposed_item(proposal, proposal.item, texts)
+        Item(
+            drafted.question_id,
+            proposal.query_id,
+            proposal.text,
+            drafted.choices,
+            drafted.answer_key,
+            drafted.topic,
+            proposal.passage_id,
+            texts.get(proposal.passage_id or ""),
+            shuffle_seed=drafted.shuffle_seed,
+            proposal_key=proposal.key,
+        )
         for proposal in every
-        if proposal.item is not None
+        if (drafted := proposal.item) is not None
     ]
 
 
@@ -186,21 +195,6 @@ def _make_item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> I
         question.weight,
         facts.raw,
         facts.shuffle_seed,
-    )
-
-
-def _proposed_item(proposal: Proposal, drafted: DraftedItem, texts: dict[str, str]) -> Item:
-    return Item(
-        drafted.question_id,
-        proposal.query_id,
-        proposal.text,
-        drafted.choices,
-        drafted.answer_key,
-        drafted.topic,
-        proposal.passage_id,
-        texts.get(proposal.passage_id or ""),
-        shuffle_seed=drafted.shuffle_seed,
-        proposal_key=proposal.key,
     )
 
 

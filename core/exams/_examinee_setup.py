@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any, Literal
 
-from ..errors import GradingError, InputError, check_known
+from ..errors import GradingError, InputError, check_in_range, check_known
 from ..graders import (
     NORMALISATIONS,
     BackEnd,
@@ -22,6 +22,7 @@ from ..graders import (
     bare_choices,
     fill_prompt,
     make_grader,
+    short_model_name,
 )
 from ..records import (
     CLOSED_BOOK,
@@ -199,10 +200,9 @@ def make_student(project: Project, plan: Plan) -> Student:
             kept["dtype"] = spec.parameters.get("dtype", "float32")
         if worked:
             kept["worked"] = worked
-    shown = model.rsplit("/", 1)[-1].split("@", 1)[0]
     how = f"{plan.retrieval}@{k}" if k is not None else plan.retrieval
     return Student(
-        plan.name or f"{shown} {how}" + (f" ICL@{plan.icl}" if plan.icl else ""),
+        plan.name or f"{short_model_name(model)} {how}" + (f" ICL@{plan.icl}" if plan.icl else ""),
         _examinee_fingerprint(kept, plan.retrieval, k),
         model,
         plan.retrieval,
@@ -244,12 +244,12 @@ def _check_plan(project: Project, plan: Plan) -> None:
         plan.retrieval,
         hint="Add one: exam examinees retrieve.",
     )
-    if plan.k < 1 or plan.icl < 0:
-        raise InputError(
-            "parameter-out-of-range",
-            f"k {plan.k} or icl {plan.icl} is out of range.",
-            "Use k from 1 and icl from 0.",
-        )
+    check_in_range(
+        "parameter-out-of-range",
+        f"k {plan.k} or icl {plan.icl}",
+        "Use k from 1 and icl from 0.",
+        plan.k >= 1 and plan.icl >= 0,
+    )
     if plan.by in RULES:
         if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
             raise InputError(

@@ -20,7 +20,7 @@ import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from ..bank import NEAR, SCHEMES, STATES, accept_proposals, item_categories, list_proposals
-from ..errors import FileError, InputError, Problem
+from ..errors import FileError, InputError, Problem, check_in_range
 from ..graders import unit_vectors
 from ..plain_yaml import read_yaml
 from ..store import Project, cached, log_action, put_setting, read_setting
@@ -281,10 +281,9 @@ def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Threshol
     A rule is disabled if the items are too few, or too many values are equal, to remove some within
     the share. ROUGE-L, which the paper does not have, is set only by people.
     """
-    if not 0 <= share <= 1:
-        raise InputError(
-            "share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1."
-        )
+    check_in_range(
+        "share-out-of-range", f"Share {share:g}", "Use a number from 0 to 1.", 0 <= share <= 1
+    )
     return Thresholds(
         _exclusive_threshold(
             [measured.extra_gram.value for measured in values if measured.extra_gram], share
@@ -635,16 +634,10 @@ def set_keywords(project: Project, text: str | None, author: str, file: str = _S
     Raises:
         FileError: see `read_keywords`.
     """
-    if text is not None:
-        read_keywords(text, file)
+    levels = 0 if text is None else len(read_keywords(text, file))
     with project.transaction() as cursor:
         put_setting(cursor, _SETTING, text)
-        log_action(
-            cursor,
-            author,
-            "set bloom keywords",
-            levels=0 if text is None else len(read_keywords(text, file)),
-        )
+        log_action(cursor, author, "set bloom keywords", levels=levels)
 
 
 def bloom_levels(question: str, words: Keywords | None = None) -> tuple[str, ...]:

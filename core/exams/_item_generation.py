@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ..bank import DraftedItem, Generation, clean_line
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..formats import EXAM as EXAM
 from ..graders import (
     CUT_OFF,
@@ -411,10 +411,12 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
     Raises:
         InputError: the run or prompt is unknown, or the limit is below 1.
     """
-    if wanted.limit is not None and wanted.limit < 1:
-        raise InputError(
-            "limit-out-of-range", f"Passage limit {wanted.limit} is out of range.", "Use 1 or more."
-        )
+    check_in_range(
+        "limit-out-of-range",
+        f"Passage limit {wanted.limit}",
+        "Use 1 or more.",
+        wanted.limit is None or wanted.limit >= 1,
+    )
     prompt = item_prompt(project, drafter, wanted)
     topic = "NULL"
     ranked = ""

@@ -219,10 +219,8 @@ def _failed_answer(reason: str) -> Answer:
 def _with_notes(answer: Answer, completion: Completion) -> Answer:
     """Return an answer with notes on shortened contexts and on the model that replied."""
     cut = completion.shortened
-    notes = [f"the context was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
-    if completion.model is not None:
-        notes.append(f"answered by {completion.model}")
-    return replace(answer, note="; ".join(notes) or None)
+    shortening = f"the context was shortened by {cut} token{'s' if cut > 1 else ''}"
+    return replace(answer, note=completion.notes(shortening))
 
 
 BLOCK = 256

@@ -263,11 +263,6 @@ def _factor_names(cells: Sequence[str]) -> list[str]:
     return names
 
 
-def _are_factors(beginning: Beginning) -> bool:
-    header = beginning.header
-    return not set(STUDENT).isdisjoint(header) and len(header) > 1 and not is_verdicts(beginning)
-
-
 FACTORS = FileKind(
     name="students",
     title="Components of examinees",
@@ -278,7 +273,13 @@ FACTORS = FileKind(
     extensions=("csv", "tsv"),
     read=read_factors,
     write=None,
-    looks_like={"cells": _are_factors},
+    looks_like={
+        "cells": lambda begins: (
+            not set(STUDENT).isdisjoint(begins.header)
+            and len(begins.header) > 1
+            and not is_verdicts(begins)
+        )
+    },
 )
 
 
@@ -415,11 +416,6 @@ def _find_key(key: Any, choices: Sequence[str], labels: Sequence[Any]) -> str | 
     return None
 
 
-def _is_sample(beginning: Beginning) -> bool:
-    keys = beginning.keys
-    return "doc" in keys and bool(keys & {"resps", "filtered_resps"})
-
-
 SAMPLES = FileKind(
     name="lm-eval",
     title="Samples of lm-evaluation-harness",
@@ -430,5 +426,9 @@ SAMPLES = FileKind(
     extensions=("jsonl",),
     read=read_samples,
     write=None,
-    looks_like={"record": _is_sample},
+    looks_like={
+        "record": lambda begins: (
+            "doc" in begins.keys and not begins.keys.isdisjoint({"resps", "filtered_resps"})
+        )
+    },
 )

@@ -84,11 +84,6 @@ def not_retrieved(name: str) -> str | None:
     return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
 
 
-def is_exam(text: str) -> bool:
-    """Return whether the beginning of a file is that of an exam."""
-    return bool(_BEGINS.match(text)) and len(set(_KEYS.findall(text))) >= LEAST_KEYS
-
-
 def read_exam(source: Source, report: Report) -> list[ExamItem]:
     """Read an exam.
 
@@ -246,5 +241,10 @@ KIND = FileKind(
     extensions=("json",),
     read=read_exam,
     write=write_exam,
-    looks_like={"list": lambda beginning: is_exam(beginning.text)},
+    looks_like={
+        "list": lambda beginning: (
+            bool(_BEGINS.match(beginning.text))
+            and len(set(_KEYS.findall(beginning.text))) >= LEAST_KEYS
+        )
+    },
 )

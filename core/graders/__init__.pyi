@@ -82,6 +82,7 @@ from ._grader_kinds import (
     find_remaking_parameters as find_remaking_parameters,
     make_back_end as make_back_end,
     make_grader as make_grader,
+    short_model_name as short_model_name,
     usual_prompt as usual_prompt,
 )
 from ._local.loading import (

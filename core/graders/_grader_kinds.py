@@ -23,7 +23,6 @@ from ._reading.grading_methods import (
     choice_by_likelihood,
     extract_and_check,
     rate_directly,
-    rate_support,
     self_rating,
     verify_check,
     word_match_check,
@@ -180,7 +179,7 @@ def make_reading_grader(
     edition = f"edition {number}" if (number := parameters.get("edition") or 1) != 1 else ""
     spec = GraderSpec(
         name=" ".join(
-            filter(None, (reading.title, name_part, f"({_short_model_name(model)})", edition))
+            filter(None, (reading.title, name_part, f"({short_model_name(model)})", edition))
         ),
         method=reading.name,
         model=model,
@@ -269,7 +268,7 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
     }
     spec = GraderSpec(
         name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} "
-        f"({_short_model_name(identity)})",
+        f"({short_model_name(identity)})",
         method="extractive",
         model=identity,
         parameters={"back_end": "transformers", "reads": ["answer_key"], "reading": RULES_VERSION}
@@ -480,7 +479,8 @@ def _passage_first(prompt: Prompt, fence: bool) -> bool:
     return "context" in names and ((fence and bool(prompt.system)) or names.index("context") == 0)
 
 
-def _short_model_name(model: str) -> str:
+def short_model_name(model: str) -> str:
+    """Return the name of a model without its owner or folders, and without its revision."""
     return model.rsplit("/", 1)[-1].split("@", 1)[0]
 
 
@@ -684,7 +684,7 @@ _KINDS = (
             "support",
             "Citation support",
             {"transformers": "support", "openai": "support"},
-            prepare_with_prompt(rate_support),
+            prepare_with_prompt(partial(self_rating, variable="sentence")),
         ),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_in_range, unknown_name
 from ._means_and_tests import (
     Array,
     Skipped,
@@ -102,12 +102,9 @@ def correlate_scores(
             "Standard errors cannot be used with average ties.",
             "Use random ties: --ties random.",
         )
-    if repeats < 1:
-        raise InputError(
-            "samples-out-of-range",
-            f"Number of repeats {repeats} is out of range.",
-            "Use 1 or more.",
-        )
+    check_in_range(
+        "samples-out-of-range", f"Number of repeats {repeats}", "Use 1 or more.", repeats >= 1
+    )
     systems = sorted(a.keys() & b.keys())
     x, y = _checked_scores(a, systems), _checked_scores(b, systems)
     levels_x = _level_systems(systems, x, std_errors_a)
@@ -232,12 +229,9 @@ def bootstrap_samples(
     Raises:
         InputError: no samples.
     """
-    if samples < 1:
-        raise InputError(
-            "samples-out-of-range",
-            f"Number of samples {samples} is out of range.",
-            "Use 1 or more.",
-        )
+    check_in_range(
+        "samples-out-of-range", f"Number of samples {samples}", "Use 1 or more.", samples >= 1
+    )
     systems = sorted(per_query_a.keys() & per_query_b.keys())
     by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
     boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])

@@ -18,7 +18,7 @@ import ir_measures
 import numpy as np
 from ir_measures.providers import registry as _providers
 
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ._means_and_tests import harmonic_mean
 
 COVER = "EXAM-Cover"
@@ -374,12 +374,12 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
                 if not match[1] and family.basis == "citations":
                     return _make_measure(family, None)
                 depth = int(match[1] or cutoff)
-                if depth > deepest:
-                    raise InputError(
-                        "cutoff-out-of-range",
-                        f"The cutoff of '{name[:60]}' is out of range.",
-                        f"Use {deepest:,} or less.",
-                    )
+                check_in_range(
+                    "cutoff-out-of-range",
+                    f"The cutoff of '{name[:60]}'",
+                    f"Use {deepest:,} or less.",
+                    depth <= deepest,
+                )
                 return _make_measure(family, depth)
     measure = trec_measure(name)
     family = _FAMILIES[str(measure.NAME)]

@@ -195,13 +195,6 @@ def _of_case(detail: Detail) -> str:
     )
 
 
-def _override_phrase(detail: Detail) -> str:
-    return (
-        f"overrode the rating of {_question_phrase(detail)} for {_passage_phrase(detail)} with "
-        f"{detail.get('rating', '?')}{_format_if_given(detail, 'reason', ': {}')}"
-    )
-
-
 def _judgment_phrase(detail: Detail) -> str:
     said = (
         f"judged {_passage_phrase(detail)} for {_query_phrase(detail)} as"
@@ -219,19 +212,14 @@ _SETTLED = {
 }
 
 
-def _settling_phrase(verb: str) -> Callable[[Detail], str]:
-    def write_phrase(detail: Detail) -> str:
-        how = (
-            ""
-            if verb == "reopened"
-            else " " + _SETTLED.get(str(detail.get("by")), f"by {detail.get('by', '')}")
-        )
-        pair = f"{_passage_phrase(detail)} for {_query_phrase(detail)}"
-        return (
-            f"{verb} the disagreement about {pair}{how}{_format_if_given(detail, 'reason', ': {}')}"
-        )
-
-    return write_phrase
+def _settling_phrase(verb: str, detail: Detail) -> str:
+    how = (
+        ""
+        if verb == "reopened"
+        else " " + _SETTLED.get(str(detail.get("by")), f"by {detail.get('by', '')}")
+    )
+    pair = f"{_passage_phrase(detail)} for {_query_phrase(detail)}"
+    return f"{verb} the disagreement about {pair}{how}{_format_if_given(detail, 'reason', ': {}')}"
 
 
 def _publication_phrase(detail: Detail) -> str:
@@ -255,7 +243,10 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"started grading job {d.get('job', '')} with {d.get('grader', 'a grader')}:"
         f" {_count_phrase(d.get('pairs', 0), 'pairs')}"
     ),
-    "override": _override_phrase,
+    "override": lambda d: (
+        f"overrode the rating of {_question_phrase(d)} for {_passage_phrase(d)} with"
+        f" {d.get('rating', '?')}{_format_if_given(d, 'reason', ': {}')}"
+    ),
     "set support": lambda d: (
         f"rated the support of {d.get('cited')} for a sentence of {_passage_phrase(d)}:"
         f" {d.get('value')}"
@@ -271,8 +262,8 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "withdraw judgment": lambda d: (
         f"withdrew the judgment of {_passage_phrase(d)} for {_query_phrase(d)}"
     ),
-    "settle disagreement": _settling_phrase("resolved"),
-    "reopen disagreement": _settling_phrase("reopened"),
+    "settle disagreement": lambda d: _settling_phrase("resolved", d),
+    "reopen disagreement": lambda d: _settling_phrase("reopened", d),
     "draft items": lambda d: (
         f"generated items for {_query_phrase(d)} with {d.get('model', 'a model')}:"
         f" {_count_phrase(d.get('proposals', 0), 'proposals')} from"

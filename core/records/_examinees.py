@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..grouping import group_pairs, nest_triples
 from ..store import Cursor, Project, as_name, log_action, stage_rows
 from ..text import clean_or_none, fault_of_id, quote_name
@@ -220,12 +220,13 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     known = {student.fingerprint: student for student in every} | {
         student.name: student for student in every
     }
-    for name in names:
-        if name not in known:
-            hint = "" if every else "Add an examinee: exam examinees add."
-            raise unknown_name(
-                "unknown-student", "examinee", name, [one.name for one in every], hint
-            )
+    check_known(
+        "unknown-student",
+        "examinee",
+        [one.name for one in every],
+        *(name for name in names if name not in known),
+        hint="" if every else "Add an examinee: exam examinees add.",
+    )
     return list({known[name].name: known[name] for name in names}.values())
 
 

@@ -295,11 +295,6 @@ def judgment_sources(project: Project) -> list[str]:
     return [name for name, _ in _list_sources(project)]
 
 
-def audited_sources(project: Project) -> list[str]:
-    """Return the names of the sources that audits created, in order of their first judgment."""
-    return [name for name, audited in _list_sources(project) if audited]
-
-
 def _list_sources(project: Project) -> list[tuple[str, bool]]:
     """Return the name of every source, and whether an audit created it. Audits can also add to
     imported sources.
@@ -404,9 +399,10 @@ def official_sources(project: Project) -> list[str]:
     """Return the names of all official sources: judgments, imported leaderboards, then judgments of
     audits.
     """
-    audited = audited_sources(project)
-    whole = [name for name in judgment_sources(project) if name not in audited]
-    return [*whole, *(name for name, _ in imported_leaderboards(project)), *audited]
+    sources = _list_sources(project)
+    whole = [name for name, audited in sources if not audited]
+    imported = [name for name, _ in imported_leaderboards(project)]
+    return [*whole, *imported, *(name for name, audited in sources if audited)]
 
 
 @as_act("see boards")

@@ -182,7 +182,7 @@ class Keeper:
         of = KINDS[kind]
         where = "true" if of.key is None else f"{of.key} = {key:d}"
         replacement = self._begin(kind, name, key)
-        for table in (*of.tables, *((of.named_in,) if of.named_in else ())):
+        for table in _tables_of(kind):
             self.cursor.execute(
                 f"INSERT INTO replaced_{table} SELECT {replacement:d}, * FROM {table}"
                 f" WHERE {where} ORDER BY rowid"

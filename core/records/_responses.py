@@ -124,10 +124,9 @@ def known_responses(
             texts.setdefault(response.query_id, response.query_text)
     if not skip_unknown:
         add_queries(cursor, [Query(*query) for query in texts.items()], replace=False)
-    unknown = set(unknown_queries(cursor, list(first_of)))
-    for query_id, first in first_of.items():
-        if query_id not in unknown:
-            continue
+    unknown = dict.fromkeys(unknown_queries(cursor, first_of))
+    for query_id in unknown:
+        first = first_of[query_id]
         if skip_unknown:
             report.remark(
                 first.file,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_in_range, unknown_name
 from ..store import Cursor, Project, as_name, log_action
 from ._judgments import put_judgment
 from ._teamwork import check_undecided, find_query
@@ -74,12 +74,12 @@ def judge_passage(
     Raises:
         InputError: value out of range, empty name, or unknown query or passage.
     """
-    if value not in SCALE:
-        raise InputError(
-            "judgment-out-of-range",
-            f"Judgment {value} is out of range.",
-            f"Use {min(SCALE)} to {max(SCALE)}.",
-        )
+    check_in_range(
+        "judgment-out-of-range",
+        f"Judgment {value}",
+        f"Use {min(SCALE)} to {max(SCALE)}.",
+        value in SCALE,
+    )
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
         query, passage = _find_keys(cursor, query_id, passage_id)

@@ -36,24 +36,19 @@ def is_held(reason: str) -> bool:
     return "set lock" in reason or "already open in" in reason
 
 
-def find_holder(reason: str) -> Holder | None:
-    """Return the process that holds a file.
+def find_holder(reason: str) -> Holder:
+    """Return the process that holds a file; an unnamed one if the message names none.
 
     The process id comes from the system, which knows the holder of the lock; the description comes
     from its command line. No file next to the project is used, because it could outlive its writer.
 
     Args:
         reason: DuckDB's message about the lock.
-
-    Returns:
-        None if the message names no process.
     """
     found = _IN_THE_WAY.search(reason)
-    return (
-        None
-        if found is None
-        else describe_process(int(found["process"]), PureWindowsPath(found["program"]).name)
-    )
+    if found is None:
+        return Holder("another process", "Close that process, then try again.")
+    return describe_process(int(found["process"]), PureWindowsPath(found["program"]).name)
 
 
 def describe_process(process: int, program: str) -> Holder:
@@ -261,7 +256,8 @@ def explain_opening_error(path: Path, error: duckdb.Error) -> ProjectError:
     """Translate an error at the opening of a file to one with a fix."""
     reason = str(error)
     if is_held(reason):
-        return _in_use_error(path, find_holder(reason))
+        who = find_holder(reason)
+        return ProjectError("project-in-use", f"{path} is in use by {who.name}.", who.hint)
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
             "other-database-version",
@@ -274,16 +270,6 @@ def explain_opening_error(path: Path, error: duckdb.Error) -> ProjectError:
     return explain_database_error(path, error) or ProjectError(
         "cannot-open-project", f"Cannot open {path} as a project: {first_line(error)}", _BRING_BACK
     )
-
-
-def _in_use_error(path: Path, who: Holder | None) -> ProjectError:
-    if who is None:
-        return ProjectError(
-            "project-in-use",
-            f"{path} is in use by another process.",
-            "Close that process, then try again.",
-        )
-    return ProjectError("project-in-use", f"{path} is in use by {who.name}.", who.hint)
 
 
 def _writing_version(path: Path) -> str:

@@ -163,10 +163,9 @@ def _is_running(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        # Other errors concern a process that runs for another user.
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -21,7 +21,7 @@ from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
 from ._database import GIVEN_UP, Database, Reopening
 from ._engine import first_line, no_room
-from ._roles import SPEAKING, Acting, ActName, Queries, check_author
+from ._roles import SPEAKING, Acting, ActName, Queries, check_author, hold_value
 from ._sql_values import Parameters, written_in
 from .cache import (
     HIDING,
@@ -458,11 +458,8 @@ _recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
 @contextmanager
 def recorded_as(name: str) -> Iterator[None]:
     """Record the actions of this thread under another person's name until the block ends."""
-    token = _recorded_as.set(name)
-    try:
+    with hold_value(_recorded_as, name):
         yield
-    finally:
-        _recorded_as.reset(token)
 
 
 def current_author() -> str:

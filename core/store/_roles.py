@@ -251,6 +251,16 @@ SPEAKING: ContextVar[str | None] = ContextVar("speaking", default=None)
 """The name recorded with writes of this thread; None without a login."""
 
 
+@contextmanager
+def hold_value(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    """Give a context variable a value until the block ends."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
 def check_act(
     member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]
 ) -> None:
@@ -505,11 +515,8 @@ class Acting(ABC):
             yield
             return
         self.require(act, queries, author)
-        token = DOING.set(act)
-        try:
+        with hold_value(DOING, act):
             yield
-        finally:
-            DOING.reset(token)
 
     def _check_reading(self) -> None:
         if self._identity is not None and DOING.get() is None:
@@ -559,8 +566,5 @@ class Acting(ABC):
             act = around if around is not None and ACTS[around].writes else "organize"
         with self.doing(act, queries, author):
             member = self.member()
-            token = SPEAKING.set(member.name if member else None)
-            try:
+            with hold_value(SPEAKING, member.name if member else None):
                 yield
-            finally:
-                SPEAKING.reset(token)

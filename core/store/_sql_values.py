@@ -94,13 +94,9 @@ def sql_literal(value: Any) -> str | None:
         return f"({value})"
     if type(value) is str:
         return None if "\0" in value else f"({quoted_text(value)}::VARCHAR)"
-    if isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
-        return _list_literal(value)
-    return None
-
-
-def _list_literal(values: Sequence[Any]) -> str | None:
-    written = [sql_literal(value) for value in values]
+    if not isinstance(value, list | tuple) or not 0 < len(value) <= LONGEST_LIST:
+        return None
+    written = [sql_literal(one) for one in value]
     return None if None in written else f"[{', '.join(map(str, written))}]"
 
 

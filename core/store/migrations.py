@@ -23,50 +23,51 @@ from ._engine import CONFIG, NAME_ANOTHER
 SQL = Path(__file__).parent / "sql"
 
 
-def _script_step(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
-    def run_script(connection: duckdb.DuckDBPyConnection) -> None:
-        connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
-
-    return run_script
+def run_script(name: str, connection: duckdb.DuckDBPyConnection) -> None:
+    """Run an SQL script of this package."""
+    connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
 
 
-add_relations = _script_step("0014_relations")
+add_relations = functools.partial(run_script, "0014_relations")
 """Create the macros that statements use in a database with a project's tables."""
 
-MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
-    ("0001_initial", _script_step("0001_initial")),
-    ("0002_draft_steps", _script_step("0002_draft_steps")),
-    ("0003_overrides", _script_step("0003_overrides")),
-    ("0004_reading", _script_step("0004_reading")),
-    ("0005_proposals", _script_step("0005_proposals")),
-    ("0006_publications", _script_step("0006_publications")),
-    ("0007_settling", _script_step("0007_settling")),
-    ("0008_responses", _script_step("0008_responses")),
-    ("0009_settled_cases", _script_step("0009_settled_cases")),
-    ("0010_stated_ranks", _script_step("0010_stated_ranks")),
-    ("0011_text_vectors", _script_step("0011_text_vectors")),
-    ("0012_words_of_overrides", _script_step("0012_words_of_overrides")),
-    ("0013_replacements", _script_step("0013_replacements")),
-    ("0014_relations", add_relations),
-    ("0015_items", _script_step("0015_items")),
-    ("0016_students", _script_step("0016_students")),
-    ("0017_audits", _script_step("0017_audits")),
-    ("0018_answers", _script_step("0018_answers")),
-    ("0019_freezes", _script_step("0019_freezes")),
-    ("0020_cascades", _script_step("0020_cascades")),
-    ("0021_batches", _script_step("0021_batches")),
-    ("0022_members", _script_step("0022_members")),
-    ("0023_teamwork", _script_step("0023_teamwork")),
-    ("0024_tokens", _script_step("0024_tokens")),
-    ("0025_doubles", _script_step("0025_doubles")),
-    ("0026_keyless", _script_step("0026_keyless")),
-    ("0027_board_queries", _script_step("0027_board_queries")),
-    ("0028_verdicts_of_queries", _script_step("0028_verdicts_of_queries")),
-    ("0029_one_table_of_jobs", _script_step("0029_one_table_of_jobs")),
-    ("0030_support_values", _script_step("0030_support_values")),
-    ("0031_kept_objects", _script_step("0031_kept_objects")),
-    ("0032_citations", _script_step("0032_citations")),
-    ("0033_trust", _script_step("0033_trust")),
+MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = tuple(
+    (name, functools.partial(run_script, name))
+    for name in (
+        "0001_initial",
+        "0002_draft_steps",
+        "0003_overrides",
+        "0004_reading",
+        "0005_proposals",
+        "0006_publications",
+        "0007_settling",
+        "0008_responses",
+        "0009_settled_cases",
+        "0010_stated_ranks",
+        "0011_text_vectors",
+        "0012_words_of_overrides",
+        "0013_replacements",
+        "0014_relations",
+        "0015_items",
+        "0016_students",
+        "0017_audits",
+        "0018_answers",
+        "0019_freezes",
+        "0020_cascades",
+        "0021_batches",
+        "0022_members",
+        "0023_teamwork",
+        "0024_tokens",
+        "0025_doubles",
+        "0026_keyless",
+        "0027_board_queries",
+        "0028_verdicts_of_queries",
+        "0029_one_table_of_jobs",
+        "0030_support_values",
+        "0031_kept_objects",
+        "0032_citations",
+        "0033_trust",
+    )
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

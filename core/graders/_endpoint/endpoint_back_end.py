@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 import openai
 import orjson
 
-from ...errors import GradingError, InputError
+from ...errors import GradingError, InputError, check_in_range
 from ...limits import read_limit
 from .._access import (
     VARIABLE,
@@ -403,13 +403,13 @@ class EndpointBackEnd:
             and 0 <= thinking_tokens <= MOST_THINKING
             and (max_tokens_in is None or max_tokens_in >= 1)
         )
-        if not sound:
-            raise InputError(
-                "parameter-out-of-range",
-                "A parameter of the endpoint is out of range.",
-                f"Use attempts and max_tokens_in from 1, timeout_s above 0 up to {LONGEST_CALL:,},"
-                f" temperature from 0, and thinking_tokens from 0 to {MOST_THINKING:,}.",
-            )
+        check_in_range(
+            "parameter-out-of-range",
+            "A parameter of the endpoint",
+            f"Use attempts and max_tokens_in from 1, timeout_s above 0 up to {LONGEST_CALL:,},"
+            f" temperature from 0, and thinking_tokens from 0 to {MOST_THINKING:,}.",
+            sound,
+        )
         if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
                 "invalid-further-fields",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import GradingError, InputError
+from ...errors import GradingError, InputError, check_in_range
 from .._access import checked_host, current_access, is_loopback, key_for
 from .retry import Fetched, FetchMethod, Manners
 
@@ -53,17 +53,15 @@ def fetch_all(
             "Use the shell: exam snapshots add.",
         )
     host = checked_host(url)
-    at_least_one = manners.concurrency >= 1 and manners.attempts >= 1
-    if (
-        not at_least_one
-        or manners.timeout_s <= 0
-        or (manners.rate is not None and manners.rate <= 0)
-    ):
-        raise InputError(
-            "parameter-out-of-range",
-            "A parameter of the target is out of range.",
-            "Use numbers above 0 for concurrency, attempts, rate and timeout.",
-        )
+    check_in_range(
+        "parameter-out-of-range",
+        "A parameter of the target",
+        "Use numbers above 0 for concurrency, attempts, rate and timeout.",
+        manners.concurrency >= 1
+        and manners.attempts >= 1
+        and manners.timeout_s > 0
+        and (manners.rate is None or manners.rate > 0),
+    )
     key = ""
     if key_variable:
         host_key = key_for(url, None, key_variable, access)

@@ -101,6 +101,17 @@ class Completion:
     model: str | None = None
     error: str | None = None
 
+    def notes(self, shortening: str, *others: str | None) -> str | None:
+        """Return notes on the reply as one text; None without any.
+
+        Args:
+            shortening: the note if the passage was shortened.
+            others: further notes, which come first.
+        """
+        shortened = shortening if self.shortened else None
+        answered = None if self.model is None else f"answered by {self.model}"
+        return "; ".join(filter(None, (*others, shortened, answered))) or None
+
 
 Steps = Generator[Call, Completion, Grade]
 """Steps of grading one pair: a generator that yields calls, receives their completions, and returns

@@ -29,16 +29,20 @@ asked.
 """
 
 
-def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Ask how well the passage answers a question, or conveys a nugget (EXAM++, section 4.2.2).
+def self_rating(
+    asked: Asked, passage: str, prompt: Prompt, fence: bool = False, variable: str = "question"
+) -> Steps:
+    """Ask how well the passage answers a question, or conveys a nugget (EXAM++, section 4.2.2); or
+    how much of a sentence the cited passage supports (TREC RAG 2024, support task).
 
     Args:
-        asked: the question.
+        asked: the question, or the sentence.
         passage: the passage.
         prompt: a prompt for a rating.
         fence: whether to mark the passage as data.
+        variable: the prompt's variable of the question or sentence.
     """
-    return (yield from _ask_rating({"question": asked.text, "context": passage}, prompt, fence))
+    return (yield from _ask_rating({variable: asked.text, "context": passage}, prompt, fence))
 
 
 def rate_directly(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
@@ -55,18 +59,6 @@ def rate_directly(asked: Asked, passage: str, prompt: Prompt, fence: bool = Fals
         return _failed_grade("the query has no answer")
     values = {"query_title": asked.text, "context": passage, "correct_answer": asked.answer_key}
     return (yield from _ask_rating(values, prompt, fence))
-
-
-def rate_support(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Ask how much of a sentence the passage that it cites supports (TREC RAG 2024, support task).
-
-    Args:
-        asked: the sentence.
-        passage: the cited passage.
-        prompt: a prompt for a rating.
-        fence: whether the passage is fenced off as data.
-    """
-    return (yield from _ask_rating({"sentence": asked.text, "context": passage}, prompt, fence))
 
 
 def answer_and_check(
@@ -334,16 +326,12 @@ def _add_model_text(grade: Grade, completion: Completion, written: str | None = 
         return _failed_grade(completion.error)
     raw = _storable_text(completion.text if written is None else written)
     cut = completion.shortened
-    notes = [grade.note] if grade.note else []
-    if cut:
-        notes.append(f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}")
-    if completion.model is not None:
-        notes.append(f"answered by {completion.model}")
+    shortening = f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}"
     return replace(
         grade,
         raw=raw,
         answer=grade.answer and _storable_text(grade.answer),
-        note="; ".join(notes) or None,
+        note=completion.notes(shortening, grade.note),
     )
 
 

@@ -422,16 +422,13 @@ def _distracted_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 def _unable_model(verdicts: Verdicts, texts: Texts) -> Proposal:
     """No answer from the gold passages is right."""
-    if verdicts.gpteval:
-        return Proposal(
-            "D", "The answer is right, but no answer from the gold passages is right.", ("F",)
-        )
-    return Proposal(
-        "D",
-        "A gold passage was retrieved, but no answer is right, not even from the"
-        " gold passages alone.",
-        ("F",),
+    reason = (
+        "The answer is right, but no answer from the gold passages is right."
+        if verdicts.gpteval
+        else "A gold passage was retrieved, but no answer is right, not even from the gold"
+        " passages alone."
     )
+    return Proposal("D", reason, ("F",))
 
 
 def _differing_draws(verdicts: Verdicts, texts: Texts) -> Proposal:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import check_in_range
 from ._audited_scores import (
     CONFIDENCE,
     Estimates,
@@ -171,12 +171,12 @@ def spend_level(alpha: float, looks: int, power: float = SPENDING) -> tuple[floa
     Raises:
         InputError: an argument is out of range.
     """
-    if not 0 < alpha < 1 or looks < 1 or power <= 0:
-        raise InputError(
-            "level-out-of-range",
-            f"Alpha {alpha:g}, {looks} looks (interim checks) or power {power:g} is out of range.",
-            "Use an alpha between 0 and 1, at least 1 look, and a power above 0.",
-        )
+    check_in_range(
+        "level-out-of-range",
+        f"Alpha {alpha:g}, {looks} looks (interim checks) or power {power:g}",
+        "Use an alpha between 0 and 1, at least 1 look, and a power above 0.",
+        0 < alpha < 1 and looks >= 1 and power > 0,
+    )
     marks = alpha * (np.arange(looks + 1) / looks) ** power
     return tuple(np.diff(marks).tolist())
 

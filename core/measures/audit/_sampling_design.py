@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, check_in_range
 from .._means_and_tests import Array as Array, Flags as Flags
 
 Item: TypeAlias = tuple[str, str]
@@ -99,17 +99,18 @@ def linear_measure(name: str) -> LinearMeasure:
         )
     cutoff = int(match["k"] or match["at"] or match["depth"])
     persistence = float(match["p"]) if match["rbp"] else None
-    if not 1 <= cutoff <= _DEEPEST:
-        raise InputError(
-            "cutoff-out-of-range",
-            f"Cutoff {cutoff} of {name} is out of range.",
-            f"Use 1 to {_DEEPEST:,}.",
-        )
-    if persistence is not None and not 0 < persistence < 1:
-        raise InputError(
+    check_in_range(
+        "cutoff-out-of-range",
+        f"Cutoff {cutoff} of {name}",
+        f"Use 1 to {_DEEPEST:,}.",
+        1 <= cutoff <= _DEEPEST,
+    )
+    if persistence is not None:
+        check_in_range(
             "persistence-out-of-range",
-            f"Persistence {persistence:g} of {name} is out of range.",
+            f"Persistence {persistence:g} of {name}",
             "Use p above 0 and below 1.",
+            0 < persistence < 1,
         )
     family = match["family"] or ("DCG" if match["mean"] else "RBP")
     standard = (

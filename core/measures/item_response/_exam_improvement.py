@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import check_in_range
 from ._fit_statistics import CRITERIA, Criterion, ItemWorth, item_worth
 from ._response_fits import EstimatorName, Fit, fit_responses
 from ._response_models import GRID, Array, Design, Indices, Items, Model, mean_information
@@ -119,12 +119,12 @@ def improve_items(
     Raises:
         InputError: the percentage is out of range, or the responses contain no answer.
     """
-    if not 0 < drop < 100:
-        raise InputError(
-            "share-out-of-range",
-            f"Percentage {drop:g} is out of range.",
-            "Use a percentage above 0 and below 100.",
-        )
+    check_in_range(
+        "share-out-of-range",
+        f"Percentage {drop:g}",
+        "Use a percentage above 0 and below 100.",
+        0 < drop < 100,
+    )
     table = np.asarray(responses, float)
     first = fit_responses(table, design, model, estimator, seed=seed)
     found, stopped = _drop_stepwise(table, first, items, drop, steps, criterion)
