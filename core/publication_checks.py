@@ -55,7 +55,7 @@ def publication_checks(project: Project, policy: Policy, ready: Readiness) -> li
         Check(
             "sealed",
             not sealed,
-            how_many(sealed, "sealed questions") + left_out,
+            how_many(sealed, "sealed questions") + " (hidden until opened)" + left_out,
             "leaderboard",
             {"view": "Sealed questions"},
         ),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..bank import find_grader
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..labels import Basis, Policy, basis, graded_pairs, label_qrels
 from ..measures.audit import (
     FLOOR,
@@ -380,12 +380,12 @@ def draw_batch(
             "Judge them, or end the batch with exam audit end-batch.",
         )
     size = size or audit.batch_size
-    if size < 1 or not 0 <= doubled <= 1:
-        raise InputError(
-            "batch-size-out-of-range",
-            f"Size {size} or share of second judgments {doubled} is out of range.",
-            "Use a size from 1 and a share from 0 to 1.",
-        )
+    check_in_range(
+        "batch-size-out-of-range",
+        f"Size {size} or share of second judgments {doubled}",
+        "Use a size from 1 and a share from 0 to 1.",
+        size >= 1 and 0 <= doubled <= 1,
+    )
     facts = gather_facts(project, audit)
     items = facts.weights.items
     known = values_of(source_judgments(project, audit.source), items)

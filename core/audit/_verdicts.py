@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from ..bank import asked_questions, unsealed_questions
-from ..errors import InputError, Report
+from ..errors import InputError, Report, check_in_range
 from ..formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
 from ..labels import basis, label_qrels
 from ..records import JUDGE, SCALE, WITHDRAW, passage_texts, put_judgment, queries_of
@@ -92,12 +92,12 @@ def store_verdict(
             belongs to another assessor.
     """
     name = assessor_name(assessor)
-    if verdict.said == "judged" and verdict.value not in judgment_scale(audit):
-        raise InputError(
-            "judgment-out-of-range",
-            f"Judgment {verdict.value} is out of range.",
-            f"Use a number from 0 to {audit.highest}.",
-        )
+    check_in_range(
+        "judgment-out-of-range",
+        f"Judgment {verdict.value}",
+        f"Use a number from 0 to {audit.highest}.",
+        verdict.said != "judged" or verdict.value in judgment_scale(audit),
+    )
     with project.transaction(act="judge audits", queries=[verdict.query_id], author=name) as cursor:
         state = read_state(cursor, audit)
         place = state.place(verdict.query_id, verdict.passage_id)

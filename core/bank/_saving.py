@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..records import check_new, kept_as_they_are, refuse_hidden
 from ..store import Cursor, Project, as_name, lend_table, log_action, table_of
 from ..text import all_clean, clean_or_none, clean_text
@@ -88,12 +88,12 @@ def check_weight(question: Question) -> None:
     Raises:
         InputError: the weight is not a number, or its absolute value exceeds `MAX_WEIGHT`.
     """
-    if not abs(question.weight) <= MAX_WEIGHT:
-        raise InputError(
-            "weight-out-of-range",
-            f"Weight {question.weight:g} of question {question.question_id} is out of range.",
-            f"Use a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
-        )
+    check_in_range(
+        "weight-out-of-range",
+        f"Weight {question.weight:g} of question {question.question_id}",
+        f"Use a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
+        abs(question.weight) <= MAX_WEIGHT,
+    )
 
 
 def save_version(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import StoredGrader, bank_for, check_version, find_grader
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..store import Project, as_act, read_setting
 from ..text import one_line
 from ..types import ANSWERED, MAX_RATING, MAX_WEIGHT, SEPARATOR, Question
@@ -237,12 +237,12 @@ class Policy:
     def __post_init__(self) -> None:
         # A number with thousands of digits must not get into a message.
         for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
-            if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
-                raise InputError(
-                    "setting-out-of-range",
-                    f"{name.replace('_', ' ').capitalize()} is out of range.",
-                    f"Use a whole number up to {LARGEST:,}.",
-                )
+            check_in_range(
+                "setting-out-of-range",
+                f"{name.replace('_', ' ').capitalize()}",
+                f"Use a whole number up to {LARGEST:,}.",
+                -LARGEST <= (getattr(self, name) or 0) <= LARGEST,
+            )
         checks = (
             (
                 not 1 <= self.min_rating <= MAX_RATING,

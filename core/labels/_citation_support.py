@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..bank import StoredGrader, bank_for, find_grader, question_text_key, stored_graders
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..grouping import group_pairs
 from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cross_table
 from ..records import run_lengths, visible_rows
@@ -396,8 +396,9 @@ def set_support(
         InputError: the value is out of range, the citation is unknown or its text is missing, or
             the person has no value to withdraw.
     """
-    if value is not None and value not in SUPPORT:
-        raise InputError("value-out-of-range", f"Value {value} is out of range.", "Use 0, 1 or 2.")
+    check_in_range(
+        "value-out-of-range", f"Value {value}", "Use 0, 1 or 2.", value is None or value in SUPPORT
+    )
     rows = project.rows(
         "SELECT query_id, sentence, cited_key, s.value FROM cited JOIN passages USING (passage_key)"
         " JOIN queries USING (query_key) LEFT JOIN personal_support s"

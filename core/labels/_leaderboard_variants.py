@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..bank import bank_for, label_graders
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..grouping import nest_triples
 from ..measures import (
     COVER,
@@ -377,12 +377,12 @@ def cover_curves(
     Raises:
         InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
     """
-    if not 1 <= max_k <= MAX_K:
-        raise InputError(
-            "depth-out-of-range",
-            f"Depth {max_k} is out of range.",
-            f"Use a number from 1 to {MAX_K}.",
-        )
+    check_in_range(
+        "depth-out-of-range",
+        f"Depth {max_k}",
+        f"Use a number from 1 to {MAX_K}.",
+        1 <= max_k <= MAX_K,
+    )
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     board = board_without_lengths(project, f"{COVER}@{max_k}", "exam", policy)
     queries, base = board.query_ids, basis(project, policy)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..bank import latest_version
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_in_range, unknown_name
 from ..records import check_undecided, readable_texts, visible_rows
 from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text
@@ -93,10 +93,9 @@ def write_override(
     author: str,
 ) -> int:
     """Rate a passage as `add_override` does, in the transaction of a larger action."""
-    if rating not in RATINGS:
-        raise InputError(
-            "rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5."
-        )
+    check_in_range(
+        "rating-out-of-range", f"Rating {rating}", "Use a number from 0 to 5.", rating in RATINGS
+    )
     reason = clean_text(reason).strip()
     if not reason:
         raise InputError(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, check_in_range
 from ..labels import (
     DEFAULT_POLICY,
     Leaderboard,
@@ -244,8 +244,7 @@ def compare_selection(
         InputError: the source, grader or a measure is unknown, nothing is graded, or the depth is
             below 1.
     """
-    if top_k < 1:
-        raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
+    check_in_range("depth-out-of-range", f"Depth {top_k}", "Use 1 or more.", top_k >= 1)
     base = basis(project, policy)
     source = find_source(project, against)
     if source in dict(imported_leaderboards(project)):

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import InputError, check_known
+from ..errors import InputError, check_in_range, check_known
 from ..labels import RANKED, Leaderboard, Policy, basis, first_answers
 from ..measures import (
     ALPHA,
@@ -160,12 +160,12 @@ def _compare_pairs(
 ) -> list[Difference]:
     check_known("unknown-test", "test", TESTS, test)
     check_known("unknown-correction", "correction", CORRECTIONS, correction)
-    if permutations < 1:
-        raise InputError(
-            "samples-out-of-range",
-            f"Number of permutations {permutations} is out of range.",
-            "Use 1 or more.",
-        )
+    check_in_range(
+        "samples-out-of-range",
+        f"Number of permutations {permutations}",
+        "Use 1 or more.",
+        permutations >= 1,
+    )
     if not pairs:
         return []
     scores = score_table(board)

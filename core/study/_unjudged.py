@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..bank import check_version, find_grader, label_graders
-from ..errors import InputError
+from ..errors import check_in_range
 from ..grading import missing_pairs
 from ..grouping import nest_triples
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
@@ -117,8 +117,7 @@ def unjudged_shares(
     """
     depth = project.read(pool_depth)
     top_k = depth if top_k is None else top_k
-    if top_k < 1:
-        raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
+    check_in_range("depth-out-of-range", f"Depth {top_k}", "Use 1 or more.", top_k >= 1)
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     # Judgments can be counted before anything is graded.
     grader = (

@@ -509,8 +509,9 @@ def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
     expect(case.locator(".passage")).to_have_text(first)
     # All questions at once, and what that would do.
     way(case, "override").click()
-    case.locator(".asked input[type=checkbox]").first.check()
     case.locator(".ratings-of").get_by_text("0", exact=True).click()
+    case.locator(".ratings-of button").click()
+    expect(case.locator(".asked input[type=checkbox]").first).to_be_checked()
     expect(case.locator(".effect")).to_contain_text("→ 0")
     # Settled in another tab meanwhile, it is said who did, and what was typed here.
     other = page.context.new_page()

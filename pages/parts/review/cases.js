@@ -59,7 +59,7 @@ KINDS.cases = class extends Desk {
           (table) => this.update({ table })),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(tables[this.table], names),
-      h("p.quiet", "Framed cells count as agreement."),
+      h("p.quiet", tables[this.table].framed),
       h("details", {},
         h("summary", "Agreement coefficients"),
         h("dl", coefficients.map((one) => [h("dt", { title: one.says }, one.name),
@@ -215,12 +215,6 @@ KINDS.cases = class extends Desk {
     this.update({ trouble: null });
   }
 
-  // A label stays above the new rating until every question with a higher rating is overridden.
-  rate({ asked }, rating) {
-    const above = asked.filter((one) => one.rating > rating).map((one) => one.id);
-    this.change(this.draft.chose || !above.length ? { rating } : { rating, questions: above });
-  }
-
   // Ask the server for the effect of the rating; the form stays usable meanwhile.
   ask() {
     const { how, questions, rating } = this.draft;
@@ -290,7 +284,18 @@ KINDS.cases = class extends Desk {
     return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" },
       quiet(`New rating of ${plural(questions.length, "question")}`),
       open.ratings.map((value) => h(`label.rating.chip.r${value}`,
-        radio("rating", value, held, (rating) => this.rate(open, rating), { "aria-label": value }), h("span", value))));
+        radio("rating", value, held, (rating) => this.change({ rating }), { "aria-label": value }), h("span", value))),
+      this.weighed?.agrees === false && this.higher());
+  }
+
+  // A label stays above the new rating until every question with a higher rating is overridden.
+  higher() {
+    const { rating, questions } = this.draft;
+    const all = this.data.open.asked.filter((one) => one.rating > rating || questions.includes(one.id));
+    const more = all.length - questions.length;
+    return more > 0 && h("button.link", { type: "button",
+      onclick: () => this.change({ questions: all.map((one) => one.id), chose: true }) },
+      `Select ${plural(more, "more question")} rated above ${rating}`);
   }
 
   effect({ words, moves, agrees }) {

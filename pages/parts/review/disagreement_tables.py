@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from exam_workbench import bank, labels, measures, records, review, text
@@ -136,10 +137,17 @@ def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict
                 "why": why,
             }
         )
+    matches = zip(table.column_names, table.agreeing.T, strict=True)
+    framed = [
+        f"{', '.join(np.array(table.row_names)[agrees])} with {name}"
+        for name, agrees in matches
+        if agrees.any()
+    ]
     return {
         "columns": list(table.column_names),
         "rows": rows,
         "totals": table.counts.sum(axis=0).tolist(),
+        "framed": f"Framed cells count as agreement: {'; '.join(framed)}.",
         "all": table.n,
     }
 
