@@ -38,7 +38,7 @@ def publication_checks(project: Project, policy: Policy, ready: Readiness) -> li
     )
     audited = ready.audited.capitalize()
     if ready.audited == "not audited":
-        audited = "Not audited: the error of these scores is unknown"
+        audited = "Not audited: no random sample was judged to measure the error of these scores"
     left_out = ", left out of bundles" if sealed else ""
     return [
         Check("graded", ready.usable == ready.needed, ready.grading, "grading"),

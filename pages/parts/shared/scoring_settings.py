@@ -319,7 +319,7 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
         "Official leaderboard",
         format_func=lambda name: "None" if name == NO_BOARD else name,
         **size,
-        **widget_options("against", "The leaderboard to compare with.", boards),
+        **widget_options("against", "From judgments, or imported: compared with yours.", boards),
     )
     # A disabled measure is kept as it is: another screen can show it.
     name = (
@@ -494,7 +494,10 @@ def _measure_help(shares: bool) -> str:
         if shares
         else "."
     )
-    return f"Choose a measure or type its name: P@30, nDCG@5{gold}"
+    return (
+        f"Choose a measure or type its name: P@30, nDCG@5{gold} EXAM scores come from the grader's"
+        " ratings."
+    )
 
 
 def _read_measure(picked: str, offered: Collection[str], default: str, shares: bool) -> str:
