@@ -239,7 +239,7 @@ class Policy:
         for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
             check_in_range(
                 "setting-out-of-range",
-                f"{name.replace('_', ' ').capitalize()}",
+                name.replace("_", " ").capitalize(),
                 f"Use a whole number up to {LARGEST:,}.",
                 -LARGEST <= (getattr(self, name) or 0) <= LARGEST,
             )

@@ -345,7 +345,7 @@ def rewrite(folder: Path, table: str, sql: str) -> None:
 
 
 def say(folder: Path, **fields: object) -> None:
-    """Let the manifest say something else."""
+    """Change the manifest."""
     file = folder / MANIFEST
     file.write_text(json.dumps(json.loads(file.read_text()) | fields))
 

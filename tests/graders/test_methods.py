@@ -358,7 +358,7 @@ def test_what_a_passage_says_of_its_grade_never_reaches_the_parser(injection: In
         ("rise", "(b) rise"), ("b) rising", "c. rise"), ("the solar system", "Solar Systems"),
         ("photosynthesys", "photosynthesis"), ("ﬁlter", "filter"), ("3.5", "3.5"), ("cafe\u0301", "café"),
         ("US", "us"), ("it", "It"), ("May", "may"),
-        # citation marks are no part of an answer
+        # Citation marks do not belong to an answer.
         ("Paris[1].", "Paris"), ("Paris⁶", "Paris"), ("Paris [2, 3]", "Paris"), ("Paris【4†source】", "Paris"),
         ("Paris [doc 2]", "Paris"), ("Paris<sup>1</sup>", "Paris"), ("[1] Paris", "Paris"),
     ],

@@ -71,7 +71,7 @@ LETTERS = ("A", "B", "C", "D")
         # digits of other scripts and number words rate
         ("４", 4), ("٤", 4), ("५", 5), ("Rating: ５/５", 5), ("four", 4), ("**Four**.", 4), ("Rating: zero", 0),
         ("Score: three out of five", 3),
-        # an answer about the passage is no refusal
+        # An answer about the passage is not a refusal.
         ("I cannot find it in the passage. Rating: 1", 1), ("Sorry to say, it is wrong. Rating: 1", 1),
         ("As an example: rating 1", 1), ("I am a teacher. Score: 1", 1), ("The model declines to answer. Score: 1", 1),
         ("Unfortunately it is old. Grade: 1", 1),

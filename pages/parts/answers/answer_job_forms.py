@@ -22,7 +22,7 @@ KINDS = {
 AGAIN = "as before: "
 JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
 START = {"type": "primary", "icon": ":material/play_arrow:"}
-"""Look of the buttons that start a job."""
+"""Style of the buttons that start a job."""
 ROLES = {"generator": "Generator", "judge": "Answer check"}
 
 
