@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +41,17 @@ class LabelRule:
     support: int = 1
 
 
+_RULES = {"max": LabelRule("max"), "mean": LabelRule("mean")}
+
+
 def parse_rule(name: str) -> LabelRule:
     """Return the label rule with a name: `max`, `support:M` or `mean`.
 
     Raises:
         InputError: unknown rule.
     """
-    if name in ("max", "mean"):
-        return LabelRule(cast(Literal["max", "mean"], name))
+    if name in _RULES:
+        return _RULES[name]
     if found := re.fullmatch(r"support:([1-9]\d*)", name):
         return LabelRule("support", int(found[1]))
     raise InputError(

@@ -19,6 +19,7 @@ from ._changes.edit_impact import (
     Directions as Directions,
     Edits as Edits,
     LabelChange as LabelChange,
+    RelevanceScale as RelevanceScale,
     changes as changes,
     count_directions as count_directions,
     explain_change as explain_change,

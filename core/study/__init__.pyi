@@ -36,7 +36,6 @@ from ._meta_table import (
     meta_table as meta_table,
 )
 from ._question_statistics import (
-    MEANINGS as MEANINGS,
     BankWorth as BankWorth,
     Examinees as Examinees,
     QueryDiagnosis as QueryDiagnosis,
@@ -45,6 +44,7 @@ from ._question_statistics import (
     bank_summary as bank_summary,
     bank_worth as bank_worth,
     diagnose_questions as diagnose_questions,
+    verdict_meaning as verdict_meaning,
 )
 from ._retriever_selection import (
     DEFAULT_TOP_K as DEFAULT_TOP_K,

@@ -39,6 +39,7 @@ from ..store import Project, cached
 from ..text import how_many
 from ..types import Question
 
+Examinees = Literal["systems", "passages"]
 Verdict = Literal[
     "separates the top",
     "separates lower down",
@@ -61,17 +62,15 @@ FEWEST_EACH = 3
 do not.
 """
 
-MEANINGS: dict[Verdict, str] = {
-    "separates the top": "at most half of the systems answer the question, mostly good ones",
+_MEANINGS: dict[Verdict, str] = {
+    "separates the top": "at most half of the {} answer the question, mostly good ones",
     "separates lower down": (
-        "more than half of the systems answer the question, so it separates the weaker ones"
+        "more than half of the {} answer the question, so it separates the weaker ones"
     ),
-    "universal": "over 80% of the systems answer the question, so it separates few of them",
-    "hard": "under 10% of the systems answer the question, so it changes few scores",
-    "redundant": (
-        "the same systems answer an earlier question of the query (correlation .9 or more)"
-    ),
-    "unclear": "weak systems answer the question as often as good ones (correlation below .1)",
+    "universal": "over 80% of the {} answer the question, so it separates few of them",
+    "hard": "under 10% of the {} answer the question, so it changes few scores",
+    "redundant": "the same {} answer an earlier question of the query (correlation .9 or more)",
+    "unclear": "weak {} answer the question as often as good ones (correlation below .1)",
     "not graded": "no system has a usable grade for the question",
     "no systems": "the project has no runs",
 }
@@ -85,6 +84,11 @@ SUGGESTIONS: dict[Verdict, str] = {
     "not graded": "grade the question first",
     "no systems": "import runs",
 }
+
+
+def verdict_meaning(verdict: Verdict, examinees: Examinees = "systems") -> str:
+    """Return the reason for a verdict on a question, without a final stop."""
+    return _MEANINGS[verdict].format(examinees)
 
 
 def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
@@ -309,7 +313,7 @@ def _mean_or_none(flags: Flags) -> float | None:
 
 @cached()
 def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[Verdict, int]:
-    """Return the number of questions in the bank by verdict, in the order of `MEANINGS`.
+    """Return the number of questions in the bank by verdict, in the order of `Verdict`.
 
     Raises:
         InputError: the grader or version is unknown.
@@ -322,10 +326,8 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
             project, policy, query.query_id, questions, source
         ).questions.values()
         counts.update(diagnosis.verdict for diagnosis in diagnosed)
-    return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
+    return {verdict: counts[verdict] for verdict in _MEANINGS if counts[verdict]}
 
-
-Examinees = Literal["systems", "passages"]
 
 TOP = 0.25
 """Share of the examinees, best abilities first, that are the top."""

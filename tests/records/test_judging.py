@@ -13,7 +13,15 @@ from exam_workbench.errors import InputError
 from exam_workbench.exchange._integrity import find_faults
 from exam_workbench.labels import Policy, compare, leaderboard, official_board
 from exam_workbench.records.judging import judge_passage, last_judged_passage, undo_judgment
-from exam_workbench.review import Judgments, LabelChange, Labels, count_directions, find_confirmation, side_agreement
+from exam_workbench.review import (
+    Judgments,
+    LabelChange,
+    Labels,
+    RelevanceScale,
+    count_directions,
+    find_confirmation,
+    side_agreement,
+)
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, filled_project, judge, judge as import_judgments
@@ -162,7 +170,8 @@ def test_white_space_makes_no_second_assessor_and_directions_count_towards_judgm
 
     found = [change("a", 1, 4), change("b", 4, 0), change("c", None, 2), change("d", 3, None), change("e", 2, 3)]
     found += [change("f", 5, 4), change("g", 3, 4)]
-    counted = count_directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1, "g": 2}}, (5, 3), (4, 1))
+    judged = {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1, "g": 2}}
+    counted = count_directions(found, judged, RelevanceScale(5, 4), RelevanceScale(3, 1))
     # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
     # A label that becomes as relevant as the judgment comes closer, also if 4 of 5 is farther from 2 of 3 than 3 of 5.
     assert (counted.up, counted.down, counted.towards, counted.away) == (4, 3, 3, 1)

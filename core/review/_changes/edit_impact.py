@@ -140,23 +140,30 @@ class Directions:
     away: int
 
 
+@dataclass(frozen=True)
+class RelevanceScale:
+    """The greatest value of labels or judgments, and the least value that counts as relevant."""
+
+    highest: int
+    least_relevant: int
+
+
 def count_directions(
     label_changes: Sequence[LabelChange],
     judged: Mapping[str, Mapping[str, int]],
-    highest: tuple[int, int],
-    relevant: tuple[int, int],
+    labels: RelevanceScale,
+    judgments: RelevanceScale,
 ) -> Directions:
     """Count the directions of changed labels.
 
     Args:
         judged: judgments by query and passage id.
-        highest: the greatest label and the greatest judgment of their scales.
-        relevant: the least label and the least judgment that count as relevant.
+        labels, judgments: their scales.
     """
 
     def distance(label: int, judgment: int) -> tuple[bool, float]:
-        differs = (label >= relevant[0]) != (judgment >= relevant[1])
-        return differs, abs(label / highest[0] - judgment / highest[1])
+        differs = (label >= labels.least_relevant) != (judgment >= judgments.least_relevant)
+        return differs, abs(label / labels.highest - judgment / judgments.highest)
 
     def label_rises(change: LabelChange) -> bool:
         return change.before is None or (change.after is not None and change.after > change.before)

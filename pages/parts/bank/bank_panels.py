@@ -488,7 +488,7 @@ def _describe_verdict(
     row: study.QuestionWorth, worth: study.BankWorth, names: dict[str, str]
 ) -> str:
     if row.alike is None:
-        return study.MEANINGS[row.verdict].replace("systems", worth.examinees)
+        return study.verdict_meaning(row.verdict, worth.examinees)
     same = ui.shorten_text(names.get(row.alike, row.alike), 60)
     return f"answered by the same {worth.examinees} as “{same}”"
 

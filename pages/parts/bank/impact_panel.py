@@ -112,9 +112,8 @@ def draw_impact(
             judged = bank_review.judged_by(project, against)
             with st.spinner("Analyzing all queries"):
                 counts = study.bank_summary(project, policy, judged)
-            for verdict, number in counts.items():
-                about = study.MEANINGS[verdict].capitalize()
-                st.metric(f"Questions: {verdict}", f"{number:,}", help=about)
+            meanings = [study.verdict_meaning(verdict).capitalize() for verdict in counts]
+            st.table({"Finding": meanings, "Questions": list(counts.values())}, hide_index=True)
         return
     changes = review.changes(project, measure, policy, edits)
     judged_by = bank_review.judged_by(project, against)
@@ -141,9 +140,11 @@ def draw_impact(
     _draw_flips(shown, "known", known.labels)
     _weights_hint(project, policy, changes, edits)
     _draw_pairs_to_grade(project, policy, changes, edits)
-    if waiting := [change for change in changes.labels if changes.awaits_grades(change)]:
+    waiting = [change for change in changes.labels if changes.awaits_grades(change)]
+    if changes.pending:
+        now = f" {len(waiting):,} of them come from a changed question:" if waiting else ""
         st.container(key="pending").caption(
-            f"{how_many(len(waiting), 'labels')} may change after that:"
+            f"Up to {how_many(changes.undecided, 'labels')} may change after that.{now}"
         )
     _draw_flips(shown, "pending", waiting)
     view_choice.stays_folded("impact details")
@@ -180,8 +181,8 @@ def _flips_headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: 
     directions = review.count_directions(
         flips,
         shown.judged,
-        (spec.max_rating, max(SCALE)),
-        (spec.min_rating(policy.min_rating), policy.min_judgment),
+        labels=review.RelevanceScale(spec.max_rating, spec.min_rating(policy.min_rating)),
+        judgments=review.RelevanceScale(max(SCALE), policy.min_judgment),
     )
     others = len(flips) - directions.towards - directions.away
     if others == len(flips):
@@ -215,10 +216,7 @@ def _draw_effects(
         _draw_noise(shift, against)
     _draw_moves(known)
     if impact.to_grade:
-        st.container(key="undecided").caption(
-            "These numbers do not include the pairs to grade."
-            f" {how_many(impact.undecided, 'passages')} undecided until these are graded."
-        )
+        st.container(key="undecided").caption("These numbers do not include the pairs to grade.")
 
 
 def _draw_pairs_to_grade(
@@ -417,7 +415,8 @@ def _weights_hint(
         and measures.parse_measure(changes.before.measure).ranks_passages
     ):
         st.caption(
-            "Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only."
+            "Weights affect EXAM-Cover (the weighted share of answered questions) and the weighted"
+            " mean. Other labels depend on ratings only."
         )
 
 

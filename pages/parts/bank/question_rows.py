@@ -155,7 +155,7 @@ def _figures_data(findings: study.QuestionDiagnosis) -> dict[str, Any]:
         if shares[name] is not None
     ]
     if findings.verdict:
-        meaning = study.MEANINGS[findings.verdict]
+        meaning = study.verdict_meaning(findings.verdict)
         numbers.append(f"{meaning[0].upper()}{meaning[1:]}.")
     kind, words = ("none", "No passage") if findings.answered == 0 else ("some", "Some systems")
     if kind == "some" and findings.systems == 1:
