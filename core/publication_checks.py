@@ -53,6 +53,13 @@ def publication_checks(project: Project, policy: Policy, ready: Readiness) -> li
             {"overridden": "true"},
         ),
         Check(
+            "speaking",
+            not state.speaking_passages,
+            how_many(state.speaking_passages, "passages") + " with text that addresses the grader",
+            "passages",
+            {"speaking": "true"},
+        ),
+        Check(
             "sealed",
             not sealed,
             how_many(sealed, "sealed questions") + " (hidden until opened)" + left_out,

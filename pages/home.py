@@ -10,8 +10,8 @@ from pages.parts.home import creation, file_imports, panels, tour
 from pages.parts.shared import readiness, scoring_settings, ui
 
 WHAT_THIS_IS = (
-    "People write exam questions, and a grader (an LLM judge) rates how well passages answer them."
-    " Relevance labels, qrels and leaderboards are derived from the ratings."
+    "People write exam questions. A grader, often an LLM judge, rates how well passages answer"
+    " them. Relevance labels, qrels and leaderboards are derived from the ratings."
 )
 SAID_FOR = timedelta(days=7)
 """Time for which Home announces a new default grader."""

@@ -125,7 +125,7 @@ class Agreeing:
         confirms: whether the agreement confirms the bank, in words; empty if the bank was never
             edited.
         open_of: number of open disagreements by query id, for queries with any.
-        settled: number of settled disagreements.
+        settled: number of settled cases.
     """
 
     source: str

@@ -10,8 +10,10 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.bank import speaking_passages
+from exam_workbench.board_summary import board_readiness
 from exam_workbench.injection_signs import ANY, PATTERNS, REPEATS, find_signs
 from exam_workbench.labels import Policy, basis, label_readiness
+from exam_workbench.publication_checks import publication_checks
 from exam_workbench.records import add_passages, refresh_pool
 from exam_workbench.review import Filters, read_passage, search_passages
 from exam_workbench.store import Project
@@ -105,6 +107,8 @@ def places(project: Project, version: int | None = None) -> set[tuple[str, str]]
 def test_the_pool_knows_passages_that_speak_to_the_grader_also_later_ones(project: Project) -> None:
     assert places(project) == {("q1", "h1"), ("q2", "h1"), ("q1", "h2")}
     assert label_readiness(project, basis(project, Policy())).speaking_passages == 3
+    checks = publication_checks(project, Policy(), board_readiness(project, Policy(), "nDCG@10"))
+    assert [check.done for check in checks if check.name == "speaking"] == [False]
     found = search_passages(project, Policy(), Filters(speaking=True), 10)
     assert [(row.query_id, row.passage_id) for row in found.rows] == [("q1", "h1"), ("q1", "h2"), ("q2", "h1")]
     assert [sign.what for sign in read_passage(project, Policy(), "q1", "h2").signs] == [REPEATS]

@@ -220,7 +220,7 @@ def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> 
 def test_a_publication_states_its_readiness_and_a_leaderboard_from_few_grades_is_grey(small: Project) -> None:
     app = press(visit("export"), "publish")
     links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
-    assert links == ["grading", "grading", "disagreements", "audit", "passages", "leaderboard"]
+    assert links == ["grading", "grading", "disagreements", "audit", "passages", "passages", "leaderboard"]
     (manifest,) = exchange.list_publications(small)
     assert manifest["readiness"] == vars(board_readiness(small, Policy(), "nDCG@10"))
     assert GREYED not in boxes(visit("leaderboard"))
@@ -242,6 +242,13 @@ OLD = (
 
 def test_the_menu_has_eleven_entries_and_every_screen_of_an_old_link_is_there() -> None:
     assert len(MENU) == 11 and set(OLD) <= set(SCREENS)
+
+
+def test_an_entry_leads_to_its_first_screen_also_from_another_of_its_screens(shared: Project) -> None:
+    app = visit("audit")
+    linked = [element.proto.page for element in app.sidebar.get("page_link")]
+    assert "leaderboard" in linked and "audit" not in linked
+    assert [element.proto.page for element in boxes(app)["menu-here"].get("page_link")] == ["leaderboard"]
 
 
 def test_people_and_activity_are_behind_a_gear_and_unused_parts_are_folded(shared: Project) -> None:

@@ -27,6 +27,7 @@ from exam_workbench.review import (
     Judgments,
     Labels,
     Person,
+    agreement_status,
     case_of,
     count_actions,
     disputes_csv,
@@ -127,6 +128,11 @@ class TestACaseLeavesTheQueue:
         (one,) = list_settlings(own)
         assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
         assert waiting(own) == ["p2"]
+
+    def test_a_settled_case_counts_also_if_its_sides_agree_since(self, own: Project) -> None:
+        settle_by_override(own, case(own, "p1"), ["q1/a"], 0, "no answer in it", "ann")
+        status = agreement_status(own, Policy())
+        assert status is not None and (status.open, status.settled) == (1, 1)
 
     def test_a_question_to_be_reworded_is_named(self, own: Project) -> None:
         settle_by_edit(own, case(own, "p1"), "q1/a", "too broad", "ann")

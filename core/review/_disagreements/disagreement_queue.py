@@ -147,17 +147,16 @@ def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int
 
     Returns:
         The number of open disagreements by query id, for queries with any; and the number of
-            settled ones.
+            settled cases, also of sides that agree by now.
 
     Raises:
         InputError: as for `review.side_agreement`.
     """
     found = match_sides(project, left, right)
     pairs = found.pairs[disagreeing_pairs(found)]
-    done = _pairs_of_cases(
-        pairs, settled_cases(project, side_name(project, left), side_name(project, right))
-    )
-    return Counter(pairs["query_id"][~done].tolist()), int(done.sum())
+    cases = settled_cases(project, side_name(project, left), side_name(project, right))
+    done = _pairs_of_cases(pairs, cases)
+    return Counter(pairs["query_id"][~done].tolist()), len(cases)
 
 
 def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:

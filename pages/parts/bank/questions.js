@@ -5,7 +5,8 @@ const PAUSE = 600;
 // Fewer questions need no filter.
 const FEW = 8;
 
-const ABOUT = ["Questions with weight 0 do not count. A negative weight marks content that a response should not have.",
+const ABOUT = ["Weights count for EXAM-Cover (the share of answered questions) and the weighted mean, not for labels.",
+  "Questions with weight 0 do not count. A negative weight marks content that a response should not have.",
   "A chip says how many systems answer the question within the cutoff: none, some or every one."];
 const EMPTY = { text: "", weight: 1, active: true, kind: "question", subtopic_id: null, answer_key: null, note: null };
 

@@ -288,6 +288,14 @@ def draw_publishing(
         _draw_publication(project, manifest)
 
 
+def _describe_readiness(manifest: exchange.Manifest) -> str:
+    """Return the audit and the open disagreements that a manifest states."""
+    ready = manifest.get("readiness", {"audited": "", "disagreements": None})
+    cases = ready["disagreements"]
+    parts = [ready["audited"], "" if cases is None else text.how_many(cases, "open disagreements")]
+    return "".join(f" · {part}" for part in parts if part)
+
+
 def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
     number = manifest["publication"]
     file = f"{project.name}-publication-{number}"
@@ -307,7 +315,7 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
                     f" {manifest['grader']['name']} · {rule}, min rating"
                     f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs:"
                     f" {counts['ungraded']:,} ungraded, {counts['failed']:,} failed,"
-                    f" {counts['overridden']:,} overridden"
+                    f" {counts['overridden']:,} overridden{_describe_readiness(manifest)}"
                 )
             )
             if files := exchange.bundle_sizes(project).get(number):

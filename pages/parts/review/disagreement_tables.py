@@ -137,17 +137,21 @@ def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict
                 "why": why,
             }
         )
-    matches = zip(table.column_names, table.agreeing.T, strict=True)
+    matches = list(zip(table.column_names, table.agreeing.T, strict=True))
     framed = [
         f"{', '.join(np.array(table.row_names)[agrees])} with {name}"
         for name, agrees in matches
         if agrees.any()
     ]
+    without = [name for name, agrees in matches if not agrees.any()]
+    hint = (
+        f" No {agreement.names[0]} agrees with {', '.join(without)}: resolve such cases by comment."
+    )
     return {
         "columns": list(table.column_names),
         "rows": rows,
         "totals": table.counts.sum(axis=0).tolist(),
-        "framed": f"Framed cells count as agreement: {'; '.join(framed)}.",
+        "framed": f"Framed cells count as agreement: {'; '.join(framed)}.{hint * bool(without)}",
         "all": table.n,
     }
 

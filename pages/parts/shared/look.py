@@ -118,16 +118,22 @@ ${main} button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
 ${openSidebar} { min-width: 14.5rem; max-width: 14.5rem; }
 /* The entries of the menu. Below the title: the screens of an entry. */
 .st-key-menu { gap: 0.05rem; }
-.st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
+.st-key-menu.st-key-menu > *, .st-key-menu.st-key-menu .st-key-menu-here > * {
+  flex-shrink: 0; margin: 0; }
 .st-key-menu-more details { border: 0; }
 .st-key-tabs { gap: 0.25rem; }
 .st-key-tabs:empty { display: none; }
 .st-key-tabs a > :has([data-testid="stIconMaterial"]) { display: none; }
 .st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
+/* The entry stays marked on each of its screens, and leads to the first. */
+.st-key-menu-here a { background: rgba(232, 239, 243, 0.13); }
+.st-key-menu-here a p { font-weight: 600; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 ${sidebarUserContent} { padding-top: 0; }
 /* The readiness of a leaderboard is one line: its parts are links with dots between them. */
 .st-key-readiness { gap: 0; flex-wrap: wrap; }
+:is(.st-key-readiness, .st-key-checklist) a p {
+  text-decoration: underline 1px var(--ew-line); text-underline-offset: 0.2em; }
 .st-key-readiness a, .st-key-readiness p { padding: 0; font-size: 0.93rem; }
 .st-key-readiness > :not(:last-child)::after {
   content: "·"; padding: 0 0.5rem; color: var(--ew-dim); }

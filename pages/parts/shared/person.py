@@ -102,10 +102,11 @@ def draw_box() -> None:
 def ask_for_name() -> None:
     """Ask a new browser for the name: at the top of the page, and in a dialog before an action."""
     wanted, name = st.session_state.pop("ask who", False), current_name()
-    # On the screen where the name was entered, the line stays, so that nothing moves.
-    if login.is_required() or (
-        name and st.session_state.get("named on") != st.session_state["screen"]
-    ):
+    # On the screen where the name was entered, the line stays until the person leaves it, so that
+    # nothing moves.
+    if st.session_state.get("named on") != st.session_state["screen"]:
+        st.session_state.pop("named on", None)
+    if login.is_required() or (name and "named on" not in st.session_state):
         return
     if wanted and not name:
         _draw_dialog()

@@ -15,6 +15,9 @@ from exam_workbench.text import how_many
 from pages.parts.shared import scoring_settings, ui
 
 GREYED = "few-graded"
+NEEDS = (
+    "Some measures, such as nDCG and AP, need labels of the whole pool, not only of the top ranks."
+)
 
 
 def draw(project: Project, state: Readiness | None = None) -> Readiness | None:
@@ -31,7 +34,7 @@ def draw(project: Project, state: Readiness | None = None) -> Readiness | None:
     state = state or board_readiness(project, view.policy, view.measure)
     with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
         if state.needed and not below_sentence:
-            _draw_part("grading", ui.plain(state.grading))
+            _draw_part("grading", ui.plain(state.grading), NEEDS)
         if state.disagreements is not None:
             _draw_part("disagreements", how_many(state.disagreements, "open disagreements"))
         if state.needed and not below_sentence:
@@ -50,14 +53,14 @@ def draw_checklist(project: Project, policy: Policy, ready: Readiness) -> None:
                 **check.place,
             )
     st.caption(
-        "You can publish with open points. The manifest states the audit and the number of"
-        " open disagreements."
+        "Each point links to its screen. You can publish with open points; the manifest states"
+        " them."
     )
 
 
-def _draw_part(screen: str, words: str, **query: str) -> None:
+def _draw_part(screen: str, words: str, about: str | None = None, **query: str) -> None:
     if ui.may_see(screen):
-        ui.draw_link(screen, words, icon=None, **query)
+        ui.draw_link(screen, words, icon=None, help=about, **query)
     else:
         st.markdown(words, width="content")
 

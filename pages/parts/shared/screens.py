@@ -142,9 +142,13 @@ def _draw_entry(
     pages: Mapping[str, st.Page],
     choices: Mapping[str, str],
 ) -> None:
-    target = here if here in screens else screens[0]
-    st.page_link(
-        pages[target], label=entry, icon=MENU[entry][0], query_params=choices, width="stretch"
+    place = st.container(key="menu-here") if here in screens else st
+    place.page_link(
+        pages[screens[0]],
+        label=entry,
+        icon=MENU[entry][0],
+        query_params=choices,
+        width="stretch",
     )
 
 
