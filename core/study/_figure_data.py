@@ -6,10 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from ..bank import label_graders
 from ..errors import InputError, check_known
 from ..labels import Comparison, Leaderboard, Policy, QueryChoice, compare_boards, leaderboard
-from ..measures import COVER, Choosing, Table, Ties, compare_evaluations, parse_measure
+from ..measures import (
+    COVER,
+    Choosing,
+    Table,
+    Ties,
+    compare_evaluations,
+    parse_measure,
+    separable_differences,
+)
 from ..records import imported_leaderboards, judgment_sources, official_sources
 from ..store import Project, as_act
 from ..text import how_many
@@ -302,6 +312,14 @@ class QueryPoints:
         the higher score.
         """
         return sum(point.better == better for point in self.points)
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval of the mean difference, which contains 0 if and only if a
+        paired t test finds no difference; NaN if the test is undefined.
+        """
+        differences = np.array([[point.x - point.y] for point in self.points])
+        return float(separable_differences(differences)[0])
 
 
 @as_act("see boards")

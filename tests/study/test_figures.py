@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from exam_workbench.labels import Leaderboard, Policy, leaderboard
 from exam_workbench.labels._leaderboard import System
@@ -16,6 +18,7 @@ from exam_workbench.study import (
     PANEL_MEASURES,
     BoardChoice,
     Difference,
+    QueryPoints,
     board_name,
     compare_neighbours,
     compare_systems,
@@ -199,6 +202,10 @@ class TestQueriesOfTwoSystems:
         assert found.means == pytest.approx((board.scores["good"], board.scores["fair"]))
         assert sum(found.count(who) for who in ("first", "second", "equal")) == 4
         assert found.count("first") > 0
+        low, high = stats.ttest_rel(*zip(*((p.x, p.y) for p in found.points), strict=True)).confidence_interval()
+        assert found.half_width == pytest.approx((high - low) / 2)
+        alone = QueryPoints(found.points[:1], 3, found.means)
+        assert math.isnan(alone.half_width)
 
     def test_a_skipped_query_counts_0_and_is_marked(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10")

@@ -1,5 +1,6 @@
 """Views of the Leaderboard screen that compare leaderboards, and systems by query."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -333,8 +334,12 @@ def system_pair(
     if same:
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
         separated = {True: "separated", False: "not separated"}.get(row.differs)
-        difference = f"{comparison.means[0] - comparison.means[1]:+z.4f}"
-        about = "Mean score of the first system minus that of the second"
+        half = comparison.half_width
+        width = "" if math.isnan(half) else f" ± {half:.4f}"
+        difference = f"{comparison.means[0] - comparison.means[1]:+z.4f}{width}"
+        about = (
+            "Mean score of the first system minus that of the second, with half of its 95% interval"
+        )
         p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.as_number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
         facts += [("", "Difference", difference, about), ("", "p", p, why)]
