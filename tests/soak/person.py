@@ -125,10 +125,13 @@ class Person:
     def go(self, screen: str) -> None:
         if self.screen() != screen:
             name = next(name for name, (title, _) in SCREENS.items() if title == screen)
-            self.page.locator(".st-key-menu").get_by_role("link", name=entry_of(name), exact=True).click()
-            self.quiet()
+            entry = self.page.locator(".st-key-menu").get_by_role("link", name=entry_of(name), exact=True)
+            tab = self.page.locator(".st-key-tabs").get_by_role("link", name=screen, exact=True)
+            if not tab.count():
+                with self.drawn():
+                    entry.click()
             if self.screen() != screen:
-                self.page.locator(".st-key-tabs").get_by_role("link", name=screen, exact=True).click()
+                tab.click()
             expect(self.page.get_by_role("heading", name=screen, exact=True)).to_be_visible(timeout=PATIENCE)
             self.quiet()
 
