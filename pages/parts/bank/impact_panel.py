@@ -385,7 +385,7 @@ def _all_flips(
             "Judgment": [
                 shown.judged.get(change.query_id, {}).get(change.passage_id) for change in flips
             ],
-            "Ungraded pairs": [change.unknown or None for change in flips],
+            "Ungraded pairs": [change.unknown for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Cause": [
                 "; ".join(wordings[key].shown for key in change.questions if key in wordings)
