@@ -32,8 +32,7 @@ def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
     Args:
         evaluation: the evaluation under the present choices; None before the first answer.
     """
-    work = jobs.current_job(project, "answers")
-    if work is not None and not work.over:
+    if "answers" in jobs.running_jobs(project):
         st.caption("A job is running. You can start another job when it has ended.")
         return
     st.subheader("Generate answers", anchor=False)
