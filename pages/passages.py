@@ -395,11 +395,8 @@ def _draw_passage(
                 ui.draw_link(
                     "question_bank",
                     "Open in question bank",
-                    **{
-                        name: value
-                        for name, value in st.query_params.items()
-                        if name in ("query", "question")
-                    },
+                    query=st.query_params.get("query"),
+                    question=st.query_params.get("question"),
                 )
     with st.container(key="desk-beside"):
         beside.guidelines_beside(project, read.query_id)

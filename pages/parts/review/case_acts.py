@@ -386,9 +386,7 @@ def _case_fields(
             if given
         ],
         "check": "" if row.check is None else html.as_shown(_describe_check(row.check, agreement)),
-        "read": address.screen_link(
-            "passages", **place, **({"question": blamed} if blamed else {})
-        ),
+        "read": address.screen_link("passages", **place, question=blamed),
         "bank": address.screen_link("question_bank", **place),
         "settling": None
         if (settling := row.settling) is None

@@ -43,11 +43,6 @@ def page_offset(key: str) -> int:
     return (int(st.session_state.get(key, 1)) - 1) * ROWS_A_PAGE
 
 
-def _draw_passage_link(query_id: str, passage_id: str, question_id: str | None) -> None:
-    more = {} if question_id is None else {"question": question_id}
-    ui.draw_link("passages", "Open passage", query=query_id, passage=passage_id, **more)
-
-
 def _text_html(text: str | None, passage_id: str) -> str:
     if text is None:
         return (
@@ -123,7 +118,13 @@ def stray_list(
                 f" relevant passages. Examples:</div>{examples}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(stray.query_id, stray.passages[0], stray.question_id)
+                ui.draw_link(
+                    "passages",
+                    "Open passage",
+                    query=stray.query_id,
+                    passage=stray.passages[0],
+                    question=stray.question_id,
+                )
                 _bank_button(
                     f"stray {stray.question_id}",
                     "Edit question",
@@ -162,7 +163,7 @@ def uncovered_list(
                 f'{_text_html(row.text, row.passage_id)}<div class="from">{values}</div></div>'
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(row.query_id, row.passage_id, None)
+                ui.draw_link("passages", "Open passage", query=row.query_id, passage=row.passage_id)
                 _bank_button(
                     f"uncovered {row.query_id} {row.passage_id}",
                     "Add question",
@@ -236,8 +237,12 @@ def record_list(project: Project, *_: object) -> None:
                 f"{_text_html(text, case.passage_id)}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(
-                    case.query_id, case.passage_id, settling.touched or case.question_id
+                ui.draw_link(
+                    "passages",
+                    "Open passage",
+                    query=case.query_id,
+                    passage=case.passage_id,
+                    question=settling.touched or case.question_id,
                 )
                 if settling.settled:
                     disagreement_settling.draw_reopener(project, settling)

@@ -245,15 +245,22 @@ def name_project(name: str, screen: str) -> None:
         streamlit_bridge.make_readable({"project": name})
 
 
-def link_parameters(**place: str) -> dict[str, str]:
+def link_parameters(**place: str | None) -> dict[str, str]:
     """Return the parameters of a link to a screen: the project, the choices that hold on every
     screen, and a place.
+
+    Args:
+        place: by parameter; None is left out.
     """
     project = st.session_state.get("project")
-    return ({"project": str(project)} if project else {}) | travelling() | place
+    return (
+        ({"project": str(project)} if project else {})
+        | travelling()
+        | {name: value for name, value in place.items() if value is not None}
+    )
 
 
-def screen_link(screen: str, **place: str) -> str:
+def screen_link(screen: str, **place: str | None) -> str:
     """Return a relative link to a screen, with the parameters of `link_parameters`."""
     return f"{'.' if screen == 'home' else screen}?{urlencode(link_parameters(**place))}"
 
