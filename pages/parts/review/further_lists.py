@@ -1,6 +1,6 @@
 """Further lists of the Disagreements screen: two about the bank, and the record of settlements."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -23,19 +23,6 @@ STYLE = """
 .pair .text.example { border-left: 2px solid var(--ew-line); padding-left: 0.6rem;
   font-size: 0.93rem; -webkit-line-clamp: 2; }
 """
-
-
-def pager_key(name: str, listed: Hashable) -> str:
-    """Return the key of a list's pager; a changed list gets a new pager, which begins at the first
-    page.
-
-    Args:
-        listed: identifies the content of the list.
-    """
-    if st.session_state.get(f"{name} listed") != listed:
-        st.session_state[f"{name} listed"] = listed
-        st.session_state[f"{name} lists"] = st.session_state.get(f"{name} lists", 0) + 1
-    return f"{name} page {st.session_state[f'{name} lists']}"
 
 
 def page_offset(key: str) -> int:
@@ -85,14 +72,10 @@ def judged_by(
     return find_source(project, chosen) if chosen else next(iter(judgment_sources(project)), None)
 
 
-def stray_list(
-    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
-) -> None:
+def stray_list(project: Project, policy: labels.Policy, source: str) -> None:
     """Draw questions that are answered by passages judged non-relevant."""
-    source = judged_by(left, right, project, policy)
-    if policy is None or source is None:
-        return
-    key = pager_key("strays", (policy, source))
+    # A changed list gets a new pager, which begins at the first page.
+    key = f"strays page {hash((policy, source))}"
     total, strays = review.list_strays(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.container(key="strays").caption(
         ui.plain(
@@ -135,14 +118,9 @@ def stray_list(
     ui.draw_pager(key, total, ROWS_A_PAGE)
 
 
-def uncovered_list(
-    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
-) -> None:
+def uncovered_list(project: Project, policy: labels.Policy, source: str) -> None:
     """Draw passages that are judged relevant and answer no question."""
-    source = judged_by(left, right, project, policy)
-    if policy is None or source is None:
-        return
-    key = pager_key("uncovered", (policy, source))
+    key = f"uncovered page {hash((policy, source))}"
     total, rows = review.list_uncovered(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.caption(
         ui.plain(
@@ -214,7 +192,7 @@ def record_list(project: Project, *_: object) -> None:
             disabled=not disputed,
             key="disputed",
         )
-    key = pager_key("record", project.name)
+    key = f"record page {project.name}"
     settlings = review.list_settlings(project, ROWS_A_PAGE, page_offset(key))
     texts = passage_texts(project, [settling.case.passage_id for settling in settlings])
     for settling in settlings:
