@@ -385,14 +385,7 @@ def _choose_prompt(
         p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)
     ]
     default = graders.usual_prompt(kind, {"back_end": where, "by": by})
-    name = form.select(
-        "prompt",
-        "Prompt",
-        fitting,
-        form.stored.get("prompt", default),
-        about="See the Prompts screen.",
-    )
-    form.keep("prompt", name, default)
+    form.select("prompt", "Prompt", fitting, default, about="See the Prompts screen.")
 
 
 def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:

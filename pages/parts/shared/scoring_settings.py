@@ -134,6 +134,7 @@ def line(screen: str) -> None:
     # The first project can change with the list of projects, so an address always names its
     # project.
     parameters = {"project": str(st.session_state["project"])} if ui.list_projects() else {}
+    choices: dict[str, str] = {}
     usual: dict[str, str] = {}
     project = ui.project_or_none()
     known = (
@@ -142,10 +143,8 @@ def line(screen: str) -> None:
         else []
     )
     if project is not None and known:
-        st.session_state["looking"], choices, defaults = _draw_line(project, known, screen)
-        parameters |= choices
-        usual |= defaults
-    address.write_choices(parameters, usual)
+        st.session_state["looking"], choices, usual = _draw_line(project, known, screen)
+    address.write_choices(parameters | choices, usual)
 
 
 def _draw_line(
