@@ -77,8 +77,8 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
     """Set a widget from the address before it is drawn, if the person followed a link or went back.
 
     Args:
-        read: converts a text of the address; raises ValueError for an invalid one, which means the
-            default.
+        read: converts a text of the address; raises KeyError or ValueError for an invalid one,
+            which means the default.
         default: the value if the address has no such parameter.
     """
     here = _address_state()
@@ -92,7 +92,7 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
         return
     try:
         st.session_state[key] = read(here.now[key]) if key in here.now else default
-    except ValueError:
+    except (KeyError, ValueError):
         st.session_state[key] = default
 
 
