@@ -358,12 +358,10 @@ def _choose_model(
         form.values |= address
         with beside:
             model = model_place.choose_model(stored, endpoint, key, label)
-        form.keep(name, model)
-        return model
+        return str(form.keep(name, model))
     with beside:
         model = model_place.choose_local(stored, default, key, label, about)
-    form.keep(name, model, default)
-    return model
+    return str(form.keep(name, model, default))
 
 
 def _choose_prompt(
