@@ -2,6 +2,8 @@
 their objects.
 """
 
+from itertools import groupby
+
 import streamlit as st
 
 from exam_workbench.records import (
@@ -126,10 +128,8 @@ with st.container(horizontal=True, vertical_alignment="center"):
     )
 if not results.total:
     st.container(key="no-act-fits").text("No action matches the filters.")
-last = None
-for act in results.acts:
-    if act.happened_at.date() != last:
-        last = act.happened_at.date()
-        st.markdown(f"**{last:%d %B %Y}**")
-    draw_act(act)
+for day, acts in groupby(results.acts, lambda act: act.happened_at.date()):
+    st.markdown(f"**{day:%d %B %Y}**")
+    for act in acts:
+        draw_act(act)
 ui.draw_pager(f"acts {sought}", results.total, ACTS_A_PAGE)

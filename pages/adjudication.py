@@ -61,9 +61,12 @@ def draw_contested_pair(project: Project, contested: review.Contested) -> None:
             '<div class="asked"'
             f' dir="auto">{html.as_html(contested.question or contested.question_id)}</div>'
         )
-    chosen = {"question": contested.question_id} if contested.question_id else {}
     ui.draw_link(
-        "passages", "Open passage", query=contested.query_id, passage=contested.passage_id, **chosen
+        "passages",
+        "Open passage",
+        query=contested.query_id,
+        passage=contested.passage_id,
+        question=contested.question_id,
     )
 
 

@@ -4,9 +4,8 @@ differ.
 
 import streamlit as st
 
-from exam_workbench import bank, labels, review
+from exam_workbench import review
 from exam_workbench.records import for_tuning
-from exam_workbench.store import Project
 from pages.parts.review import (
     case_acts,
     disagreement_tables as parts,
@@ -22,19 +21,12 @@ VIEWS = {
     "record": "Resolved",
 }
 
-
-def chosen_policy(project: Project) -> labels.Policy | None:
-    """Return the scoring settings of the labels; None if nothing has been graded."""
-    if not any(grader.grades for grader in bank.label_graders(project)):
-        return None
-    return scoring_settings.require_view().policy
-
-
 if arrived := disagreements_address.apply_address():
     st.session_state.pop(case_acts.SAID, None)
 # People edit questions after these cases, so judgments that are held out are not among them.
 project = for_tuning(ui.require_project(further_lists.STYLE))
-policy = chosen_policy(project)
+looking = scoring_settings.current_view()
+policy = looking.policy if looking else None
 known = parts.list_sides(project, policy)
 if len(known) < 2:
     ui.end_empty_screen(
@@ -49,11 +41,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     disagreements_address.write_address()
     parts.draw_downloads(review.side_agreement(project, left, right))
     parts.hold_out(project)
-offered = [
-    view
-    for view in VIEWS
-    if view in ("queue", "record") or further_lists.judged_by(left, right, project, policy)
-]
+source = further_lists.judged_by(left, right, project, policy)
+offered = [view for view in VIEWS if view in ("queue", "record") or source]
 if arrived or st.session_state.get(disagreements_address.WIDGETS["view"]) not in offered:
     disagreements_address.set_widget("view", offered, "queue")
 view = st.segmented_control(
@@ -71,4 +60,4 @@ if view == "queue":
     case_acts.queue_view(project, left, right, policy)
 else:
     disagreements_address.write_address()
-    further_lists.LISTS[str(view)](project, left, right, policy)
+    further_lists.LISTS[str(view)](project, policy, source)

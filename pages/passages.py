@@ -25,7 +25,15 @@ from pages.parts.review import (
     passage_panel as beside,
     rating_overrides as desk_parts,
 )
-from pages.parts.shared import address, html, people_here, scoring_settings, seen_labels, ui
+from pages.parts.shared import (
+    actions,
+    address,
+    html,
+    people_here,
+    scoring_settings,
+    seen_labels,
+    ui,
+)
 
 T = TypeVar("T")
 
@@ -349,7 +357,7 @@ def _draw_list_and_passage(
     project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters
 ) -> None:
     turned = None
-    for act in beside.list_actions().each():
+    for act in actions.asked_of(beside.KEY).each():
         if act["do"] == "open":
             desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
         else:
@@ -395,11 +403,8 @@ def _draw_passage(
                 ui.draw_link(
                     "question_bank",
                     "Open in question bank",
-                    **{
-                        name: value
-                        for name, value in st.query_params.items()
-                        if name in ("query", "question")
-                    },
+                    query=st.query_params.get("query"),
+                    question=st.query_params.get("question"),
                 )
     with st.container(key="desk-beside"):
         beside.guidelines_beside(project, read.query_id)

@@ -79,8 +79,7 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
         here.go_to(bank.find_question(project, ui.person(), to_edit))
     picked = actions.asked_of(QUERIES).acts
     if chosen := picked[-1]["choice"] if picked else here.query:
-        st.query_params["query"] = chosen
-        st.query_params.pop("subtopic", None)
+        address.write_parameters({"query": chosen, "subtopic": ""})
         picked.clear()
         here.query = ""
     named = st.query_params.get("query")

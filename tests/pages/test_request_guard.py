@@ -21,7 +21,7 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from pages.parts.shared import login, request_guard, streamlit_bridge, visitor
+from pages.parts.shared import login, streamlit_bridge, visitor
 from pages.parts.shared.lasting_files import MOST, SECONDS, LastingFiles
 from pages.parts.shared.request_guard import RequestGuard
 from pages.parts.shared.streamlit_bridge import release_sessions
@@ -83,7 +83,7 @@ def test_files_that_were_imported_make_room_for_others(
     )
     for session, size in ("mine", 10), ("mine", 20), ("other", 10):
         add(uploads, session, size)
-    request_guard.forget_uploads([SimpleNamespace(file_id="of 10")])  # type: ignore[list-item]
+    streamlit_bridge.forget_upload("of 10")
     assert list(uploads.file_storage["mine"]) == ["of 20"] and list(uploads.file_storage["other"]) == ["of 10"]
 
 

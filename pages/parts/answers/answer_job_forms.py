@@ -32,8 +32,7 @@ def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
     Args:
         evaluation: the evaluation under the present choices; None before the first answer.
     """
-    work = jobs.current_job(project, "answers")
-    if work is not None and not work.over:
+    if "answers" in jobs.running_jobs(project):
         st.caption("A job is running. You can start another job when it has ended.")
         return
     st.subheader("Generate answers", anchor=False)
@@ -182,11 +181,9 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
     if _lacks_model(kind, settings):
         return None
     if kind == EXTRACTIVE:
-        rule: answers.AnswerRule = "extractive"
-        return answers.make_generator(
-            project,
-            answers.GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule),
-        )
+        # Without a model, the rule has a default one.
+        given = {"model": settings["model"]} if settings["model"] else {}
+        return answers.make_generator(project, answers.GeneratorPlan(given, EXTRACTIVE))
     n_tokens = int(
         st.number_input(
             "Answer length in the prompt (tokens)", 1, 1000, answers.N_TOKENS, key="answers tokens"

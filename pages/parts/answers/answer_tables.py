@@ -349,7 +349,7 @@ def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
         "confirmed": "Confirmed cases",
         "proposed": "Confirmed and proposed cases",
     }
-    picked = st.segmented_control(
+    chosen = st.segmented_control(
         "Cases A, B and C left out of “refined”",
         list(by),
         default="confirmed",
@@ -357,7 +357,6 @@ def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
         key="refined",
         required=True,
     )
-    chosen: answers.Refined = "proposed" if picked == "proposed" else "confirmed"
     key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
     rows = project.cached(key, lambda: answers.correlate_recall(project, evaluation, chosen))
     st.dataframe(

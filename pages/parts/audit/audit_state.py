@@ -299,6 +299,11 @@ def draw_audit_note(
         state = "none"
         note, link = "Not audited: the error of these scores is unknown", "Plan an audit"
     named = audit or begun
-    query = {} if named is None else {"audit": named.name}
-    ui.draw_note(f":material/how_to_reg: {note}.", "audit", link, f"audit {state}", **query)
+    ui.draw_note(
+        f":material/how_to_reg: {note}.",
+        "audit",
+        link,
+        f"audit {state}",
+        audit=named.name if named else None,
+    )
     st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

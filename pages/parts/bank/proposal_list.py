@@ -450,11 +450,7 @@ def _ask_model(
             text = f"{progress.done} of {progress.total} requests answered"
             bar.progress(progress.done / progress.total, text=text)
 
-    try:
+    with ui.errors(rerun=True):
         report = work(grading.make_drafter(settings), show_progress)
-    except errors.WorkbenchError as error:
-        bar.empty()
-        ui.show_error(error)
-        return
-    st.session_state["suggested"] = (query_id, report)
-    st.rerun()
+        st.session_state["suggested"] = (query_id, report)
+    bar.empty()

@@ -10,7 +10,7 @@ import streamlit as st
 from exam_workbench import labels, study
 from pages.parts.boards import leaderboard_table as boards
 from pages.parts.boards.leaderboard_table import Named
-from pages.parts.shared import components, ui
+from pages.parts.shared import address, components, ui
 
 KEY = "agreements"
 PLACE = "cell"
@@ -112,10 +112,8 @@ def find_open_cell(table: study.MetaTable) -> tuple[int, int] | None:
 
 def keep_picked_cell() -> None:
     """Write the clicked cell into the address, or remove the closed one."""
-    if chosen := st.session_state[KEY].get("pick"):
-        st.query_params[PLACE] = ",".join(str(int(part)) for part in chosen)
-    else:
-        st.query_params.pop(PLACE, None)
+    chosen = st.session_state[KEY].get("pick") or ()
+    address.write_parameters({PLACE: ",".join(str(int(part)) for part in chosen)})
 
 
 def cell_data(

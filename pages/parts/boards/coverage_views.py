@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench import bank, charts, grading, labels, study, text
+from exam_workbench import bank, charts, grading, grouping, labels, study, text
 from exam_workbench.records import deepest_rank, passage_texts, pool_depth, sealed_questions
 from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_views import Screen
@@ -37,19 +37,20 @@ def draw_judged(project: Project, policy: labels.Policy) -> None:
 
 def _draw_judged_table(shares: list[study.JudgedShare]) -> str | None:
     """Draw Judged@k of every system by source, and return the selected system."""
-    by_source: dict[str, dict[str, float | None]] = {}
-    for share in shares:
-        name = "Exam labels" if share.source == "exam" else share.source
-        by_source.setdefault(name, {})[share.run] = share.judged
+    by_source = grouping.group_pairs((share.source, share.judged) for share in shares)
+    columns = {
+        "Exam labels" if source == "exam" else source: judged
+        for source, judged in by_source.items()
+    }
     runs = list(dict.fromkeys(share.run for share in shares))
     chosen = st.dataframe(
-        {"Run": runs} | {name: list(judged.values()) for name, judged in by_source.items()},
+        {"Run": runs, **columns},
         hide_index=True,
         height="content" if len(runs) <= 30 else 600,
         key="judged systems",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={name: st.column_config.NumberColumn(format="percent") for name in by_source},
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in columns},
     )
     selected = chosen.selection.rows
     return runs[selected[0]] if selected else None

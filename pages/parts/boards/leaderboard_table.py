@@ -143,12 +143,8 @@ def click_callbacks() -> dict[str, Callable[[], None]]:
 
 def write_followed(name: str, value: object) -> None:
     """Write a clicked system or query into the address, or remove a closed one."""
-    if name == RUN:
-        st.query_params.pop(QUERY, None)
-    if value:
-        st.query_params[name] = str(value)
-    else:
-        st.query_params.pop(name, None)
+    closed = {QUERY: ""} if name == RUN else {}
+    address.write_parameters({name: str(value or "")} | closed)
 
 
 def _system_data(system: labels.System) -> dict[str, Any]:

@@ -18,8 +18,7 @@ EVERY_PASSAGE = ""
 
 def offer_writing(project: Project) -> None:
     """Draw the form that has a model write items; draw nothing while a job runs."""
-    running = jobs.current_job(project, "items")
-    if running is not None and not running.over:
+    if "items" in jobs.running_jobs(project):
         return
     with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
         st.caption(
@@ -207,8 +206,7 @@ def _choose_model(kind: str) -> dict[str, Any]:
 
 def offer_sitting(project: Project, exam: str) -> None:
     """Draw the form that starts the missing answers; draw nothing while a job runs."""
-    running = jobs.current_job(project, "exams")
-    if running is not None and not running.over:
+    if "exams" in jobs.running_jobs(project):
         return
     students = [student for student in find_students(project, None) if not student.sat_elsewhere]
     known = [exams.examinee_standing(project, student, exam) for student in students]

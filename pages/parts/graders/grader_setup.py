@@ -358,12 +358,10 @@ def _choose_model(
         form.values |= address
         with beside:
             model = model_place.choose_model(stored, endpoint, key, label)
-        form.keep(name, model)
-        return model
+        return str(form.keep(name, model))
     with beside:
         model = model_place.choose_local(stored, default, key, label, about)
-    form.keep(name, model, default)
-    return model
+    return str(form.keep(name, model, default))
 
 
 def _choose_prompt(
@@ -385,14 +383,7 @@ def _choose_prompt(
         p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)
     ]
     default = graders.usual_prompt(kind, {"back_end": where, "by": by})
-    name = form.select(
-        "prompt",
-        "Prompt",
-        fitting,
-        form.stored.get("prompt", default),
-        about="See the Prompts screen.",
-    )
-    form.keep("prompt", name, default)
+    form.select("prompt", "Prompt", fitting, default, about="See the Prompts screen.")
 
 
 def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:

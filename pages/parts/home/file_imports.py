@@ -10,7 +10,7 @@ import streamlit as st
 
 from exam_workbench import errors, exchange, formats, text
 from exam_workbench.store import Project
-from pages.parts.shared import html, presses, request_guard, ui
+from pages.parts.shared import html, presses, streamlit_bridge, ui
 
 REPLACED_SHOWN = 8
 BASIC = {
@@ -56,7 +56,7 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
     uploads = st.file_uploader(
         "Drop all files here together. Their kinds are recognized.",
         accept_multiple_files=True,
-        key=f"uploads {st.session_state.get('imports', 0)}",
+        key=presses.form_key("uploads"),
         help=f"{known}; .gz too",
     )
     if not uploads:
@@ -117,8 +117,9 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
             "Importing. You can close this tab: the import finishes, or changes nothing."
         ):
             imported = exchange.import_groups(project, asked, ui.author())
-        request_guard.forget_uploads(uploads)
-        st.session_state["imports"] = st.session_state.get("imports", 0) + 1
+        for upload in uploads:
+            streamlit_bridge.forget_upload(upload.file_id)
+        presses.clear_form("uploads")
         st.session_state["imported last"] = project.name, "; ".join(map(_describe_counts, imported))
         st.rerun()
 

@@ -386,9 +386,7 @@ def _case_fields(
             if given
         ],
         "check": "" if row.check is None else html.as_shown(_describe_check(row.check, agreement)),
-        "read": address.screen_link(
-            "passages", **place, **({"question": blamed} if blamed else {})
-        ),
+        "read": address.screen_link("passages", **place, question=blamed),
         "bank": address.screen_link("question_bank", **place),
         "settling": None
         if (settling := row.settling) is None
@@ -461,8 +459,7 @@ def explain_order(next_check: review.CheckNext, by: str, agreed: review.Agreemen
 
 
 def _describe_check(check: review.Check, agreement: review.Agreement) -> str:
-    noun = agreement.left.noun if agreement.left.noun == "label" else agreement.right.noun
-    noun = noun if "label" in (agreement.left.noun, agreement.right.noun) else "judgment"
+    noun = "label" if "label" in (agreement.left.noun, agreement.right.noun) else "judgment"
     if check.value == check.target:
         return f"The {noun} {check.value} is already the closest value on its scale."
     swaps = how_many(check.swaps, "rank swaps")

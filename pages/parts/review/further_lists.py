@@ -1,6 +1,6 @@
 """Further lists of the Disagreements screen: two about the bank, and the record of settlements."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -25,27 +25,9 @@ STYLE = """
 """
 
 
-def pager_key(name: str, listed: Hashable) -> str:
-    """Return the key of a list's pager; a changed list gets a new pager, which begins at the first
-    page.
-
-    Args:
-        listed: identifies the content of the list.
-    """
-    if st.session_state.get(f"{name} listed") != listed:
-        st.session_state[f"{name} listed"] = listed
-        st.session_state[f"{name} lists"] = st.session_state.get(f"{name} lists", 0) + 1
-    return f"{name} page {st.session_state[f'{name} lists']}"
-
-
 def page_offset(key: str) -> int:
     """Return the offset of the present page."""
     return (int(st.session_state.get(key, 1)) - 1) * ROWS_A_PAGE
-
-
-def _draw_passage_link(query_id: str, passage_id: str, question_id: str | None) -> None:
-    more = {} if question_id is None else {"question": question_id}
-    ui.draw_link("passages", "Open passage", query=query_id, passage=passage_id, **more)
 
 
 def _text_html(text: str | None, passage_id: str) -> str:
@@ -90,14 +72,10 @@ def judged_by(
     return find_source(project, chosen) if chosen else next(iter(judgment_sources(project)), None)
 
 
-def stray_list(
-    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
-) -> None:
+def stray_list(project: Project, policy: labels.Policy, source: str) -> None:
     """Draw questions that are answered by passages judged non-relevant."""
-    source = judged_by(left, right, project, policy)
-    if policy is None or source is None:
-        return
-    key = pager_key("strays", (policy, source))
+    # A changed list gets a new pager, which begins at the first page.
+    key = f"strays page {hash((policy, source))}"
     total, strays = review.list_strays(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.container(key="strays").caption(
         ui.plain(
@@ -123,7 +101,13 @@ def stray_list(
                 f" relevant passages. Examples:</div>{examples}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(stray.query_id, stray.passages[0], stray.question_id)
+                ui.draw_link(
+                    "passages",
+                    "Open passage",
+                    query=stray.query_id,
+                    passage=stray.passages[0],
+                    question=stray.question_id,
+                )
                 _bank_button(
                     f"stray {stray.question_id}",
                     "Edit question",
@@ -134,14 +118,9 @@ def stray_list(
     ui.draw_pager(key, total, ROWS_A_PAGE)
 
 
-def uncovered_list(
-    project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
-) -> None:
+def uncovered_list(project: Project, policy: labels.Policy, source: str) -> None:
     """Draw passages that are judged relevant and answer no question."""
-    source = judged_by(left, right, project, policy)
-    if policy is None or source is None:
-        return
-    key = pager_key("uncovered", (policy, source))
+    key = f"uncovered page {hash((policy, source))}"
     total, rows = review.list_uncovered(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.caption(
         ui.plain(
@@ -162,7 +141,7 @@ def uncovered_list(
                 f'{_text_html(row.text, row.passage_id)}<div class="from">{values}</div></div>'
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(row.query_id, row.passage_id, None)
+                ui.draw_link("passages", "Open passage", query=row.query_id, passage=row.passage_id)
                 _bank_button(
                     f"uncovered {row.query_id} {row.passage_id}",
                     "Add question",
@@ -213,7 +192,7 @@ def record_list(project: Project, *_: object) -> None:
             disabled=not disputed,
             key="disputed",
         )
-    key = pager_key("record", project.name)
+    key = f"record page {project.name}"
     settlings = review.list_settlings(project, ROWS_A_PAGE, page_offset(key))
     texts = passage_texts(project, [settling.case.passage_id for settling in settlings])
     for settling in settlings:
@@ -236,8 +215,12 @@ def record_list(project: Project, *_: object) -> None:
                 f"{_text_html(text, case.passage_id)}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _draw_passage_link(
-                    case.query_id, case.passage_id, settling.touched or case.question_id
+                ui.draw_link(
+                    "passages",
+                    "Open passage",
+                    query=case.query_id,
+                    passage=case.passage_id,
+                    question=settling.touched or case.question_id,
                 )
                 if settling.settled:
                     disagreement_settling.draw_reopener(project, settling)

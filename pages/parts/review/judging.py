@@ -26,8 +26,6 @@ AHEAD = 6
 ROWS = 300
 """Largest number of passages in the list of a query."""
 
-Place = tuple[str, str]
-
 
 @dataclass
 class Here:
@@ -154,7 +152,7 @@ def _do_action(
 
 
 def _label_data(
-    project: Project, policy: labels.Policy, at: Place, label: int | None, more: str
+    project: Project, policy: labels.Policy, at: seen_labels.Place, label: int | None, more: str
 ) -> dict[str, Any]:
     highest = bank.find_grader(project, policy.grader).spec.max_rating
     return {"query": at[0], "passage": at[1], "label": label, "highest": highest, "more": more}

@@ -16,7 +16,7 @@ from exam_workbench.records import (
 )
 from exam_workbench.review import Desk, Found, Listed
 from exam_workbench.store import Project
-from pages.parts.shared import actions, html, presses, ui
+from pages.parts.shared import actions, html, presses, seen_labels, ui
 
 
 def draw_known(project: Project, desk: Desk) -> None:
@@ -54,10 +54,8 @@ def guidelines_beside(project: Project, query_id: str) -> None:
 
 
 KEY = "passage-list"
+"""Key of the component, whose actions are a passage to open, or a page to turn to."""
 PASSAGES_A_PAGE = 40
-
-Place = tuple[str, str]
-"""Query id and passage id."""
 
 
 def passage_list(
@@ -78,7 +76,7 @@ def passage_list(
     """
     own_source = source_of(ui.person()) if ui.person() else source
     own = {} if own_source is None or own_source == source else given_in(project, own_source)
-    list_actions().draw(
+    actions.asked_of(KEY).draw(
         "passages",
         {
             "total": listing.total,
@@ -97,12 +95,7 @@ def passage_list(
     )
 
 
-def list_actions() -> actions.Asked:
-    """Return the actions of the list: a passage to open, or a page to turn to."""
-    return actions.asked_of(KEY)
-
-
-def _place_of_row(row: Listed | None) -> Place | None:
+def _place_of_row(row: Listed | None) -> seen_labels.Place | None:
     return None if row is None else (row.query_id, row.passage_id)
 
 

@@ -11,7 +11,6 @@ import streamlit as st
 from exam_workbench import bank, errors, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
-from pages.parts.review.passage_panel import Place
 from pages.parts.shared import (
     actions,
     address,
@@ -19,6 +18,7 @@ from pages.parts.shared import (
     presses,
     scoring_settings,
     screen_hints,
+    seen_labels,
     ui,
     view_choice,
 )
@@ -93,11 +93,11 @@ class Bench:
     """
 
     refused: dict[str, Any] | None = None
-    place: Place | None = None
+    place: seen_labels.Place | None = None
     tried: dict[str, int] = field(default_factory=dict)
     made: list[int] = field(default_factory=list)
 
-    def about(self, place: Place) -> None:
+    def about(self, place: seen_labels.Place) -> None:
         """Reset the state if another passage is open now."""
         if self.place != place:
             self.place, self.tried, self.made = place, {}, []

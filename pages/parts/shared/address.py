@@ -77,8 +77,8 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
     """Set a widget from the address before it is drawn, if the person followed a link or went back.
 
     Args:
-        read: converts a text of the address; raises ValueError for an invalid one, which means the
-            default.
+        read: converts a text of the address; raises KeyError or ValueError for an invalid one,
+            which means the default.
         default: the value if the address has no such parameter.
     """
     here = _address_state()
@@ -92,7 +92,7 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
         return
     try:
         st.session_state[key] = read(here.now[key]) if key in here.now else default
-    except ValueError:
+    except (KeyError, ValueError):
         st.session_state[key] = default
 
 
@@ -245,15 +245,22 @@ def name_project(name: str, screen: str) -> None:
         streamlit_bridge.make_readable({"project": name})
 
 
-def link_parameters(**place: str) -> dict[str, str]:
+def link_parameters(**place: str | None) -> dict[str, str]:
     """Return the parameters of a link to a screen: the project, the choices that hold on every
     screen, and a place.
+
+    Args:
+        place: by parameter; None is left out.
     """
     project = st.session_state.get("project")
-    return ({"project": str(project)} if project else {}) | travelling() | place
+    return (
+        ({"project": str(project)} if project else {})
+        | travelling()
+        | {name: value for name, value in place.items() if value is not None}
+    )
 
 
-def screen_link(screen: str, **place: str) -> str:
+def screen_link(screen: str, **place: str | None) -> str:
     """Return a relative link to a screen, with the parameters of `link_parameters`."""
     return f"{'.' if screen == 'home' else screen}?{urlencode(link_parameters(**place))}"
 

@@ -360,12 +360,12 @@ def _draw_log(job: jobs.BackgroundJob) -> None:
 def _draw_end(project: Project, job: jobs.BackgroundJob) -> None:
     final = job.progress
     defaulted = f" ({final.defaulted:,} by default)" if final.defaulted else ""
+    # The start time distinguishes the job from the plan below it.
     result = (
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in"
-        f" {ui.as_duration(final.seconds)}."
+        f" {ui.as_duration(final.seconds)}. Started at {job.started_at:%H:%M} with"
+        f" {ui.plain(job.name)}."
     )
-    # The start time distinguishes the job from the plan below it.
-    result = f"{result} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
     of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
     again = " Start this grader again to grade the remaining pairs."

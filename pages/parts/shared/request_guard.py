@@ -4,7 +4,7 @@ people.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 import streamlit as st
@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse
 
 from exam_workbench import errors, limits, server
 from pages.parts.shared import lasting_files, login, response_headers, streamlit_bridge, ui
-from pages.parts.shared.streamlit_bridge import UploadedFile
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
 OPEN = ("health", "host-config", "stream", "bidi-components")
@@ -119,9 +118,3 @@ def _check_person(request: HTTPConnection, path: str) -> None:
                 "This file belongs to another person.",
                 "Download the file from your own browser window.",
             )
-
-
-def forget_uploads(files: Iterable[UploadedFile]) -> None:
-    """Drop uploaded files that the tab no longer needs, which makes room for others."""
-    for file in files:
-        streamlit_bridge.forget_upload(file.file_id)

@@ -134,6 +134,7 @@ def line(screen: str) -> None:
     # The first project can change with the list of projects, so an address always names its
     # project.
     parameters = {"project": str(st.session_state["project"])} if ui.list_projects() else {}
+    choices: dict[str, str] = {}
     usual: dict[str, str] = {}
     project = ui.project_or_none()
     known = (
@@ -142,10 +143,8 @@ def line(screen: str) -> None:
         else []
     )
     if project is not None and known:
-        st.session_state["looking"], choices, defaults = _draw_line(project, known, screen)
-        parameters |= choices
-        usual |= defaults
-    address.write_choices(parameters, usual)
+        st.session_state["looking"], choices, usual = _draw_line(project, known, screen)
+    address.write_choices(parameters | choices, usual)
 
 
 def _draw_line(
@@ -175,7 +174,9 @@ def _draw_line(
 def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
     """Set every choice from the address if the person followed a link; return the defaults."""
     default = labels.Policy()
-    rules = {title: rule for rule, title in LABEL_RULES.items()}
+    rules = {title: rule for rule, title in LABEL_RULES.items()} | {
+        rule: rule for rule in LABEL_RULES
+    }
     usual: dict[Choice, Any] = {
         "grader": known[0],
         "rating": default.rating,
@@ -190,13 +191,13 @@ def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict
     read: dict[Choice, Callable[[str], Any]] = {
         "grader": _reader_of(known),
         "rating": str,
-        "tau": lambda text: _reader_of(MIN_RATINGS)(int(text)),
-        "label": lambda text: rules.get(text) or _reader_of(LABEL_RULES)(text),
+        "tau": _reader_of(MIN_RATINGS),
+        "label": rules.__getitem__,
         "weights": lambda text: text != "false",
         "measure": str,
         "against": _reader_of(boards),
         "cutoff": lambda text: min(1000, max(1, int(text))),
-        "relevant": lambda text: _reader_of(MIN_JUDGMENTS)(int(text)),
+        "relevant": _reader_of(MIN_JUDGMENTS),
     }
     for choice, value in usual.items():
         address.set_from_address(choice, read[choice], value)
@@ -340,17 +341,9 @@ def _as_parameters(choices: Mapping[Choice, Any]) -> dict[str, str]:
     }
 
 
-def _reader_of(options: Collection[Any]) -> Callable[[Any], Any]:
-    """Return a function that returns its argument if it is an option, and raises ValueError
-    otherwise.
-    """
-
-    def read_option(value: Any) -> Any:
-        if value not in options:
-            raise ValueError(value)
-        return value
-
-    return read_option
+def _reader_of(options: Collection[Any]) -> Callable[[str], Any]:
+    """Return a function that returns the option with a text, and raises KeyError without one."""
+    return {str(option): option for option in options}.__getitem__
 
 
 def current_view() -> View | None:

@@ -17,14 +17,12 @@ from streamlit.runtime.media_file_storage import MediaFileKind
 from streamlit.runtime.memory_media_file_storage import MemoryFile, MemoryMediaFileStorage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state import get_session_state
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 __all__ = [
     "MediaFileKind",
     "MediaFileManager",
     "MemoryFile",
     "MemoryMediaFileStorage",
-    "UploadedFile",
 ]
 
 # Parts of the page
@@ -87,7 +85,7 @@ def uploads_of(session: str) -> Mapping[str, Any]:
 
 
 def forget_upload(file_id: str) -> None:
-    """Drop an uploaded file of this session."""
+    """Drop an uploaded file of this session, which makes room for others."""
     if (tab := get_script_run_ctx()) is not None:
         # The type of the manager does not name this method.
         manager: Any = tab.uploaded_file_mgr

@@ -380,7 +380,7 @@ def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
 
 
 def draw_note(
-    words: str, screen: str, label: str | None = None, key: str | None = None, **query: str
+    words: str, screen: str, label: str | None = None, key: str | None = None, **query: str | None
 ) -> None:
     """Draw a caption with a link to a screen beside it; arguments as for `draw_link`."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -408,10 +408,13 @@ def draw_link(
     label: str | None = None,
     icon: str | None = ":material/arrow_forward:",
     help: str | None = None,
-    **query: str,
+    **query: str | None,
 ) -> None:
     """Draw a link to a screen of the project; draw nothing if the person's role does not include
     it.
+
+    Args:
+        query: the place on the screen, as for `address.link_parameters`.
     """
     if not login.is_required() or may_see(screen):
         st.page_link(
