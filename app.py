@@ -31,9 +31,9 @@ if __name__ == "__main__":
     icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
-    graders.provide_keys(visitor.secret)
-    graders.provide_endpoints(visitor.endpoint_tables)
-    graders.provide_access(visitor.access)
+    graders.providers.key = visitor.secret
+    graders.providers.endpoints = visitor.endpoint_tables
+    graders.providers.access = visitor.access
     name, screen, all_screens = screens.navigation()
     if not login.passed():
         st.stop()

@@ -152,8 +152,8 @@ def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     visitors. The browser's driver marks its event loop as running in this thread; only browser
     tests may see that. Patches stay in place until the other fixtures of the test are torn down.
     """
-    monkeypatch.setattr(access, "_provider", access._provider)
-    monkeypatch.setattr(access, "_tables", access._tables)
+    for name, provider in dict(vars(access.providers)).items():
+        monkeypatch.setattr(access.providers, name, provider)
     loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
     if loop is not None:
         asyncio._set_running_loop(None)

@@ -4,7 +4,7 @@ job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -258,27 +258,17 @@ def _by_texts(score: Callable[[str, str], float]) -> _Batch:
     ]
 
 
-def _by_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
-    places = _text_rows(pairs)
-    vectors = encode(list(places))
-    return [
-        best_score(
-            lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0),
-            answer,
-            references,
-        )
-        for answer, references in pairs
-    ]
-
-
-def _by_token_vectors(
-    pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode
+def _by_vectors(
+    pairs: Sequence[tuple[str, tuple[str, ...]]],
+    encode: Callable[[list[str]], Iterable[Any]],
+    similarity: Callable[[Any, Any], float],
 ) -> list[float | None]:
-    places = _text_rows(pairs)
-    tokens = load_encoder(model_folder()).token_vectors(list(places)) if places else []
+    """Score answers by the similarity of their encoded texts; a value below 0 counts as 0."""
+    texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
+    vectors = dict(zip(texts, encode(list(texts)), strict=True))
     return [
         best_score(
-            lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0),
+            lambda one, other: max(float(similarity(vectors[one], vectors[other])), 0.0),
             answer,
             references,
         )
@@ -286,16 +276,15 @@ def _by_token_vectors(
     ]
 
 
-def _text_rows(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
-    texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
-    return {text: at for at, text in enumerate(texts)}
+def _token_vectors(texts: list[str]) -> Iterable[Any]:
+    return load_encoder(model_folder()).token_vectors(texts) if texts else []
 
 
 _BATCHES: dict[str, _Batch] = {
     **{name: _by_texts(score) for name, score in TEXT_SCORES.items()},
     "words": _by_texts(lambda answer, reference: float(word_match(answer, reference))),
-    "embedding": _by_vectors,
-    "bertscore": _by_token_vectors,
+    "embedding": lambda pairs, encode: _by_vectors(pairs, encode, lambda a, b: a @ b),
+    "bertscore": lambda pairs, encode: _by_vectors(pairs, _token_vectors, greedy_f1),
 }
 
 
@@ -469,21 +458,15 @@ def check_results(
         project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL")
     )
     results = {}
-    for pair in wanted:
-        question, answer, references = pair
-        if (
-            question not in questions
-            or answer not in texts
-            or not all(ref in texts for ref in references)
-        ):
-            results[pair] = WAITING
-            continue
+    for question, answer, references in wanted:
+        # An unknown text has the key 0, which no comparison has.
         about = (
-            questions[question],
-            texts[answer],
-            tuple(sorted(texts[ref] for ref in references)),
+            questions.get(question, 0),
+            texts.get(answer, 0),
+            tuple(sorted(texts.get(ref, 0) for ref in references)),
         )
-        results[pair] = _make_verdict(judge, comparisons.get(about), threshold)
+        verdict = _make_verdict(judge, comparisons.get(about), threshold)
+        results[question, answer, references] = verdict
     return results
 
 

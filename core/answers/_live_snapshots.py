@@ -7,7 +7,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -51,7 +51,8 @@ from ._answer_contexts import (
 
 QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
 PLACES = (QUERY, QUERY_ID, K)
-_STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<at>\d+|\*)\]")
+_STEP = re.compile(r"(?:(?!\A)\.)?(?:(?P<name>[^.\[\]]+)|\[(?P<at>\d+|\*)\])")
+"""A step of a path, with the dot before it."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,8 @@ class Target:
     def body(self, query_id: str, text: str) -> dict[str, Any]:
         """Return the request for a query. The text of a query is inserted unchanged; placeholders
         in it are not replaced."""
-        filled = _fill_places(
-            self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k
-        )
-        assert isinstance(filled, dict)
-        return filled
+        texts = {QUERY: text, QUERY_ID: query_id, K: str(self.k)}
+        return {name: _fill_places(value, texts, self.k) for name, value in self.request.items()}
 
 
 DECIDING = ("url", "method", "request", "k", "passages", "id", "text", "score", "answer")
@@ -139,21 +137,13 @@ def read_target(text: str, file: str) -> Target:
     if not (target.passages or target.answer):
         raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
     checked_host(target.url)
-    if target.k < 1 or not any(QUERY in entry for entry in _nested_texts(target.request)):
+    if target.k < 1 or target.body("", "") == target.body("", QUERY):
         raise InputError(
             "invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint
         )
     for name in ("passages", "id", "text", "score", "answer"):
         path_of(getattr(target, name))
     return target
-
-
-def _nested_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _nested_texts(one)
 
 
 def _fill_places(value: Any, texts: Mapping[str, str], k: int) -> Any:
@@ -172,22 +162,16 @@ def path_of(path: str) -> list[str | int]:
     Raises:
         InputError: the path is invalid.
     """
-    steps: list[str | int] = []
-    at = 0
-    while at < len(path):
-        at += path[at] == "." and at > 0
-        step = _STEP.match(path, at)
-        if step is None:
-            raise InputError(
-                "invalid-path",
-                f"Invalid path {quote_name(path)}.",
-                "Use names separated by dots, with [0] or [*].",
-            )
-        steps.append(
-            step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"])
+    steps = list(_STEP.finditer(path))
+    if "".join(step[0] for step in steps) != path:
+        raise InputError(
+            "invalid-path",
+            f"Invalid path {quote_name(path)}.",
+            "Use names separated by dots, with [0] or [*].",
         )
-        at = step.end()
-    return steps
+    return [
+        step["name"] or (step["at"] if step["at"] == "*" else int(step["at"])) for step in steps
+    ]
 
 
 def at_path(value: Any, path: str) -> Any:
@@ -516,19 +500,18 @@ def _write_snapshot(
     add_passages(cursor, [Passage(named[passage_id], text) for passage_id, text in texts.items()])
     ranked = []
     for query in queries:
-        result = given.get(query.query_id)
-        if result is not None:
-            order = sorted(result.passages, key=lambda passage: -passage[2])
-            ranked += [
-                # Scores are places from the end, so that equal ones keep the order of the target.
-                Ranked(
-                    query.query_id,
-                    named.get(passage_id, passage_id),
-                    rank,
-                    float(len(order) - rank + 1),
-                )
-                for rank, (passage_id, _, _) in enumerate(order, 1)
-            ]
+        result = given.get(query.query_id, Given())
+        order = sorted(result.passages, key=lambda passage: -passage[2])
+        ranked += [
+            # Scores are places from the end, so that equal ones keep the order of the target.
+            Ranked(
+                query.query_id,
+                named.get(passage_id, passage_id),
+                rank,
+                float(len(order) - rank + 1),
+            )
+            for rank, (passage_id, _, _) in enumerate(order, 1)
+        ]
     stage_rankings(cursor, {name: ranked})
     write_runs(cursor, [(name, name, target.url)])
     return sum(passage_id != as_named for passage_id, as_named in named.items())

@@ -532,8 +532,6 @@ def _near_copies(
             retrieved_too[query_id] - set(right),
             key=lambda passage: (passage.text_key, passage.passage_id),
         )
-        if not others:
-            continue
         alike = encoded.of(others, right)
         copies[query_id] = {
             other.passage_id: [

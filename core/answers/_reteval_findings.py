@@ -125,8 +125,7 @@ def list_cases(
     Raises:
         InputError: the run, the depth or the letter is unknown.
     """
-    if only is not None:
-        check_case(only)
+    check_known("unknown-kind", "case", CASES, only)
     rows = _case_rows(project, evaluation, _matching_places(evaluation, run, k))
     rows = [
         row for row in rows if (only is None or row.case == only) and not (to_do and row.confirmed)

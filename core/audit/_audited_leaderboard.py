@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..measures import Coefficient, cohen_kappa, cross_table
+from ..measures import Coefficient, cohen_kappa, cross_table, known_or_none
 from ..measures.audit import (
     Array,
     Comparisons,
@@ -27,7 +27,6 @@ from ..measures.audit import (
     group_alike,
     group_bias,
     kendall_bounds,
-    known_or_none,
     level_at,
     linear_measure,
     machine_bias,

@@ -24,14 +24,13 @@ from ..errors import InputError
 from ..graders import Control, Grader
 from ..grading import PROBED, probe_grader
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, usual_min_judgment
-from ..measures import Array, Flags
+from ..measures import Array, Flags, known_or_none
 from ..measures.audit import (
     batch_shares as shares_of_batches,
     clustered_interval,
     combined_weights,
     compare_graders,
     cross_fitted,
-    known_or_none,
     relevant_shares,
     weighted_kappas,
 )

@@ -31,6 +31,7 @@ from ..formats import (
     factors_in_name,
     item_id,
 )
+from ..grouping import nest_triples
 from ..records import (
     ELSEWHERE,
     GOLD_RUN,
@@ -206,13 +207,12 @@ def _store_retrievals(
     Raises:
         InputError: a retrieval exists with other rankings.
     """
-    rankings: dict[str, dict[str, list[tuple[str, float]]]] = {}
-    for key, item in items.items():
-        for retriever, texts in item.retrieved.items():
-            passages = list(dict.fromkeys(names[text] for text in texts))
-            scored = [(passage, float(len(passages) - at)) for at, passage in enumerate(passages)]
-            if scored:
-                rankings.setdefault(retriever, {})[key] = scored
+    rankings = nest_triples(
+        (retriever, key, _score_by_rank(list(dict.fromkeys(names[text] for text in texts))))
+        for key, item in items.items()
+        for retriever, texts in item.retrieved.items()
+        if texts
+    )
     written = 0
     for retriever, ranking in rankings.items():
         name = retriever if exam is None else f"{exam} {retriever}"
@@ -227,6 +227,10 @@ def _store_retrievals(
             put_retrieval(cursor, name, file, ranking, author)
             written += 1
     return written
+
+
+def _score_by_rank(passages: Sequence[str]) -> list[tuple[str, float]]:
+    return [(passage, float(len(passages) - at)) for at, passage in enumerate(passages)]
 
 
 def write_answers(

@@ -261,7 +261,7 @@ def publish_qrels(
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "software": {"name": "Exam Workbench", "version": __version__},
-            "project": {"name": project.name, "id": _identify_project(cursor)},
+            "project": {"name": project.name, "id": _identify_project(project, cursor)},
             "publication": key,
             "published_at": now.isoformat(timespec="seconds"),
             "published_by": author,
@@ -299,16 +299,15 @@ def publish_qrels(
     return publication
 
 
-def _identify_project(cursor: Cursor) -> str:
+def _identify_project(project: Project, cursor: Cursor) -> str:
     """Return the project's unique id, which does not depend on its file name; made for the first
     publication.
     """
-    known = cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()
-    if known:
-        return str(known[0][0])
-    made = uuid4().hex
-    put_setting(cursor, "project_id", made)
-    return made
+    known = read_setting(project, "project_id")
+    if known is None:
+        known = uuid4().hex
+        put_setting(cursor, "project_id", known)
+    return known
 
 
 def manifest_json(manifest: Manifest) -> str:
@@ -620,8 +619,7 @@ def bundle_sizes(project: Project) -> dict[int, dict[str, int | None]]:
     recorded.
     """
     by_publication: dict[int, dict[str, int | None]] = {}
-    for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT]):
-        detail = json.loads(text)
+    for detail in _logged_bundles(project):
         if detail.get("publication") is not None:
             sizes = detail.get("bytes") or {}
             by_publication.setdefault(
@@ -659,11 +657,9 @@ def reproduce_bundle(
     """
     publication = Publication(manifest, remake_qrels(project, manifest))
     number = manifest["publication"]
-    acts = (
-        json.loads(text)
-        for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT])
+    recorded = next(
+        (detail for detail in _logged_bundles(project) if detail.get("publication") == number), None
     )
-    recorded = next((detail for detail in acts if detail.get("publication") == number), None)
     if recorded is None:
         raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
     known = recorded.get("sha256")
@@ -702,7 +698,13 @@ def reproduce_bundle(
 
 
 _QRELS_ONLY = "Reproduce only the qrels: exam export qrels --manifest FILE -o OUT"
-_MADE = "SELECT detail FROM {} WHERE act = ? ORDER BY activity_key"
+
+
+def _logged_bundles(project: Project) -> Iterator[dict[str, Any]]:
+    """Yield what the log says of the bundles, the oldest first."""
+    visible = visible_rows(project, "activity")
+    rows = project.rows(f"SELECT detail FROM {visible} WHERE act = ? ORDER BY activity_key", [_ACT])
+    return (json.loads(text) for (text,) in rows)
 
 
 def _file_hashes(files: Mapping[str, bytes]) -> dict[str, str]:

@@ -518,12 +518,10 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
     rows = list(_rows_by_query(board))
     if form != "trec_eval":
         return written_text(write_board_form, form, board.measure, rows).encode(), measures
-    files: dict[str, bytes] = {}
-    for run in board.scores:
-        own = [row for row in rows if row[0] == run]
-        files[check_file_name(run)] = written_text(
-            write_board_form, form, board.measure, own
-        ).encode()
+    files = {
+        check_file_name(run): written_text(write_board_form, form, board.measure, own).encode()
+        for run, own in group_pairs((row[0], row) for row in rows).items()
+    }
     return zip_bytes(files), measures
 
 
@@ -531,13 +529,13 @@ def _rows_by_query(board: Leaderboard) -> Iterator[tuple[str, str, float, int]]:
     """Yield run, query, score and rank for every score by query, and each run's mean last, under
     `all`.
     """
-    own: dict[str, dict[str, float]] = {}
-    for system in board.systems:
-        # A skipped query that counts in the mean has score 0.
-        skipped = dict.fromkeys(
-            board.query_ids if system.queries == len(board.query_ids) else (), 0.0
-        )
-        own[system.run] = skipped | dict(board.per_query.get(system.run, {}))
+    # A skipped query that counts in the mean has score 0.
+    zeros = dict.fromkeys(board.query_ids, 0.0)
+    own = {
+        system.run: (zeros if system.queries == len(board.query_ids) else {})
+        | dict(board.per_query.get(system.run, {}))
+        for system in board.systems
+    }
     for system in board.systems:
         for query, score in own[system.run].items():
             yield (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,6 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
     try:
         with pq.ParquetFile(source.path) as file:
             wanted = [
@@ -148,10 +147,8 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
                 for name in ("custom_id", "answer", "error", "response")
                 if name in file.schema_arrow.names
             ]
-            for batch in file.iter_batches(ROWS, columns=wanted):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, row
+            batches = file.iter_batches(ROWS, columns=wanted)
+            yield from enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
     # ValueError and OverflowError: Python cannot hold a value, such as a date out of range or
     # invalid UTF-8.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:

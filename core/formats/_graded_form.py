@@ -7,7 +7,6 @@ of the time and a quarter of the memory. Fields that the reader does not need ar
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, TypeVar
@@ -135,22 +134,14 @@ def _checked_detail(values: dict[str, Any]) -> GradeDetail:
     detail = GradeDetail(**values)
     if type(detail.defaulted) is not bool:
         raise Refused("invalid-detail", "defaulted is neither true nor false")
-    if detail.confidence is not None and not _is_share(detail.confidence):
+    confidence = detail.confidence
+    if confidence is not None and not (type(confidence) in (int, float) and 0 <= confidence <= 1):
         raise Refused(
-            "invalid-detail", f"the confidence {detail.confidence!r} is not a number from 0 to 1"
+            "invalid-detail", f"the confidence {confidence!r} is not a number from 0 to 1"
         )
     if not all(isinstance(text, str | None) for text in (detail.raw, detail.reason, detail.note)):
         raise Refused("invalid-detail", "the raw output, reason or note of a grade is not a text")
     return detail
-
-
-def _is_share(value: Any) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and 0 <= value <= 1
-    )
 
 
 _NOTHING = msgspec.Raw(b"null")

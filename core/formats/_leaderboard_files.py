@@ -450,13 +450,13 @@ def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Boa
             )
             rows.append(_Row(number, *ids, cells))
     rank_at = roles.get("rank")
-    others = [at for at in range(len(header)) if at not in (run_at, rank_at, query_at, measure_at)]
-    others = [
-        at
-        for at in others
-        if header[at].lower() not in ("", "queries") and not STD_ERROR.fullmatch(header[at])
-    ]
-    columns = {at: [row.cells[at] for row in rows if row.cells[at]] for at in others}
+    columns = {
+        at: [row.cells[at] for row in rows if row.cells[at]]
+        for at, name in enumerate(header)
+        if at not in (run_at, rank_at, query_at, measure_at)
+        and name.lower() not in ("", "queries")
+        and not STD_ERROR.fullmatch(name)
+    }
     values = [
         at
         for at, cells in columns.items()

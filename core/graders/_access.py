@@ -156,18 +156,9 @@ Tables = Mapping[str, Any]
 """Settings of endpoints by name, as in a file."""
 
 
-_tables: Callable[[], Tables] = dict
-
-
-def provide_endpoints(tables: Callable[[], Tables]) -> None:
-    """Register or replace a second source of endpoints, such as the app's secrets."""
-    global _tables
-    _tables = tables
-
-
 def offered_endpoints() -> list[OfferedEndpoint]:
-    """Return the endpoints of the file in EXAM_ENDPOINTS, and those of the registered source. The
-    file has precedence.
+    """Return the endpoints of the file in EXAM_ENDPOINTS, and those of `providers`. The file has
+    precedence.
 
     Raises:
         InputError: the file cannot be read or is invalid. The message contains no value of it.
@@ -175,7 +166,10 @@ def offered_endpoints() -> list[OfferedEndpoint]:
     return list(
         {
             name: _read_endpoint(name, table, place)
-            for place, tables in (("the app's secrets", _tables()), _read_endpoint_file())
+            for place, tables in (
+                ("the app's secrets", providers.endpoints()),
+                _read_endpoint_file(),
+            )
             for name, table in tables.items()
         }.values()
     )
@@ -276,14 +270,23 @@ OWNER = Access(any_address=True, any_model=True)
 """Access at a shell or on an unshared localhost. Even then, a key is only sent to its own host."""
 
 
-_secrets: Callable[[str], str | None] = dict[str, str]().get
-"""Returns a key of the second place for keys by its name; None if it is unknown."""
+@dataclass
+class Providers:
+    """Sources of access besides the environment. The app replaces them, because it has secrets and
+    several people use it.
+
+    Args:
+        key: returns a key by its name; None if it is unknown.
+        endpoints: returns further endpoints.
+        access: returns the access of the present person.
+    """
+
+    key: Callable[[str], str | None] = dict[str, str]().get
+    endpoints: Callable[[], Tables] = dict
+    access: Callable[[], Access] = lambda: OWNER
 
 
-def provide_keys(provider: Callable[[str], str | None]) -> None:
-    """Register a second place for keys, such as the app's secrets; it replaces an earlier one."""
-    global _secrets
-    _secrets = provider
+providers = Providers()
 
 
 def find_key(variable: str) -> str | None:
@@ -291,31 +294,22 @@ def find_key(variable: str) -> str | None:
     key.
 
     Args:
-        variable: name of an environment variable, or of a secret in the registered place.
+        variable: name of an environment variable, or of a key of `providers`.
 
     Returns:
         The key without surrounding white space; None if it is missing or empty.
     """
-    return (os.environ.get(variable) or "").strip() or (_secrets(variable) or "").strip() or None
+    return (
+        (os.environ.get(variable) or "").strip() or (providers.key(variable) or "").strip() or None
+    )
 
 
-_provider: Callable[[], Access] | None = None
 _acting: ContextVar[Access | None] = ContextVar("acting", default=None)
-
-
-def provide_access(provider: Callable[[], Access]) -> None:
-    """Set the function that returns the access of the present person.
-
-    The app needs this, because several people use it.
-    """
-    global _provider
-    _provider = provider
 
 
 def current_access() -> Access:
     """Return the access of the person who acts in this thread."""
-    # Without a provider, a person works at a shell.
-    return _acting.get() or (_provider() if _provider else OWNER)
+    return _acting.get() or providers.access()
 
 
 @contextmanager

@@ -44,6 +44,7 @@ from ._means_and_tests import (
     adjust_holm as adjust_holm,
     bars_overlap as bars_overlap,
     drift_evidence as drift_evidence,
+    known_or_none as known_or_none,
     level_of_test as level_of_test,
     maximal_sections as maximal_sections,
     mcnemar_tests as mcnemar_tests,

@@ -241,9 +241,9 @@ def bootstrap_samples(
     if len(systems) < _NEEDED or len(queries) < 2:
         return {name: np.full(samples, np.nan) for name in statistics}
     counts = drawn_counts(len(queries), samples, seed)
-    x = _resampled_means(per_query_a, systems, queries, counts, skipped)
+    x = resampled_means(per_query_a, systems, queries, counts, skipped)
     if by_query_b:
-        y = _resampled_means(cast(PerQuery, per_query_b), systems, queries, counts, skipped)
+        y = resampled_means(cast(PerQuery, per_query_b), systems, queries, counts, skipped)
     else:
         fixed = _checked_scores(cast(Mapping[str, float], per_query_b), systems)
         y = np.broadcast_to(fixed, x.shape)
@@ -294,26 +294,6 @@ def _why_undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None
         else f"the {'first' if constant[0] else 'second'} leaderboard"
     )
     return f"All {systems} common systems have the same score on {which}."
-
-
-def _resampled_means(
-    board: PerQuery,
-    systems: Sequence[str],
-    queries: Sequence[str],
-    counts: Array,
-    skipped: Skipped,
-) -> Array:
-    """Return the mean of every system in every resample, shape (samples, systems); NaN if none of
-    its queries was drawn."""
-    known = {query for scores in board.values() for query in scores}
-    position = {query: i for i, query in enumerate(queries) if query in known}
-    scores = np.full((len(queries), len(systems)), np.nan)
-    if skipped == "zero":
-        scores[list(position.values())] = 0
-    for column, system in enumerate(systems):
-        for query, score in board[system].items():
-            scores[position[query], column] = score
-    return resampled_means(scores, counts)
 
 
 def rank_correlations(name: str, x: Array, y: Array) -> Array:

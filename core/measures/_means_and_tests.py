@@ -45,6 +45,11 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
     return mean, math.sqrt(variance / n)
 
 
+def known_or_none(value: float) -> float | None:
+    """Return None for NaN, which is a missing value."""
+    return None if np.isnan(value) else float(value)
+
+
 def harmonic_mean(precision: float, recall: float) -> float:
     """Return F1 = 2 P R / (P + R), 0 if both are 0. Source: van Rijsbergen, Information Retrieval,
     1979.
@@ -157,14 +162,28 @@ def defined_quotients(
     return found
 
 
-def resampled_means(scores: Array, counts: Array) -> Array:
-    """Return the mean of every run in every resample of the queries, (samples, runs); NaN if none
-    of its queries was drawn.
+def resampled_means(
+    board: Mapping[str, Mapping[str, float | None]],
+    systems: Sequence[str],
+    queries: Sequence[str],
+    counts: Array,
+    skipped: Skipped = "zero",
+) -> Array:
+    """Return the mean of every system in every resample of the queries, (samples, systems); NaN if
+    none of its queries was drawn.
 
     Args:
-        scores: (queries, runs); NaN if a query does not count for a run.
+        board: scores by query by system; a score of None does not count. A query of the board that
+            a system lacks was skipped.
         counts: how often each query was drawn, (samples, queries).
     """
+    known = {query for scores in board.values() for query in scores}
+    absent = dict.fromkeys(known, 0.0) if skipped == "zero" else {}
+    own = [{**absent, **board[system]} for system in systems]
+    # None becomes NaN.
+    scores = np.array(
+        [[one.get(query) for one in own] for query in queries], dtype=np.float64
+    ).reshape(len(queries), len(systems))
     present = ~np.isnan(scores)
     means = defined_quotients(counts @ np.where(present, scores, 0.0), counts @ present)
     # Equal systems must stay tied, although a matrix product may add their numbers in another

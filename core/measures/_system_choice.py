@@ -137,7 +137,7 @@ def compare_evaluations(
     queries = sorted(set().union(*wanted.values()))
     counts = drawn_counts(len(queries), samples, seed)
     drawn = {
-        name: _resample_means(table, runs, queries, wanted[name], counts)
+        name: resampled_means({run: table[run] for run in runs}, runs, queries, counts)
         for name, table in tables.items()
     }
     # 1 for the runs with the greatest mean of a resample, else 0.
@@ -207,22 +207,6 @@ def _pair_choices(
 
 def _run_means(choice: Choice) -> dict[str, float]:
     return {run: mean for run, (mean, _) in choice.scores.items()}
-
-
-def _resample_means(
-    table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
-) -> Array:
-    """Return the mean of every run in every resample, (samples, runs); NaN if none of its queries
-    was drawn.
-    """
-    scores = [
-        [table[run].get(query, 0.0) if query in known else None for run in runs]
-        for query in queries
-    ]
-    # None becomes NaN.
-    return resampled_means(
-        np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts
-    )
 
 
 @dataclass(frozen=True)

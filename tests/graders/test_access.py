@@ -232,7 +232,7 @@ class TestSettingUp:
             graders.offered_endpoints()
         assert "/somewhere" not in str(refused.value)
         tables = {"A": {"base_url": "https://a.example/v1"}, "B": {"base_url": "https://b.example/v1"}}
-        monkeypatch.setattr(access, "_tables", lambda: tables)
+        monkeypatch.setattr(access.providers, "endpoints", lambda: tables)
         offer('[endpoints.B]\nbase_url = "https://b2.example/v1"\n[endpoints.C]\nbase_url = "https://c.example/v1"')
         assert [(one.name, one.base_url) for one in graders.offered_endpoints()] == [
             ("A", "https://a.example/v1"), ("B", "https://b2.example/v1"), ("C", "https://c.example/v1"),
@@ -412,12 +412,12 @@ class TestUnsharedLocalhost:
 def test_the_person_who_sets_a_grader_up_gives_access_to_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(access, "_provider", lambda: graders.VISITOR)
+    monkeypatch.setattr(access.providers, "access", lambda: graders.VISITOR)
     with EndpointServer() as server:
         assert asked(server, graders.OWNER) == "Bearer no-key"
         with refusal("address-not-offered", kind=GradingError):
             asked(server, access.current_access())
-    monkeypatch.setattr(access, "_secrets", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
+    monkeypatch.setattr(access.providers, "key", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
     assert access.key_for("https://api.openai.com/v1", "m", None, graders.OWNER).key == SECRET
     with refusal("no-key-for-address", kind=GradingError):
         access.key_for("https://mine.example/v1", "m", "THE_KEY", graders.OWNER)

@@ -150,9 +150,8 @@ def test_keys_must_be_sendable_and_only_local_calls_need_none(
 
 
 def test_proxies_and_registered_keys_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_secrets", access._secrets)
     assert access.find_key("NOT_THERE") is None
-    access.provide_keys({"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get)
+    access.providers.key = {"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get
     assert access.find_key("NOT_THERE") == "from secrets"
     assert access.find_key("OPENAI_API_KEY") == KEY
     for name in ("http_proxy", "https_proxy", "all_proxy"):

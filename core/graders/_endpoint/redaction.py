@@ -189,11 +189,6 @@ def _fold_character(character: str) -> str:
     return character
 
 
-@lru_cache(maxsize=4096)
-def _character_of_code(digits: str, base: int) -> str:
-    return _fold_character(chr(int(digits, base)))
-
-
 def _decode_escapes(folded: str) -> _View:
     parts: list[str] = []
     begins: list[int] = []
@@ -207,7 +202,8 @@ def _decode_escapes(folded: str) -> _View:
             ends.extend(range(at + 1, start + 1))
         # An escaped line break does not count as a character.
         if (kind := escape.lastindex or 0) != _LINE_BREAK:
-            parts.append(_character_of_code(escape[kind], 10 if kind == _DECIMAL else 16))
+            code = int(escape[kind], 10 if kind == _DECIMAL else 16)
+            parts.append(_fold_character(chr(code)))
             begins.append(start)
             ends.append(end)
         at = end

@@ -19,6 +19,7 @@ from .._means_and_tests import (
     defined_quotients,
     drawn_counts,
     harmonic_mean,
+    known_or_none,
     mean_and_standard_error,
     percentile_interval,
 )
@@ -276,8 +277,7 @@ def _mid_ranks(values: Array, counts: Array) -> Array:
     """
     distinct, place = np.unique(values, return_inverse=True)
     totals = np.zeros((len(counts), len(distinct)))
-    for cell, at in enumerate(place):
-        totals[:, at] += counts[:, cell]
+    np.add.at(totals.T, place, counts.T)
     return (np.cumsum(totals, axis=1) - totals + (totals - 1) / 2)[:, place]
 
 
@@ -369,7 +369,7 @@ def against_people(
     drawn = _resampled_counts(cells, group, samples, seed)
     tp, fp, fn, tn = (int(number) for number in cells.sum(axis=0))
     coefficients = {
-        name: percentile_interval(_or_none(values[0]), values[1:], why)
+        name: percentile_interval(known_or_none(values[0]), values[1:], why)
         for (name, values), why in zip(
             _confusion_coefficients(
                 np.concatenate([cells.sum(axis=0, keepdims=True), drawn])
@@ -416,9 +416,9 @@ def threshold_curve(
         Point(
             float(threshold),
             float(accuracy),
-            _or_none(kappa),
-            _or_none(precision),
-            _or_none(recall),
+            known_or_none(kappa),
+            known_or_none(precision),
+            known_or_none(recall),
         )
         for threshold, accuracy, kappa, precision, recall in zip(
             thresholds,
@@ -467,12 +467,11 @@ def halves_test(
         None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is
             undefined.
     """
-    known, _, _ = _judged_answers(scores, people, groups)
-    names = list(groups) if groups is not None else list(range(len(people)))
-    distinct = list(dict.fromkeys(names[at] for at in known))
-    order = np.random.default_rng(seed).permutation(len(distinct))
-    chosen = {distinct[at] for at in order[: len(distinct) // 2]}
-    tuned, other = ([at for at in known if (names[at] in chosen) == side] for side in (True, False))
+    known, _, numbers = _judged_answers(scores, people, groups)
+    group = dict(zip(known, numbers.tolist(), strict=True))
+    order = np.random.default_rng(seed).permutation(len(set(group.values()))).tolist()
+    chosen = set(order[: len(order) // 2])
+    tuned, other = ([at for at in known if (group[at] in chosen) == side] for side in (True, False))
     threshold = best_threshold([scores[at] for at in tuned], [people[at] for at in tuned], by)
     if threshold is None or not other:
         return None
@@ -480,7 +479,7 @@ def halves_test(
         against_people(
             [(scores[at] or 0.0) >= limit for at in other],
             [people[at] for at in other],
-            [names[at] for at in other],
+            [group[at] for at in other],
             samples,
             seed,
         )
@@ -534,7 +533,3 @@ def _confusion_coefficients(counts: Array) -> dict[str, Array]:
         "precision": defined_quotients(tp, tp + fp),
         "recall": defined_quotients(tp, tp + fn),
     }
-
-
-def _or_none(number: float) -> float | None:
-    return None if np.isnan(number) else float(number)

@@ -23,7 +23,6 @@ from ._audited_scores import (
     group_alike as group_alike,
     group_bias as group_bias,
     kendall_bounds as kendall_bounds,
-    known_or_none as known_or_none,
     machine_bias as machine_bias,
     true_correlation as true_correlation,
 )

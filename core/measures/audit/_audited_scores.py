@@ -34,11 +34,6 @@ class Rate:
 UNDEFINED = Rate(None, None, None)
 
 
-def known_or_none(value: float) -> float | None:
-    """Return None for NaN, which is a missing value."""
-    return None if np.isnan(value) else float(value)
-
-
 @dataclass(frozen=True)
 class Estimates:
     """Estimates with their intervals, arrays of the same shape.

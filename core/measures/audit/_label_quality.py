@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, known_or_none, t_quantile
+from .._means_and_tests import known_or_none
+from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, t_quantile
 from ._sampling_design import Array, Flags
 
 _STEP = 1e-6

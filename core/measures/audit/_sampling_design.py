@@ -313,9 +313,7 @@ def batch_shares(planned: Array) -> Array:
     """
     # The odds are multiplied by the product of (1 - p) over all batches. So they are finite even
     # for a chance of 1.
-    after = np.ones_like(planned)
-    for t in range(len(planned) - 2, -1, -1):
-        after[t] = after[t + 1] * (1 - planned[t + 1])
+    after = np.cumprod(np.vstack([np.ones_like(planned[:1]), 1 - planned[:0:-1]]), axis=0)[::-1]
     odds = planned * after
     total = odds.sum(axis=0)
     # If a batch has the chance 1, later batches add nothing and earlier ones are not needed.

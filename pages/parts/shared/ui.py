@@ -67,8 +67,8 @@ async def served(_: st.App) -> AsyncIterator[None]:
     server.send_at_once()
     server.open_doors(_own_address())
     # A command may arrive before anyone opens a screen.
-    graders.provide_keys(visitor.secret)
-    graders.provide_endpoints(visitor.endpoint_tables)
+    graders.providers.key = visitor.secret
+    graders.providers.endpoints = visitor.endpoint_tables
     try:
         login.can_log_in()
         # In megabytes: screens show this limit, and Streamlit refuses a larger file while it
