@@ -94,8 +94,11 @@ class Person:
         self.page.on("pageerror", lambda error: self.page_errors.append(str(error)))
 
     def _watch(self, socket: WebSocket) -> None:
-        """Count the runs of the screen that were requested, begun and ended on a new connection."""
-        self._asked = self._begun = self._drawn = 0
+        """Count the runs of the screen that were requested, begun and ended.
+
+        On a new connection, runs that were requested on the former one do not end any more.
+        """
+        self._begun = self._drawn = self._asked
 
         def sent(frame: bytes | str) -> None:
             if isinstance(frame, bytes) and BackMsg.FromString(frame).HasField("rerun_script"):
@@ -114,8 +117,8 @@ class Person:
     def come(self) -> None:
         """Load the screen, or the app in a new browser, and give a name if the app asks for it."""
         first = f"{self.address}/?{urllib.parse.urlencode({'project': self.project.stem})}"
-        self.page.goto(self.page.url if self.page.url.startswith("http") else first)
-        self.quiet()
+        with self.drawn():
+            self.page.goto(self.page.url if self.page.url.startswith("http") else first)
         wanted = self.page.locator(".st-key-name-wanted")
         if wanted.count():
             wanted.locator("input").fill(self.name)
