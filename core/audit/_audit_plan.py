@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bank import find_grader, without_answered_by_topic
-from ..errors import InputError
+from ..errors import InputError, check_not_empty
 from ..formats import LARGEST
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
@@ -82,8 +82,9 @@ def design_audit(
             is unknown; labels are missing; or a number is out of range.
     """
     project.require("plan audits", author=author)
-    if not (name := as_name(name)):
-        raise InputError("empty-name", "The name of the audit is empty.", "Give the audit a name.")
+    name = check_not_empty(
+        "empty-name", "The name of the audit is empty.", "Give the audit a name.", as_name(name)
+    )
     linear = linear_measure(measure)
     base = basis(project, replace(policy, overrides=False))
     resolved = replace(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...bank import find_grader, latest_version
-from ...errors import InputError
+from ...errors import InputError, check_not_empty
 from ...labels import find_overrides, queries_of_questions, write_override, write_withdrawal
 from ...records import find_source, readable_texts, visible_rows
 from ...store import Cursor, Project, as_name, log_action
@@ -498,9 +498,9 @@ def _write_settling(
 ) -> None:
     if first and (done := settled_cases(project, case.left, case.right).get(case.place)):
         raise AlreadySettled(done)
-    reason = clean_text(reason).strip()
-    if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Give a short reason.")
+    reason = check_not_empty(
+        "empty-reason", "The reason is empty.", "Give a short reason.", clean_text(reason).strip()
+    )
     query, passage, question, about = _case_keys(project, case, touched)
     cursor.execute(
         "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
