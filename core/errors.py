@@ -127,6 +127,20 @@ def check_in_range(code: str, what: str, hint: str, allowed: bool) -> None:
         raise InputError(code, f"{what} is out of range.", hint)
 
 
+def check_rules(*rules: tuple[bool, InputError]) -> None:
+    """Refuse input that breaks a rule.
+
+    Args:
+        rules: whether the input breaks it, and the error.
+
+    Raises:
+        InputError: the first broken rule.
+    """
+    for is_broken, error in rules:
+        if is_broken:
+            raise error
+
+
 def check_not_empty(code: str, message: str, hint: str, text: str) -> str:
     """Return a text, such as a name that a person typed.
 
