@@ -204,7 +204,7 @@ def record_csv(project: Project) -> str:
     rows = (
         (
             *(
-                _iso_time(settling.made_at),
+                settling.made_at.isoformat(timespec="seconds"),
                 settling.author,
                 settling.act,
                 settling.reason,
@@ -233,14 +233,13 @@ def disputes_csv(project: Project) -> str:
     """
     header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
     rows = (
-        (one.source, *one.case.place[:2], one.value, one.reason, one.author, _iso_time(one.made_at))
+        (
+            *(one.source, *one.case.place[:2], one.value, one.reason, one.author),
+            one.made_at.isoformat(timespec="seconds"),
+        )
         for one in reversed(list_disputes(project))
     )
     return csv_text(header, rows)
-
-
-def _iso_time(when: datetime) -> str:
-    return when.isoformat(timespec="seconds")
 
 
 def side_name(project: Project, side: Side) -> str:
