@@ -127,6 +127,35 @@ def check_in_range(code: str, what: str, hint: str, allowed: bool) -> None:
         raise InputError(code, f"{what} is out of range.", hint)
 
 
+def check_rules(*rules: tuple[bool, InputError]) -> None:
+    """Refuse input that breaks a rule.
+
+    Args:
+        rules: whether the input breaks it, and the error.
+
+    Raises:
+        InputError: the first broken rule.
+    """
+    for is_broken, error in rules:
+        if is_broken:
+            raise error
+
+
+def check_not_empty(code: str, message: str, hint: str, text: str) -> str:
+    """Return a text, such as a name that a person typed.
+
+    Args:
+        code, message, hint: as in `WorkbenchError`.
+        text: without white space at its ends.
+
+    Raises:
+        InputError: the text is empty.
+    """
+    if not text:
+        raise InputError(code, message, hint)
+    return text
+
+
 class FileError(InputError):
     """A refused file with the lines that caused the refusal; its code is that of the first problem.
 

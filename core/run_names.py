@@ -70,9 +70,7 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
         shown |= {
             name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike
         }
-    for alike in _group_alike(shown):
-        shown |= {name: name for name in alike}
-    return shown
+    return shown | {name: name for alike in _group_alike(shown) for name in alike}
 
 
 def _common_beginning(names: Sequence[str]) -> int:

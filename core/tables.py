@@ -21,8 +21,9 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     # The csv module quotes a carriage return inside a cell only if line ends contain one too.
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(header)
-    for row in rows:
-        writer.writerow([disarm_cell(cell) if isinstance(cell, str) else cell for cell in row])
+    writer.writerows(
+        [disarm_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
     return out.getvalue()
 
 

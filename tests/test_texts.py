@@ -22,6 +22,7 @@ BASE = "WorkbenchError"
 REASONS = {
     "check_in_range": 0,
     "check_known": 0,
+    "check_not_empty": 0,
     "unknown_name": 0,
     "Refused": 0,
     "_Broken": 0,

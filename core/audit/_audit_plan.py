@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bank import find_grader, without_answered_by_topic
-from ..errors import InputError
+from ..errors import InputError, check_not_empty, check_rules
 from ..formats import LARGEST
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
 from ..records import SCALE, check_new, check_runs, judged_values, run_names
 from ..store import Project, as_name, log_action
-from ._audit_records import Audit, Goal, check_rules, find_audit, list_batches
+from ._audit_records import Audit, Goal, find_audit, list_batches
 
 BATCH_SIZE, LOOKS = 100, 4
 """Default number of passages per batch, and default number of batches."""
@@ -82,8 +82,9 @@ def design_audit(
             is unknown; labels are missing; or a number is out of range.
     """
     project.require("plan audits", author=author)
-    if not (name := as_name(name)):
-        raise InputError("empty-name", "The name of the audit is empty.", "Give the audit a name.")
+    name = check_not_empty(
+        "empty-name", "The name of the audit is empty.", "Give the audit a name.", as_name(name)
+    )
     linear = linear_measure(measure)
     base = basis(project, replace(policy, overrides=False))
     resolved = replace(

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_rules, unknown_name
 from ..labels import Policy
 from ..measures.audit import linear_measure
 from ..store import Project
@@ -18,20 +18,6 @@ Aim = Literal["best", "pair", "width", "budget"]
 `width`: know every score within a half-width. `budget`: get results from a given number of
 judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
-
-
-def check_rules(*rules: tuple[bool, InputError]) -> None:
-    """Refuse input that breaks a rule.
-
-    Args:
-        rules: whether the input breaks it, and the error.
-
-    Raises:
-        InputError: the first broken rule.
-    """
-    for is_broken, error in rules:
-        if is_broken:
-            raise error
 
 
 @dataclass(frozen=True)

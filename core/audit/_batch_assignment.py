@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from ..bank import asked_questions, find_query, readable_questions
-from ..errors import InputError
+from ..errors import InputError, check_not_empty
 from ..records import passage_texts
 from ..store import Cursor, Project, as_name
 from ..types import Query, Question, Said
@@ -340,13 +340,12 @@ def assessor_name(assessor: str) -> str:
     Raises:
         InputError: the name is empty.
     """
-    if not (name := as_name(assessor)):
-        raise InputError(
-            "empty-name",
-            "The name of the assessor is empty.",
-            "Give a name. Judgments are stored under it.",
-        )
-    return name
+    return check_not_empty(
+        "empty-name",
+        "The name of the assessor is empty.",
+        "Give a name. Judgments are stored under it.",
+        as_name(assessor),
+    )
 
 
 def claim_query(

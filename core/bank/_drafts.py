@@ -121,11 +121,8 @@ class CrossedEdit(InputError):
         self.given = given
 
 
-class _Whatever:
-    """Type of `WHATEVER`, which allows an edit to replace any value of a field."""
-
-
-WHATEVER = _Whatever()
+WHATEVER = object()
+"""Allows an edit to replace any value of a field."""
 
 _NAME = re.compile("[0-9a-f]{12}")
 """Pattern of the last part of a new question's id."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from ..errors import InputError
+from ..errors import InputError, check_not_empty
 from ..records import hidden_questions
 from ..store import Cursor, Project
 from ..types import Question
@@ -269,10 +269,12 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
     Raises:
         InputError: the text is empty, or no open proposal has this key.
     """
-    if not (text := clean_line(text)):
-        raise InputError(
-            "empty-proposal", "The proposal has no text.", "Write the text, or reject the proposal."
-        )
+    text = check_not_empty(
+        "empty-proposal",
+        "The proposal has no text.",
+        "Write the text, or reject the proposal.",
+        clean_line(text),
+    )
     with project.transaction(
         act="edit questions", queries=lambda: _proposal_queries(project, [key]), author=author
     ) as cursor:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from .. import graders
-from ..errors import GradingError, InputError, check_known, unknown_name
+from ..errors import GradingError, InputError, check_known, check_not_empty, unknown_name
 from ..graders import BATCH_SHARE, Price, Prompt, built_in_prompts, read_prompt, write_prompt
 from ..store import Project, as_name, log_action, put_setting, read_setting
 from ..types import GraderSpec
@@ -118,12 +118,12 @@ def set_price(project: Project, model: str, price: Price | None, author: str) ->
     Raises:
         InputError: an amount is invalid, or the model name is empty.
     """
-    if not model.strip():
-        raise InputError(
-            "empty-name",
-            "The price has no model name.",
-            "Use the model's name exactly as its grader has it.",
-        )
+    check_not_empty(
+        "empty-name",
+        "The price has no model name.",
+        "Use the model's name exactly as its grader has it.",
+        model.strip(),
+    )
     if price and not all(
         math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)
     ):
@@ -181,11 +181,12 @@ def save_named_grader(
     Raises:
         InputError: the name is empty or belongs to another grader, or the parameters are invalid.
     """
-    name = as_name(name)
-    if not name:
-        raise InputError(
-            "empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large."
-        )
+    name = check_not_empty(
+        "empty-name",
+        "The grader has no name.",
+        "Enter a name, such as FLAN-T5 large.",
+        as_name(name),
+    )
     grader = graders.make_grader(kind, parameters, list_prompts(project))
     # One name means one grader, in every command and on every screen.
     if name in graders.GRADERS or name in _names_of_others(project, grader.spec):

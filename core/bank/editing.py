@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..errors import InputError
+from ..errors import InputError, check_not_empty
 from ..types import Question
 from ._drafts import new_question
 
@@ -74,15 +74,15 @@ def merge_questions(questions: Sequence[Question], text: str) -> list[Question]:
             "A merge needs two or more questions of one query.",
             "Select them first.",
         )
-    if not text.strip():
-        raise InputError(
-            "empty-question",
-            "The merged question has no text.",
-            "Write a question that covers all merged ones.",
-        )
+    text = check_not_empty(
+        "empty-question",
+        "The merged question has no text.",
+        "Write a question that covers all merged ones.",
+        text.strip(),
+    )
     successor = replace(
         duplicate_question(questions[0]),
-        text=text.strip(),
+        text=text,
         weight=max(q.weight for q in questions),
         active=any(q.active for q in questions),
     )

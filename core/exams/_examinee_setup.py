@@ -35,7 +35,7 @@ from ..records import (
 )
 from ..store import Project
 from ..text import how_many
-from ._exam_items import Task, list_tasks
+from ._exam_items import Context, Task, list_tasks
 from ._item_retrievals import list_retrievals
 
 _SOURCE = (
@@ -68,10 +68,6 @@ WORKED = f"{_BEGINS}{{question}}{_ENDS} {{answer}}"
 """A worked item: in the form of the question, followed by the right choice."""
 
 
-Worked = tuple[Task, tuple[str, ...]]
-"""A worked item with its texts."""
-
-
 def letter_choices(choices: Sequence[str]) -> tuple[str, ...]:
     """Return the choices as they are shown and scored, such as "A) clay"; their original letters
     are removed.
@@ -91,7 +87,7 @@ def prompt_values(task: Task, context: Sequence[str]) -> dict[str, str]:
     }
 
 
-def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
+def with_worked(prompt: Prompt, worked: Sequence[tuple[Task, Context]]) -> Prompt:
     """Return a prompt with worked items before the question, each with its own context (ICL@m)."""
     if not worked:
         return prompt

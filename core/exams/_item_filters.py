@@ -81,9 +81,7 @@ def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
 
     Source: Lin (2004), with equal weights of precision and recall.
     """
-    if not one or not other:
-        return 0.0
-    return 2 * LCSseq.similarity(one, other) / (len(one) + len(other))
+    return 2 * LCSseq.similarity(one, other) / max(len(one) + len(other), 1)
 
 
 Rule = Literal[

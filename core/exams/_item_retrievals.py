@@ -18,6 +18,7 @@ from ..errors import InputError, Report
 from ..formats import Source, read_run_lines
 from ..graders import model_identity, pair_scores, unit_vectors
 from ..grading import ProjectVectors
+from ..grouping import group_pairs, nest_triples
 from ..measures import trec_order
 from ..records import NOT_RETRIEVED, passage_texts, put_retrieval
 from ..store import Cursor, Project, log_action
@@ -258,18 +259,15 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
     """
     _check_name(project, name)
     report = Report()
-    scored: dict[str, dict[str, float]] = {}
-    tags = set()
-    for line in read_run_lines(source, report):
-        scored.setdefault(line.query_id, {})[line.passage_id] = line.score
-        tags.add(line.tag)
+    lines = list(read_run_lines(source, report))
     report.raise_if_refused("Nothing was imported. Correct the file and import it again.")
-    if len(tags) > 1:
+    if len({line.tag for line in lines}) > 1:
         raise InputError(
             "several-runs",
             f"{source.name} contains several runs.",
             "Import a separate file for each run.",
         )
+    scored = nest_triples((line.query_id, line.passage_id, line.score) for line in lines)
     rankings = {
         item: [(passage, scores[passage]) for passage in trec_order(scores, len(scores))]
         for item, scores in scored.items()
@@ -302,10 +300,12 @@ def _rerank_passages(
     pairs = [(item, passage) for item, ranking in rankings.items() for passage, _ in ranking]
     texts = passage_texts(project, [passage for _, passage in pairs])
     scores = pair_scores(reranker, [(asked[item], texts[passage]) for item, passage in pairs])
-    scored: dict[str, list[tuple[str, float]]] = {item: [] for item in rankings}
-    for (item, passage), score in zip(pairs, scores, strict=True):
-        scored[item].append((passage, score))
-    return {item: sorted(some, key=lambda one: -one[1])[:depth] for item, some in scored.items()}
+    scored = group_pairs(
+        (item, (passage, score)) for (item, passage), score in zip(pairs, scores, strict=True)
+    )
+    return {
+        item: sorted(scored.get(item, ()), key=lambda one: -one[1])[:depth] for item in rankings
+    }
 
 
 def _by_words(

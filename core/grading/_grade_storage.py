@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..graders import Kept, Outcome
-from ..store import Cursor, Project, lend_table, stage_columns, table_of
+from ..store import Cursor, Project, lend_table, stage_rows, table_of
 from ..text import clean_or_none
 
 ROUNDING = 1e-4
@@ -159,16 +158,8 @@ def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> p
 
 def _each_once(results: pa.Table) -> bool:
     """Return whether no pair of a grader is repeated."""
-    graders, questions, passages = (
-        results[name].to_numpy() for name in ("grader_key", "question_text_key", "passage_text_key")
-    )
-    pairs = (passages.astype(np.int64) << 32) | questions
-    for grader in np.unique(graders):
-        # Sort and compare, because the hashing of numpy.unique takes ten times as long.
-        own = np.sort(pairs[graders == grader])
-        if (own[1:] == own[:-1]).any():
-            return False
-    return True
+    pairs = results.group_by(["grader_key", "question_text_key", "passage_text_key"])
+    return len(pairs.aggregate([])) == len(results)
 
 
 _COLUMNS = {
@@ -216,12 +207,7 @@ class ProjectVectors:
             return
 
         def write_vectors(cursor: Cursor) -> None:
-            stage_columns(
-                cursor,
-                "new_vectors",
-                dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)),
-                _COLUMNS,
-            )
+            stage_rows(cursor, "new_vectors", new, _COLUMNS)
             cursor.execute(
                 "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors"
                 " USING (encoder, role, digest)"

@@ -40,6 +40,7 @@ from ..graders import (
     request_kind,
     tokens_in_answer,
 )
+from ..grouping import nest_triples
 from ..jobs import (
     BackgroundJob,
     Caps,
@@ -55,7 +56,7 @@ from ..jobs import (
     start_background,
 )
 from ..records import Job, add_job, end_job, wait_for_batches
-from ..store import Cursor, Project, log_action, stage_columns
+from ..store import Cursor, Project, log_action, stage_rows
 from ..types import GraderSpec
 from ._grade_storage import ProjectVectors, add_outcomes
 from ._grader_checks import check_again
@@ -372,7 +373,7 @@ def _plan_batches(
     Taking(project, grader, author, job.key).write(settled)
 
     def record_batches(cursor: Cursor) -> None:
-        _stage_rows(cursor, _PAIRS, rows)
+        stage_rows(cursor, "staged_rows", rows, _PAIRS)
         # If the database reported an error at an earlier commit, the batches may be stored already.
         cursor.execute(
             "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls,"
@@ -394,32 +395,22 @@ def _plan_batches(
     return bool(rows)
 
 
-def _stage_rows(cursor: Cursor, types: Mapping[str, str], rows: list[tuple[Any, ...]]) -> None:
-    """Create the temporary table staged_rows."""
-    stage_columns(
-        cursor,
-        "staged_rows",
-        {name: [row[at] for row in rows] for at, name in enumerate(types)},
-        types,
-    )
-
-
 def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
     """Return known answers to first calls, from any job of a grader, for pairs without a grade: by
     pair and name.
     """
-    replies: dict[Pair, dict[str, Reply]] = {}
-    for question, passage, name, content, error in project.rows(
+    rows = project.rows(
         "SELECT question_text_key, passage_text_key, name, content, error"
         " FROM kept_replies k JOIN jobs j USING (job_key)"
         " ANTI JOIN grades g ON g.grader_key = j.subject_key"
         " AND g.question_text_key = k.question_text_key"
         " AND g.passage_text_key = k.passage_text_key WHERE j.subject_key = ? ORDER BY ALL",
         [project.read(lambda cursor: grader_key(cursor, spec))],
-    ):
-        pair, body = (question, passage), None if content is None else content.encode()
-        replies.setdefault(pair, {})[name] = Reply(name, body, error)
-    return replies
+    )
+    return nest_triples(
+        ((question, passage), name, Reply(name, None if text is None else text.encode(), error))
+        for question, passage, name, text, error in rows
+    )
 
 
 def advance_batches(project: Project, grader: Grader, author: str) -> Standing:
@@ -603,7 +594,7 @@ class _Step:
                 " WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
                 {"batch": batch.key, "job": job.key},
             )
-            _stage_rows(cursor, _KEPT, rows)
+            stage_rows(cursor, "staged_rows", rows, _KEPT)
             cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
             reason = (
                 (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")

@@ -551,9 +551,6 @@ def start_background(
     project.require(act, author=author)
     place = (str(project.path), family)
 
-    def forget_job() -> None:
-        _running.pop(place, None)
-
     with _starting:
         if (known := _running.get(place)) is not None and not known.over:
             raise GradingError(
@@ -563,7 +560,7 @@ def start_background(
             )
         _running[place] = make(project.unattended())
         # A project that is created later at the same path has no jobs yet.
-        project.when_closed(forget_job)
+        project.when_closed(partial(_running.pop, place, None))
         return _running[place]
 
 

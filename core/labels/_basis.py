@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import StoredGrader, bank_for, check_version, find_grader
-from ..errors import InputError, check_in_range
+from ..errors import InputError, check_in_range, check_rules
 from ..store import Project, as_act, read_setting
 from ..text import one_line
 from ..types import ANSWERED, MAX_RATING, MAX_WEIGHT, SEPARATOR, Question
@@ -246,7 +246,7 @@ class Policy:
                 f"Use a whole number up to {LARGEST:,}.",
                 -LARGEST <= (getattr(self, name) or 0) <= LARGEST,
             )
-        checks = (
+        check_rules(
             (
                 not 1 <= self.min_rating <= MAX_RATING,
                 InputError(
@@ -272,9 +272,6 @@ class Policy:
                 ),
             ),
         )
-        for is_broken, error in checks:
-            if is_broken:
-                raise error
         parse_rule(self.label)
         parse_cuts(self.rating)
 

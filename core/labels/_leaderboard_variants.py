@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -10,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..bank import bank_for, label_graders
-from ..errors import InputError, check_in_range
-from ..grouping import nest_triples
+from ..errors import InputError, check_in_range, check_known
+from ..grouping import group_pairs, nest_triples
 from ..measures import (
     COVER,
     NUGGETS_SUPPORTED,
@@ -80,8 +81,7 @@ def leaderboard_per(
     Raises:
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
     """
-    if per not in PERS:
-        raise InputError("unknown-mean", f"Unknown mean '{per}'.", f"Available: {', '.join(PERS)}.")
+    check_known("unknown-mean", "mean", PERS, per)
     plain = leaderboard(project, measure, source, policy, with_ungraded)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
@@ -146,15 +146,13 @@ def mean_over_subtopics(
         skipped: whether a skipped topic of a query counts 0 or is left out. A query without
             answered topics has no score.
     """
-    values_by_query: dict[str, list[float]] = {}
-    sizes: dict[str, int] = {}
-    for topic, query in topics.items():
-        sizes[query] = sizes.get(query, 0) + 1
-        if topic in by_topic:
-            values_by_query.setdefault(query, []).append(by_topic[topic])
+    sizes = Counter(topics.values())
+    answered = group_pairs(
+        (query, by_topic[topic]) for topic, query in topics.items() if topic in by_topic
+    )
     return {
         query: math.fsum(values) / (sizes[query] if skipped == "zero" else len(values))
-        for query, values in values_by_query.items()
+        for query, values in answered.items()
     }
 
 

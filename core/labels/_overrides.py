@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..bank import latest_version
-from ..errors import InputError, check_in_range, unknown_name
+from ..errors import InputError, check_in_range, check_not_empty, unknown_name
 from ..records import check_undecided, readable_texts, visible_rows
 from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text
@@ -96,11 +96,12 @@ def write_override(
     check_in_range(
         "rating-out-of-range", f"Rating {rating}", "Use a number from 0 to 5.", rating in RATINGS
     )
-    reason = clean_text(reason).strip()
-    if not reason:
-        raise InputError(
-            "empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong."
-        )
+    reason = check_not_empty(
+        "empty-reason",
+        "The reason is empty.",
+        "Explain why the grader's rating is wrong.",
+        clean_text(reason).strip(),
+    )
     asked = cursor.execute(
         "SELECT question_key, text_key, query_key FROM bank_at(?)"
         " JOIN questions USING (question_key) WHERE question_id = ?",

@@ -13,7 +13,7 @@ import duckdb
 from ..errors import InputError
 from ..grouping import nest_triples
 from ..measures import make_evaluator, parse_measure
-from ..records import by_rank
+from ..records import Runs, by_rank
 from ..store import first_line, quoted_path, scratch_database
 from ..types import MAX_RATING
 from ._basis import DEFAULT_POLICY, Policy, label_sql
@@ -238,18 +238,21 @@ def leaderboard_of_files(
                 " WHERE query_id BETWEEN $first AND $last",
                 within,
             ).fetchall()
-            rankings: dict[str, dict[str, Mapping[str, float]]] = {}
-            for run, query, passages, ranks, scores in engine.execute(
+            found = engine.execute(
                 "SELECT run, query_id, list(passage_id), list(rank), list(score) FROM ranked"
                 " WHERE query_id BETWEEN $first AND $last GROUP BY run, query_id",
                 within,
-            ).fetchall():
-                ranking = (
+            ).fetchall()
+            rankings: Runs = nest_triples(
+                (
+                    run,
+                    query,
                     by_rank(passages, ranks)
                     if None in scores
-                    else dict(zip(passages, scores, strict=True))
+                    else dict(zip(passages, scores, strict=True)),
                 )
-                rankings.setdefault(run, {})[query] = ranking
+                for run, query, passages, ranks, scores in found
+            )
             evaluate = make_evaluator([wanted.name], nest_triples(labelled), policy.min_rating)
             for run, ranked in rankings.items():
                 per_query[run] |= evaluate(ranked)[wanted.name]

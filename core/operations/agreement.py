@@ -119,26 +119,16 @@ def agreement(
         if held_out and confirmed and confirmed.held_out
         else agreement_of(project, *both)
     )
-    if latex:
-        return Output().text(table_latex(comparison, merged))
-    if as_csv:
-        return Output().text(table_csv(comparison, merged))
     shown = comparison.merged if merged else comparison
+    if latex:
+        return Output().text(table_latex(shown))
+    if as_csv:
+        return Output().text(table_csv(shown))
     further = {} if confirmed is None else {"tuned": confirmed.tuned, "held_out": held_out}
     output = Output(shown.as_dict() | further).line(
         f"{shown.left} (rows) against {shown.right} (columns)"
     )
-    table = shown.table
-    kappas = [level.value for level in shown.per_level.values()]
-    output.table(
-        (shown.left.noun, *table.column_names, "total", "kappa"),
-        [
-            (name, *counts, total, kappa)
-            for name, counts, total, kappa in zip(
-                table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True
-            )
-        ],
-    )
+    output.table((shown.left.noun, *shown.table.column_names, "total", "kappa"), shown.rows)
     for name, whole in (
         ("Cohen's kappa", shown.kappa),
         ("with quadratic weights", shown.weighted_kappa),

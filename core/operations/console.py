@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..atomic_files import replace_file
 from ..errors import GradingError, InputError
+from ..store import hold_value
 from ..text import how_many, with_escapes
 
 if TYPE_CHECKING:
@@ -105,14 +106,9 @@ def current_guest() -> Guest | None:
     return _guest.get()
 
 
-@contextmanager
-def host_guest(request: Guest) -> Iterator[None]:
+def host_guest(request: Guest) -> AbstractContextManager[None]:
     """Run a request in this thread until the block ends."""
-    token = _guest.set(request)
-    try:
-        yield
-    finally:
-        _guest.reset(token)
+    return hold_value(_guest, request)
 
 
 def pause_seconds(seconds: float) -> None:

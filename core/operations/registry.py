@@ -15,7 +15,7 @@ from inspect import Parameter as Declared, getdoc, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..errors import InputError
+from ..errors import check_not_empty
 from ..store import ActName, Project as Project, as_name, current_author as current_author
 from .describing import (
     LARGEST as LARGEST,
@@ -223,12 +223,12 @@ def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
 
 
 def _check_author(author: str) -> str:
-    name = as_name(author)
-    if not name:
-        raise InputError(
-            "empty-name", "The author's name is empty.", "Use --author NAME, or remove --author."
-        )
-    return name
+    return check_not_empty(
+        "empty-name",
+        "The author's name is empty.",
+        "Use --author NAME, or remove --author.",
+        as_name(author),
+    )
 
 
 Author = Annotated[
@@ -251,6 +251,5 @@ def checked_note(note: str) -> str:
     Raises:
         InputError: it is empty.
     """
-    if not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
+    check_not_empty("empty-note", "The note is empty.", "Write what changed and why.", note.strip())
     return note

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_not_empty, unknown_name
 from ..grouping import nest_triples
 from ..store import Cursor, Project, as_name, log_action, stage_columns, stage_rows
 from ..text import clean_or_none, clean_text
@@ -486,12 +486,12 @@ def record_case(
     Raises:
         InputError: unknown query, or empty name of the assessor.
     """
-    if not (author := as_name(author)):
-        raise InputError(
-            "empty-name",
-            "The name of the assessor is empty.",
-            "Give the name to record with the case.",
-        )
+    author = check_not_empty(
+        "empty-name",
+        "The name of the assessor is empty.",
+        "Give the name to record with the case.",
+        as_name(author),
+    )
     with project.transaction(
         act="confirm cases", queries=[place.query_id], author=author
     ) as cursor:
@@ -576,8 +576,9 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
     Raises:
         InputError: unknown query, or empty answer.
     """
-    if not (answer := clean_text(answer).strip()):
-        raise InputError("empty-answer", "The answer is empty.", "Type the answer.")
+    answer = check_not_empty(
+        "empty-answer", "The answer is empty.", "Type the answer.", clean_text(answer).strip()
+    )
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _gold_answers(cursor, query_id)
         if answer in known:

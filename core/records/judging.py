@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..errors import InputError, check_in_range, unknown_name
+from ..errors import InputError, check_in_range, check_not_empty, unknown_name
 from ..store import Cursor, Project, as_name, log_action
 from ._judgments import put_judgment
 from ._teamwork import check_undecided, find_query
@@ -43,13 +43,12 @@ def source_of(author: str) -> str:
     Raises:
         InputError: the name is empty.
     """
-    if not (author := as_name(author)):
-        raise InputError(
-            "empty-name",
-            "The name of the assessor is empty.",
-            "Give the name to record with the judgment.",
-        )
-    return PREFIX + author
+    return PREFIX + check_not_empty(
+        "empty-name",
+        "The name of the assessor is empty.",
+        "Give the name to record with the judgment.",
+        as_name(author),
+    )
 
 
 def judge_passage(

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..bank import latest_version
-from ..errors import InputError, NotAllowed
+from ..errors import InputError, NotAllowed, check_not_empty
 from ..labels import write_override, write_withdrawal
 from ..measures import (
     Coefficient,
@@ -209,11 +209,12 @@ def decide_case(
             the decision in force is not in `over`.
         NotAllowed: the author takes part, or is neither organizer nor the named adjudicator.
     """
-    reason = clean_text(reason).strip()
-    if not reason:
-        raise InputError(
-            "empty-reason", "The reason is empty.", "Give a short reason for the decision."
-        )
+    reason = check_not_empty(
+        "empty-reason",
+        "The reason is empty.",
+        "Give a short reason for the decision.",
+        clean_text(reason).strip(),
+    )
 
     def write_decision(cursor: Cursor, double: Double, case: Contested) -> None:
         if case.standing == "waiting":

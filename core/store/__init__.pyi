@@ -69,6 +69,7 @@ from ._roles import (
     ActName as ActName,
     Member as Member,
     Role as Role,
+    hold_value as hold_value,
     no_server_role_error as no_server_role_error,
 )
 from ._sql_values import (

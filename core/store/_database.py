@@ -212,7 +212,7 @@ class Database:
     closed: bool = field(default=False, init=False)
     writing: threading.RLock = field(default_factory=threading.RLock, init=False)
     """Allows one change at a time; a nested block of the same thread passes."""
-    endings: list[Callable[[], None]] = field(default_factory=list, init=False)
+    endings: list[Callable[[], object]] = field(default_factory=list, init=False)
     """Called before the file is closed."""
     _gate: threading.Condition = field(default_factory=threading.Condition, init=False)
     _blocks: int = field(default=0, init=False)

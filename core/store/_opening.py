@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 
 from ..atomic_files import WorkingFolder, explain_write_errors, put_new, remove_leftovers
-from ..errors import InputError, ProjectError
+from ..errors import InputError, ProjectError, check_not_empty
 from ..locations import is_reserved, projects_folder
 from ..text import one_line, quote_name
 from ._database import (
@@ -191,9 +191,9 @@ def new_file(name: str) -> Path:
         InputError: empty, invalid or too long file name, or an existing project has this name,
             ignoring case.
     """
-    words = "-".join(name.split())
-    if not words:
-        raise InputError("empty-name", "The new project has no name.", "Type a name.")
+    words = check_not_empty(
+        "empty-name", "The new project has no name.", "Type a name.", "-".join(name.split())
+    )
     if _NOT_IN_NAMES.search(name.strip()) or words.startswith("."):
         raise InputError(
             "invalid-name",

@@ -288,11 +288,9 @@ class Project(Acting):
             self._results.keep(key, version, result)
         return cast(T, result)
 
-    @contextmanager
-    def unchanging(self) -> Iterator[None]:
+    def unchanging(self) -> AbstractContextManager[bool]:
         """Prevent writes to the file and its log during a block; reads continue."""
-        with self._database.writing:
-            yield
+        return self._database.writing
 
     def checkpoint_when_idle(self) -> None:
         """Write the log into the file from now on whenever no changes arrive for a few seconds.
@@ -308,7 +306,7 @@ class Project(Acting):
         """
         return self._database.checkpoint()
 
-    def when_closed(self, act: Callable[[], None]) -> None:
+    def when_closed(self, act: Callable[[], object]) -> None:
         """Call a function before the file is closed, for any reason."""
         self._database.endings.append(act)
 
@@ -455,11 +453,9 @@ def log_readonly_action(project: Project, author: str, act: str, **detail: Any) 
 _recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
 
 
-@contextmanager
-def recorded_as(name: str) -> Iterator[None]:
+def recorded_as(name: str) -> AbstractContextManager[None]:
     """Record the actions of this thread under another person's name until the block ends."""
-    with hold_value(_recorded_as, name):
-        yield
+    return hold_value(_recorded_as, name)
 
 
 def current_author() -> str:

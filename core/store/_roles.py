@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 from ..errors import NotAllowed
+from ..grouping import group_pairs
 from ..text import first_few, one_line
 from ._sql_values import Parameters
 
@@ -372,11 +373,14 @@ class Acting(ABC):
     """
 
     def __init__(self) -> None:
-        self._identity: str | None = None
+        self.identity: str | None = None
+        """The identity for which this handle acts; None for a person without a login."""
+        self.reader: str | None = None
+        """The name that a person without a login entered, see `seen_by`; None without one."""
+        self.part: tuple[float, int, bool] | None = None
+        """The judgments that this handle reads, see `judged_by_part`; None for all."""
         self._began: str | None = None
         self._find: Callable[[], Member | None] | None = None
-        self._reader: str | None = None
-        self._part: tuple[float, int, bool] | None = None
 
     @abstractmethod
     def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
@@ -390,7 +394,7 @@ class Acting(ABC):
             identity: the identity of the login, see `project.identity_of`.
             find: looks the person up; None searches the members of the project.
         """
-        return self._with(_identity=identity, _find=find)
+        return self._with(identity=identity, _find=find)
 
     def seen_by(self, name: str) -> Self:
         """Return a handle of the same open project for a person without a login who entered their
@@ -399,7 +403,7 @@ class Acting(ABC):
         They may do everything. In their own double assignments the judgments of the other assessors
         are hidden.
         """
-        return self._with(_reader=name or None)
+        return self._with(reader=name or None)
 
     def judged_by_part(self, part: tuple[float, int, bool]) -> Self:
         """Return a handle of the same open project that reads only some judgments, see `held_out`.
@@ -408,18 +412,13 @@ class Acting(ABC):
             part: share and seed of the judgments that are held out, and whether it reads these, or
                 all others.
         """
-        return self._with(_part=part)
-
-    @property
-    def part(self) -> tuple[float, int, bool] | None:
-        """The judgments that this handle reads, see `judged_by_part`; None for all."""
-        return self._part
+        return self._with(part=part)
 
     def unattended(self) -> Self:
         """Return a handle without permission checks, for a job that outlives the act that started
         it.
         """
-        return self._with(_began=self.caller, _identity=None, _reader=None)
+        return self._with(_began=self.caller, identity=None, reader=None)
 
     def _with(self, **changed: object) -> Self:
         other = copy.copy(self)
@@ -427,34 +426,22 @@ class Acting(ABC):
         return other
 
     @property
-    def identity(self) -> str | None:
-        """The identity for which this handle acts; None for a person without a login."""
-        return self._identity
-
-    @property
     def caller(self) -> str | None:
         """The identity that pays for model calls: `identity`, or that of the act which started
         unattended work.
         """
-        return self._identity or self._began
-
-    @property
-    def reader(self) -> str | None:
-        """The name that a person without a login entered, see `seen_by`; None without one."""
-        return self._reader
+        return self.identity or self._began
 
     def members(self) -> dict[str, Member]:
         """Return everyone who has a role in the project, by identity and ordered by name."""
-        further: dict[str, tuple[str, ...]] = {}
-        for name, query in self._known(TAKING_PART):
-            further[name] = (*further.get(name, ()), query)
+        further: dict[str, list[str]] = group_pairs(self._known(TAKING_PART))
         return {
             identity: Member(
                 identity,
                 name,
                 role,
                 None if queries is None else tuple(json.loads(queries)),
-                further.get(name, ()),
+                tuple(further.get(name, ())),
             )
             for identity, name, role, queries in self._known(MEMBERS)
             if role is not None
@@ -471,11 +458,11 @@ class Acting(ABC):
         Raises:
             NotAllowed: they have no role in the project.
         """
-        if self._identity is None:
+        if self.identity is None:
             return None
-        member = self.members().get(self._identity) if self._find is None else self._find()
+        member = self.members().get(self.identity) if self._find is None else self._find()
         if member is None:
-            raise no_role_error(self._identity, self.organizers())
+            raise no_role_error(self.identity, self.organizers())
         return member
 
     def require(self, act: ActName, queries: Queries = (), author: str | None = None) -> None:
@@ -511,7 +498,7 @@ class Acting(ABC):
         Raises:
             NotAllowed: as in `require`.
         """
-        if self._identity is None and self._reader is None:
+        if self.identity is None and self.reader is None:
             yield
             return
         self.require(act, queries, author)
@@ -519,7 +506,7 @@ class Acting(ABC):
             yield
 
     def _check_reading(self) -> None:
-        if self._identity is not None and DOING.get() is None:
+        if self.identity is not None and DOING.get() is None:
             self.require("read the bank")
 
     def limited_to(self) -> str | None:
@@ -529,7 +516,7 @@ class Acting(ABC):
         such as an export of everything, hide nothing.
         """
         act = DOING.get()
-        if (self._identity is None and self._reader is None) or (
+        if (self.identity is None and self.reader is None) or (
             act is not None and ACTS[act].role == "organizer"
         ):
             return None
@@ -537,7 +524,7 @@ class Acting(ABC):
         if not parts:
             return None
         member = self.member()
-        name = member.name if member is not None else self._reader or ""
+        name = member.name if member is not None else self.reader or ""
         if member is not None and member.role != "organizer":
             return name if name in parts else ""
         return name if parts.get(name) else None
@@ -558,7 +545,7 @@ class Acting(ABC):
         self, act: ActName | None, queries: Queries, author: str | None
     ) -> Iterator[None]:
         """Check the role before a transaction, and record the name of the member during it."""
-        if self._identity is None and self._reader is None:
+        if self.identity is None and self.reader is None:
             yield
             return
         if act is None:

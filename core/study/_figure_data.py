@@ -338,7 +338,8 @@ def query_points(
     Raises:
         InputError: a leaderboard has no scores by query, or does not have the system.
     """
-    for board, run in ((x, x_run), (y, y_run)):
+    sides = ((x, x_run), (y, y_run))
+    for board, run in sides:
         if not board.per_query:
             raise InputError(
                 "no-scores-by-query",
@@ -348,14 +349,12 @@ def query_points(
         check_known("unknown-system", "system", board.per_query, run)
     queries = {query for board in (x, y) for query in board.query_ids}
     texts = dict(project.rows("SELECT query_id, text FROM queries ORDER BY query_key"))
+    x_scores, y_scores = (score_table(board)[run] for board, run in sides)
     points = []
     for query, text in texts.items():
-        if query not in queries:
-            continue
-        first, second = _counted_score(x, x_run, query), _counted_score(y, y_run, query)
+        first, second = x_scores.get(query), y_scores.get(query)
         if first is None or second is None:
             continue
-        sides = ((x, x_run), (y, y_run))
         skipped = tuple(
             dict.fromkeys(run for board, run in sides if query not in board.per_query[run])
         )
@@ -364,13 +363,6 @@ def query_points(
     n = len(points)
     means = (sum(p.x for p in points) / n, sum(p.y for p in points) / n) if n else None
     return QueryPoints(points, len(queries) - n, means)
-
-
-def _counted_score(board: Leaderboard, run: str, query: str) -> float | None:
-    """Return a system's score for a query on a leaderboard; None if the query does not count."""
-    if query not in board.query_ids:
-        return None
-    return board.per_query[run].get(query, 0.0 if board.policy.skipped == "zero" else None)
 
 
 BESIDE = 3

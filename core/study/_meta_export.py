@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..labels import queries_with_ungraded
-from ..tables import LATEX, disarm_cell
+from ..tables import disarm_cell, escape_latex
 from ._meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
@@ -182,4 +182,4 @@ def _latex_cell(cell: Cell, name: str, digits: int) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))
+    return escape_latex(" ".join(text.split()))

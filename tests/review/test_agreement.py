@@ -257,7 +257,7 @@ def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> No
 def test_cutting_both_sides_in_two_gives_rubrics_strict_table(dl23, reference) -> None:
     found = side_agreement(dl23, Labels(Policy(grader=SELF_RATED)), Judgments(threshold=2))
     expected = reference["1", "STRICT"]
-    ours = _rows(table_latex(found, merged=True))
+    ours = _rows(table_latex(found.merged))
     assert [row[0] for row in ours] == ["4--5", "0--3"]
     assert [row[1:] for row in ours] == [row[1:] for row in expected]
 
@@ -446,7 +446,7 @@ def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small
     assert header == ["label", "2", "0", "total", "kappa"]
     assert rows[0] == ["5", "1", "0", "1", "1.0"]
     assert rows[1] == ["4", "0", "0", "0", ""]
-    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found, merged=True)))] == ["label", "4–5", "0–3"]
+    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found.merged)))] == ["label", "4–5", "0–3"]
 
 
 def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> None:
@@ -458,7 +458,7 @@ def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> Non
 
 def test_a_latex_table_escapes_names(own: Project) -> None:
     judge(own, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
-    found = table_latex(side_agreement(own, Labels(Policy()), Judgments("A & B_1")), merged=True)
+    found = table_latex(side_agreement(own, Labels(Policy()), Judgments("A & B_1")).merged)
     assert r"Judgments of A \& B\_1" in found
     assert found.count(r"\\" + "\n") == 4
 

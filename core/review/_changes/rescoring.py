@@ -369,8 +369,7 @@ to count.
 
 def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
     """Return the pairs behind the label of each override's passage, by key of the override."""
-    pairs_by_key: dict[int, list[_Pair]] = {}
-    for key, weight, rating, question_text, passage_text in project.rows(
+    rows = project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
         " versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
@@ -390,12 +389,14 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
         " ON g.question_text_key = b.text_key AND g.passage_text_key = places.text_key"
         " ORDER BY override_key, b.question_key",
         base.parameters,
-    ):
-        texts = (
-            None if question_text is None or passage_text is None else (question_text, passage_text)
+    )
+    return group_pairs(
+        (
+            key,
+            (weight, rating, None if question is None or passage is None else (question, passage)),
         )
-        pairs_by_key.setdefault(key, []).append((weight, rating, texts))
-    return pairs_by_key
+        for key, weight, rating, question, passage in rows
+    )
 
 
 def _scored_again(

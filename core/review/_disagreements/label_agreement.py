@@ -361,6 +361,16 @@ class Agreement:
         return ("left", "right")
 
     @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """For each value on the left: its name, the counts of the values on the right, its total
+        and its kappa (`per_level`), which may be None.
+        """
+        table = self.table
+        kappas = [level.value for level in self.per_level.values()]
+        cells = zip(table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True)
+        return [(name, *counts, total, kappa) for name, counts, total, kappa in cells]
+
+    @property
     def merged(self) -> Agreement:
         """The agreement after the values of each side are merged into two groups, divided at its
         threshold.
@@ -472,39 +482,19 @@ class Pair:
     right: int
 
 
-def table_csv(agreement: Agreement, merged: bool = False) -> str:
-    """Return the cross table as CSV, with a line for each value on the left, its total and its
-    kappa (`per_level`).
-
-    Args:
-        merged: whether to use `Agreement.merged`.
-    """
-    agreement = agreement.merged if merged else agreement
+def table_csv(agreement: Agreement) -> str:
+    """Return the cross table as CSV, with the lines of `Agreement.rows`."""
     return csv_text(
-        [agreement.left.noun, *agreement.table.column_names, "total", "kappa"],
-        [
-            (name, *counts, total, kappa.value)
-            for name, counts, total, kappa in _table_rows(agreement)
-        ],
+        [agreement.left.noun, *agreement.table.column_names, "total", "kappa"], agreement.rows
     )
 
 
-def _table_rows(agreement: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:
-    table = agreement.table
-    kappas = agreement.per_level.values()
-    return list(zip(table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True))
+def table_latex(agreement: Agreement) -> str:
+    """Return the cross table as a LaTeX tabular that needs no package, with the lines of
+    `Agreement.rows`.
 
-
-def table_latex(agreement: Agreement, merged: bool = False) -> str:
-    """Return the cross table as a LaTeX tabular that needs no package.
-
-    It has a line for each value on the left, with its total and its kappa (`per_level`). Cells that
-    count as agreement are boxed, and the highest count of each column is bold.
-
-    Args:
-        merged: whether to use `Agreement.merged`.
+    Cells that count as agreement are boxed, and the highest count of each column is bold.
     """
-    agreement = agreement.merged if merged else agreement
     table = agreement.table
     highest = table.counts.max(axis=0, initial=0)
     width = len(table.columns)
@@ -524,9 +514,7 @@ def table_latex(agreement: Agreement, merged: bool = False) -> str:
         ),
         "\\hline",
     ]
-    for (name, counts, total, kappa), boxes in zip(
-        _table_rows(agreement), table.agreeing, strict=True
-    ):
+    for (name, *counts, total, kappa), boxes in zip(agreement.rows, table.agreeing, strict=True):
         cells = [
             f"\\textbf{{{count}}}" if count == most > 0 else str(count)
             for count, most in zip(counts, highest, strict=True)
@@ -535,8 +523,7 @@ def table_latex(agreement: Agreement, merged: bool = False) -> str:
             f"\\fbox{{{cell}}}" if box else cell for cell, box in zip(cells, boxes, strict=True)
         ]
         lines.append(
-            " & ".join([_escape_latex(name), *cells, str(total), _two_digits(kappa.value)])
-            + " \\\\"
+            " & ".join([_escape_latex(name), *cells, str(total), _two_digits(kappa)]) + " \\\\"
         )
     return "\n".join([*lines, "\\hline", "\\end{tabular}", ""])
 

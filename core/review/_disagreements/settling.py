@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...bank import find_grader, latest_version
-from ...errors import InputError
+from ...errors import InputError, check_not_empty
 from ...labels import find_overrides, queries_of_questions, write_override, write_withdrawal
 from ...records import find_source, readable_texts, visible_rows
 from ...store import Cursor, Project, as_name, log_action
@@ -204,7 +204,7 @@ def record_csv(project: Project) -> str:
     rows = (
         (
             *(
-                _iso_time(settling.made_at),
+                settling.made_at.isoformat(timespec="seconds"),
                 settling.author,
                 settling.act,
                 settling.reason,
@@ -233,14 +233,13 @@ def disputes_csv(project: Project) -> str:
     """
     header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
     rows = (
-        (one.source, *one.case.place[:2], one.value, one.reason, one.author, _iso_time(one.made_at))
+        (
+            *(one.source, *one.case.place[:2], one.value, one.reason, one.author),
+            one.made_at.isoformat(timespec="seconds"),
+        )
         for one in reversed(list_disputes(project))
     )
     return csv_text(header, rows)
-
-
-def _iso_time(when: datetime) -> str:
-    return when.isoformat(timespec="seconds")
 
 
 def side_name(project: Project, side: Side) -> str:
@@ -498,9 +497,9 @@ def _write_settling(
 ) -> None:
     if first and (done := settled_cases(project, case.left, case.right).get(case.place)):
         raise AlreadySettled(done)
-    reason = clean_text(reason).strip()
-    if not reason:
-        raise InputError("empty-reason", "The reason is empty.", "Give a short reason.")
+    reason = check_not_empty(
+        "empty-reason", "The reason is empty.", "Give a short reason.", clean_text(reason).strip()
+    )
     query, passage, question, about = _case_keys(project, case, touched)
     cursor.execute(
         "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"

@@ -129,7 +129,7 @@ def search_passages(
     total = len(matches)
     queries, positions = (matches[name].to_numpy() for name in ("query_key", "position"))
     query_key, position = _pool_position(project, opened)
-    first, last = (int(np.searchsorted(queries, query_key, side)) for side in _SIDES)
+    first, last = queries.searchsorted([query_key, query_key + 1]).tolist()
     at = first + int(np.searchsorted(positions[first:last], position))
     here = at < last and bool(positions[at] == position)
     shown = at // size if page is None and here else (page or 1) - 1
@@ -191,9 +191,6 @@ def search_table(project: Project, policy: Policy | None, filters: Filters) -> p
     base = basis(project, policy) if policy is not None and label_graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
     return project.cached(key, lambda: _find_passages(project, base, filters))
-
-
-_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa.Table:

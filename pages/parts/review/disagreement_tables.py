@@ -262,11 +262,13 @@ def draw_downloads(agreement: review.Agreement) -> None:
     ) as box:
         if not box.open:
             return
-        for merged, name in ((False, "agreement"), (True, "agreement-merged")):
-            what = "Export merged table" if merged else "Export table"
+        for shown, name, what in (
+            (agreement, "agreement", "Export table"),
+            (agreement.merged, "agreement-merged", "Export merged table"),
+        ):
             st.download_button(
                 f"{what} as LaTeX",
-                review.table_latex(agreement, merged),
+                review.table_latex(shown),
                 f"{name}.tex",
                 "text/x-tex",
                 on_click="ignore",
@@ -274,7 +276,7 @@ def draw_downloads(agreement: review.Agreement) -> None:
             )
             st.download_button(
                 f"{what} as CSV",
-                review.table_csv(agreement, merged),
+                review.table_csv(shown),
                 f"{name}.csv",
                 "text/csv",
                 on_click="ignore",
