@@ -24,5 +24,7 @@ def nest_triples(
     """Return the values by their two keys, in the order of the triples; the last value of equal
     keys counts.
     """
-    pairs = group_pairs((first, (second, value)) for first, second, value in triples)
-    return {first: dict(values) for first, values in pairs.items()}
+    values: dict[First, dict[Second, Value]] = {}
+    for first, second, value in triples:
+        values.setdefault(first, {})[second] = value
+    return values

@@ -94,9 +94,10 @@ class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as blocks, so that people can read a prompt in its file."""
 
 
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
+def _as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(
         "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
-    ),
-)
+    )
+
+
+_Dumper.add_representer(str, _as_block)
