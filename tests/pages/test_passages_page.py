@@ -634,6 +634,8 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
 
     passage.wait_for()
     ready(page)
+    undo = keys.locator("button[aria-keyshortcuts=u]")
+    expect(undo).to_be_disabled()
     # Faster than the server answers: each key judges the passage that was shown then.
     given: dict[str, int] = {}
     for at in range(12):
@@ -644,6 +646,7 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
     ready(page)
     # The last one is undone and judged otherwise. Typing a note judges nothing.
     before = current()
+    expect(undo).to_be_enabled()
     page.keyboard.press("u")
     undone = list(given)[-1]
     expect(passage).to_have_text(f"text of {undone}")

@@ -87,8 +87,7 @@ KINDS.judging = class extends Desk {
   }
 
   undo() {
-    if (this.latest) return this.judge("take back", null, this.latest);
-    this.update({ trouble: { message: "Nothing to undo.", hint: "You have no judgment of this query." } });
+    this.judge("take back", null, this.latest);
   }
 
   // The cards of the open query, also those that the server does not deal any more.
@@ -214,7 +213,7 @@ KINDS.judging = class extends Desk {
       h("div.others-of",
         Object.entries(TOOLS).map(([what, [words, key]]) => tools.includes(what)
           && this.button(words, key, () => this.judge(what))),
-        this.button("Undo", "u", () => this.undo()),
+        this.button("Undo", "u", () => this.undo(), !this.latest),
         tools.includes("look") && this.button("Show grader's label", "m", look,
           this.labels.has(this.at) || this.asking === this.at),
         this.step("Previous", "K", here > 0, () => this.go(own[here - 1]), "Previous passage"),
