@@ -154,13 +154,12 @@ KINDS.cases = class extends Desk {
   }
 
   settled({ id, settling }) {
-    const reopen = () => this.act("reopen",
-      { case: id, withdraw: settling.override && this.find(".settled-by input").checked });
-    const withdraws = (box) => (box.checked = true);
+    const { withdraw = true } = this.draft;
+    const reopen = () => this.act("reopen", { case: id, withdraw: settling.override && withdraw });
     return h("div.settled-by",
       h("b", settling.words), h("p", { dir: "auto" }, settling.reason),
       settling.override &&
-        h("label", h("input", { type: "checkbox", made: withdraws }),
+        h("label", checkBox(withdraw, (on) => this.change({ withdraw: on })),
           `Also withdraw the override with rating ${settling.rating}`),
       h("button.second", { onclick: reopen }, "Reopen case"));
   }
