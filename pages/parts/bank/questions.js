@@ -196,11 +196,9 @@ KINDS.questions = class extends Part {
 
   // A check box that selects questions.
   pick(words, ids) {
-    const checked = ids.length > 0 && ids.every((id) => this.picked.has(id));
-    const pick = (on) => {
-      for (const id of ids) this.picked[on ? "add" : "delete"](id);
-      this.redraw();
-    };
+    const own = new Set(ids);
+    const checked = ids.length > 0 && own.isSubsetOf(this.picked);
+    const pick = (on) => this.update({ picked: on ? this.picked.union(own) : this.picked.difference(own) });
     return checkBox(checked, pick, { class: "pick", "aria-label": words, title: words, disabled: this.data.readonly });
   }
 
@@ -208,9 +206,8 @@ KINDS.questions = class extends Part {
   bar() {
     const ids = this.rows.map((row) => row.id).filter((id) => this.picked.has(id));
     const change = (what, value) => {
-      this.picked.clear();
       channel.act("several", { ids, what, value });
-      this.redraw();
+      this.update({ picked: new Set() });
     };
     const button = (words, what, more) =>
       h("button", { "data-key": `${what} chosen`, onclick: () => change(what), ...more }, words);
@@ -223,7 +220,7 @@ KINDS.questions = class extends Part {
         "aria-label": "Weight of the selected questions", min: -this.data.most, max: this.data.most,
         oninput: ({ target }) => (this.weight = target.valueAsNumber) }),
       button("Set weight", "weight", { onclick: weight }),
-      button("Clear selection", "clear", { onclick: () => (this.picked.clear(), this.redraw()) }));
+      button("Clear selection", "clear", { onclick: () => this.update({ picked: new Set() }) }));
   }
 
   fits(row) {
@@ -240,10 +237,7 @@ KINDS.questions = class extends Part {
   question(row) {
     const open = this.unfolded.has(row.id);
     const most = Math.max(this.data.most, Math.abs(row.weight));
-    const unfold = () => {
-      this.unfolded[open ? "delete" : "add"](row.id);
-      this.redraw();
-    };
+    const unfold = () => this.update({ unfolded: this.unfolded.symmetricDifference(new Set([row.id])) });
     const hint = row.lost ? `Unknown wording of ${row.id}. Import a question bank that has it.` : "Enter a question";
     return [
       h("div.line",
