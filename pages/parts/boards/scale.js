@@ -5,10 +5,8 @@ const LANE = 7;
 
 const fixed = (value, digits) => value?.toFixed(digits) ?? NOTHING;
 // A difference that rounds to 0 has no sign.
-const signed = (value, digits) => {
-  const size = Math.abs(value).toFixed(digits);
-  return (Number(size) === 0 ? "" : value > 0 ? "+" : "−") + size;
-};
+const signed = (value, digits) => value.toLocaleString("en",
+  { signDisplay: "exceptZero", minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 
 // A formatted number, with the exact value in an attribute for programs.
 const figure = (value, digits) => h("data", { value: String(value ?? "") }, fixed(value, digits));
