@@ -100,8 +100,8 @@ class Desk extends Part {
 
   drawn() {
     const row = this.find(".list [aria-current]");
-    const stands = row && `${row.dataset.id} ${[...row.closest("ol").children].indexOf(row.parentNode)}`;
-    if (row && stands !== this.stands) keepInSight(row, row.closest("ol"));
+    const stands = row && `${row.dataset.id} ${this.findAll(".list [data-id]").indexOf(row)}`;
+    if (row && stands !== this.stands) keepInSight(row, row.closest(".list"));
     this.stands = stands;
     const title = this.moved && !this.busy && this.find(".case h2");
     if (!title) return;

@@ -18,7 +18,7 @@ KINDS.picks = class extends Desk {
     return h("div.pick", { onkeydown: (event) => walk(event, this.findAll("a"), this.find("input")) },
       searchBox(this, "Find a query"),
       !fits.length && h("p", "No matching queries."),
-      h("nav", { "aria-label": "Queries" }, fits.map((row) => this.row(row))));
+      h("nav.list", { "aria-label": "Queries" }, fits.map((row) => this.row(row))));
   }
 
   // Tab reaches one entry; from there, arrow keys move up and down.
@@ -31,13 +31,6 @@ KINDS.picks = class extends Desk {
       h("small", row.about),
     ];
     return link(inside, row.href, () => this.pick(row.id), { key: row.id, memo: JSON.stringify([row, mine]),
-      tabindex: mine ? 0 : -1, "aria-current": mine && "true" });
-  }
-
-  drawn() {
-    const row = this.find("[aria-current]");
-    if (!row || this.was === this.chosen) return;
-    this.was = this.chosen;
-    keepInSight(row, row.parentNode);
+      "data-id": row.id, tabindex: mine ? 0 : -1, "aria-current": mine && "true" });
   }
 };
