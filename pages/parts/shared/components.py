@@ -24,7 +24,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts.shared import streamlit_bridge
+from pages.parts.shared import look, streamlit_bridge
 
 _PARTS = Path(__file__).parents[1]
 _SHARED = ("shared/elements", "shared/desk")
@@ -67,7 +67,9 @@ _DRAWS: dict[str, Callable[..., Any]] = {}
 """The component that draws each kind of content."""
 for _name in COMPONENTS:
     _js = f"{streamlit_bridge.SCRIPT}\n{_join_files(_name, '.js')}"
-    _drawn = st.components.v2.component(_name, css=_join_files(_name, ".css"), js=_js)
+    _drawn = st.components.v2.component(
+        _name, css=f"{look.SCALE}\n{_join_files(_name, '.css')}", js=_js
+    )
     _DRAWS |= dict.fromkeys(re.findall(r"^KINDS\.(\w+) =", _js, re.MULTILINE), _drawn)
 
 

@@ -47,6 +47,12 @@ NAME = """
 """The name next to the logo, for the dark sidebar."""
 
 
+SCALE = "\n".join(
+    f".r{rating} {{ background: var(--ew-r{rating}); color: var(--ew-r{rating}-ink); }}"
+    for rating in RATINGS
+)
+"""Styles of the ratings, on the page and in its components."""
+
 MEANINGS = (
     "--ew-dim: light-dark(#59626b, #a3abb3);",
     "--ew-line: light-dark(#e1e5e8, #333a40);",
@@ -231,13 +237,8 @@ def put_on() -> None:
         f" --ew-r{rating}-ink: light-dark({light[rating][1]}, {dark[rating][1]});"
         for rating in RATINGS
     ]
-    chips = [
-        f".ew-rating.r{rating} {{ background: var(--ew-r{rating});"
-        f" color: var(--ew-r{rating}-ink); }}"
-        for rating in RATINGS
-    ]
-    scale = "\n".join([":root {", *colours, *MEANINGS, "}", *chips])
-    st.html(f"<style>{scheme}{scale}{STYLE}</style>")
+    scale = "\n".join([":root {", *colours, *MEANINGS, "}"])
+    st.html(f"<style>{scheme}{scale}{SCALE}{STYLE}</style>")
     # The name is light, since the sidebar is dark. If it is collapsed, the logo is on the page.
     st.logo(_image_address(212, SIGN + NAME), size="large", icon_image=_image_address(30, SIGN))
 
