@@ -21,7 +21,7 @@ KINDS.bar = class extends Part {
     const saved = version ? `Bank version ${version}. No unsaved changes.` : "No bank version saved yet.";
     const about = changes ? [h("b", changes), place] : saved;
     const button = (words, key, onclick, disabled, keys = null, title = keys) =>
-      h("button", { class: key === "save" ? "main" : "", "data-key": key, title,
+      h("button", { class: key === "save" && !disabled && "first", "data-key": key, title,
         "aria-keyshortcuts": keys?.replace("Ctrl", "Control"), disabled, onclick },
         words, keys && keyHint(keys));
     const none = !unsaved || data.conflicts > 0;

@@ -34,9 +34,7 @@ KINDS.panels = class extends Part {
       return this.to(row, "system",
         h("span.rank", row.rank),
         h("span.name", h("span.begin", row.name.slice(0, cut)), h("span.tail", row.name.slice(cut))),
-        h("span.track",
-          h("span.interval", { style: { left: `${row.from * 100}%`, width: `${(row.till - row.from) * 100}%` } }),
-          h("span.dot", { style: { left: `${row.at * 100}%` } })),
+        h("span.track", stretch("interval", row.from, row.till, [0, 1]), h("i.dot", { style: at(row.at, [0, 1]) })),
         h("span.score", row.score));
     }));
   }

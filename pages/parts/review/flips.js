@@ -7,7 +7,7 @@ KINDS.flips = class extends Desk {
     return h("div.flips",
       h("section.facets", { "aria-label": "Numbers of labels" },
         this.facet("By cause", "cause", data.causes), this.facet("By query", "query", data.queries)),
-      h("section.list", { "aria-label": "Labels" },
+      h("section.labels", { "aria-label": "Labels" },
         h("div.total", h("b", data.count), chosen("cause", data.causes), chosen("query", data.queries)),
         data.rows.map((row) => this.row(row)),
         data.pages > 1 && this.pages(data)));
