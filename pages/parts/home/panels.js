@@ -1,7 +1,4 @@
-// Panels of a screen: bars, systems, lines of counts. Every number is a link to its details. Names of runs often differ
-// at their ends, so the middle of a long one is cut if space is short.
-
-const LONG = 22, TAIL = 14;
+// Panels of a screen: bars, systems, lines of counts. Every number is a link to its details.
 
 KINDS.panels = class extends Part {
   view({ panels, framed }) {
@@ -29,14 +26,11 @@ KINDS.panels = class extends Part {
   }
 
   systems({ rows }) {
-    return h("div.systems", rows.map((row) => {
-      const cut = row.name.length > LONG ? row.name.length - TAIL : row.name.length;
-      return this.to(row, "system",
-        h("span.rank", row.rank),
-        h("span.name", h("span.begin", row.name.slice(0, cut)), h("span.tail", row.name.slice(cut))),
-        h("span.track", stretch("interval", row.from, row.till, [0, 1]), h("i.dot", { style: at(row.at, [0, 1]) })),
-        h("span.score", row.score));
-    }));
+    return h("div.systems", rows.map((row) => this.to(row, "system",
+      h("span.rank", row.rank),
+      h("span.name", row.name),
+      h("span.track", stretch("interval", row.from, row.till, [0, 1]), h("i.dot", { style: at(row.at, [0, 1]) })),
+      h("span.score", row.score))));
   }
 
   lines({ lines }) {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from exam_workbench import board_summary, exchange, labels
+from exam_workbench import board_summary, exchange, labels, run_names
 from exam_workbench.records import Act, list_actions
 from exam_workbench.review import Agreeing, ToCurate, Waiting
 from exam_workbench.store import Project
@@ -480,6 +480,7 @@ def board_panel(leading: board_summary.BoardSummary | None) -> dict[str, Any]:
         )
     systems = leading.board.systems
     shown = systems[:SYSTEMS]
+    names = run_names.short_names(system.run for system in shown)
     spans = [
         (system.score - (system.std_error or 0), system.score + (system.std_error or 0))
         for system in shown
@@ -489,7 +490,7 @@ def board_panel(leading: board_summary.BoardSummary | None) -> dict[str, Any]:
     rows = [
         {
             "rank": str(system.rank),
-            "name": system.run,
+            "name": names[system.run],
             "title": f"{system.run}: {system.score:.4f}"
             + (f" ± {system.std_error:.4f}" if system.std_error else ""),
             "score": f"{system.score:.3f}",
