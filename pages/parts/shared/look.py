@@ -139,7 +139,7 @@ ${sidebarUserContent} { padding-top: 0; }
 /* The readiness of a leaderboard is one line: its parts are links with dots between them. */
 .st-key-readiness { gap: 0; flex-wrap: wrap; }
 :is(.st-key-readiness, .st-key-checklist) a p {
-  text-decoration: underline 1px var(--ew-line); text-underline-offset: 0.2em; }
+  text-decoration: underline 1px var(--ew-dim); text-underline-offset: 0.2em; }
 .st-key-readiness a, .st-key-readiness p { padding: 0; font-size: 0.93rem; }
 .st-key-readiness > :not(:last-child)::after {
   content: "·"; padding: 0 0.5rem; color: var(--ew-dim); }
