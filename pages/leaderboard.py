@@ -28,14 +28,13 @@ from pages.parts.graders import trust
 from pages.parts.shared import address, readiness, scoring_settings, ui, view_choice
 
 BOARD = "Board"
-# The views and the More menu stay on one line in a narrow window, too.
+# The views are on one line if the window is wide enough. Otherwise, they take two, so that none is
+# out of sight.
 STYLE = """
 @media (max-width: 1350px) {
   .st-key-board-head { gap: 0.5rem; }
-  .st-key-board-head button { padding-inline: 0.45rem; } }
-@media (max-width: 1000px) {
-  .st-key-board-head button { padding: 0.2rem 0.15rem; }
-  .st-key-board-head button p { font-size: 0.74rem; } }
+  .st-key-board-head button { padding-inline: 0.45rem; }
+  .st-key-board-head [role="radiogroup"] { flex-wrap: wrap; overflow: visible; mask: none; } }
 .st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
 .st-key-summary button { min-height: 1.8rem; padding: 0; }
 .st-key-summary button p { font-size: 1rem; text-decoration: underline dotted;
