@@ -94,10 +94,8 @@ class Person:
         self.page.on("pageerror", lambda error: self.page_errors.append(str(error)))
 
     def _watch(self, socket: WebSocket) -> None:
-        """Count the runs of the screen that were requested, begun and ended.
-
-        On a new connection, runs that were requested on the former one do not end any more.
-        """
+        """Count the runs of the screen that were requested, begun and ended."""
+        # Runs that were requested on a former connection do not end any more.
         self._begun = self._drawn = self._asked
 
         def sent(frame: bytes | str) -> None:

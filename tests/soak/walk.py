@@ -164,11 +164,13 @@ class Soak:
 def _check_work(person: Person) -> None:
     """Check drafts, steps, versions, judgments and overrides of a person against the record of their work."""
     known, now = person.known(), person.unsaved.now
-    for key, fields in now.items():
-        # A draft that equals the bank does not count as one.
+    for key, fields in list(now.items()):
+        # A draft that equals the bank does not count as one. What others save later replaces it.
         kept = known["drafts"].get(key) or known["saved"].get(key)
         lost = {name: value for name, value in fields.items() if getattr(kept, name, None) != value}
         hold(not lost, f"Lost of the draft of {key}: {lost}; there is {kept}")
+        if key not in known["drafts"]:
+            del now[key]
     foreign = [key for key in known["drafts"].keys() - now if known["drafts"][key] != known["saved"].get(key)]
     hold(not foreign, f"Drafts that {person.name} never made or dropped: {foreign}")
     hold(not (lost := person.versions - known["versions"]), f"Saved versions are lost: {lost}")
