@@ -394,14 +394,14 @@ def test_a_copy_has_equal_grades(filled: Project, tmp_path: Path, monkeypatch: p
 
 
 def test_vectors_are_kept_if_the_engine_fails_on_writing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage, failures = vector_storage.stage_columns, iter([True])
+    stage, failures = vector_storage.stage_rows, iter([True])
 
     def failing(*given: Any) -> None:
         if next(failures, False):
             break_database(project)
         stage(*given)
 
-    monkeypatch.setattr(vector_storage, "stage_columns", failing)
+    monkeypatch.setattr(vector_storage, "stage_rows", failing)
     ProjectVectors(project).put("encoder", "question", {b"1" * 16: Kept(b"1234", b"")})
     assert [count.texts for count in grading.count_vectors(project)] == [1]
     assert len(project.reopenings) == 1
