@@ -456,6 +456,7 @@ def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
     # What the menu covers cannot be clicked.
     button(page, "end tour").click()
     expect(card).to_have_count(0)
+    ready(page)
     page.reload()
     ready(page)
     expect(card).to_have_count(0)

@@ -204,8 +204,7 @@ class TestQueriesOfTwoSystems:
         assert found.count("first") > 0
         low, high = stats.ttest_rel(*zip(*((p.x, p.y) for p in found.points), strict=True)).confidence_interval()
         assert found.half_width == pytest.approx((high - low) / 2)
-        alone = QueryPoints(found.points[:1], 3, found.means)
-        assert math.isnan(alone.half_width)
+        assert math.isnan(QueryPoints(found.points[:1], 3, found.means).half_width)
 
     def test_a_skipped_query_counts_0_and_is_marked(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10")
