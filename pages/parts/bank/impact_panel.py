@@ -141,7 +141,7 @@ def draw_impact(
     _weights_hint(project, policy, changes, edits)
     _draw_pairs_to_grade(project, policy, changes, edits)
     waiting = [change for change in changes.labels if changes.awaits_grades(change)]
-    if changes.pending:
+    if changes.pending and changes.undecided:
         now = f" {len(waiting):,} of them come from a changed question:" if waiting else ""
         st.container(key="pending").caption(
             f"Up to {how_many(changes.undecided, 'labels')} may change after that.{now}"
