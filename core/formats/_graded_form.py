@@ -51,16 +51,26 @@ def describe_grader(
     return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
 
 
-def read_ratings(
-    given: list[dict[str, Any]], entry: dict[str, Any]
-) -> tuple[list[str], list[int | None]]:
-    """Return the ids and ratings of an entry's `self_ratings`."""
-    key = "nugget_id" if entry.get("prompt_type") == "nugget" else "question_id"
-    try:
-        ids = [row[key] for row in given]
-    except KeyError:
-        ids = [row.get("question_id") or row["nugget_id"] for row in given]
-    return ids, [row["self_rating"] for row in given]
+def read_ratings(given: Sequence[Any], prompt_type: object) -> tuple[list[str], list[int | None]]:
+    """Return the ids and ratings of an entry's `self_ratings`.
+
+    Args:
+        given: instances of `Rating`, or dictionaries.
+
+    Raises:
+        KeyError: an id or a rating is missing.
+    """
+    if not (given and isinstance(given[0], Rating)):
+        given = [
+            Rating(row["self_rating"], row.get("question_id"), row.get("nugget_id"))
+            for row in given
+        ]
+    ids = [row.nugget_id if prompt_type == "nugget" else row.question_id for row in given]
+    if None in ids:
+        ids = [row.question_id or row.nugget_id for row in given]
+    if None in ids:
+        raise KeyError("question_id")
+    return ids, [row.self_rating for row in given]
 
 
 def read_answered(
@@ -158,6 +168,11 @@ def parse_raw(value: Any) -> Any:
     return orjson.loads(memoryview(value)) if isinstance(value, msgspec.Raw) else value
 
 
+def raw_json(value: Any) -> bytes:
+    """Return a value that was left as raw JSON, or any other value, as JSON."""
+    return bytes(value) if isinstance(value, msgspec.Raw) else orjson.dumps(value)
+
+
 class Entry(msgspec.Struct, gc=False):
     """A run's ranking of a passage, as in the file. Other fields are skipped."""
 
@@ -181,6 +196,14 @@ class ParagraphData(msgspec.Struct):
     ours: msgspec.Raw = msgspec.field(default=_NOTHING, name=OURS)
 
 
+class Rating(msgspec.Struct, gc=False):
+    """A rating of an entry's `self_ratings`, with its values as in the file."""
+
+    self_rating: Any
+    question_id: Any = None
+    nugget_id: Any = None
+
+
 class ExamGrades(msgspec.Struct):
     """One grader's grades of a passage, as in the file.
 
@@ -189,23 +212,14 @@ class ExamGrades(msgspec.Struct):
     """
 
     llm: str
-    self_ratings: Any = None
+    self_ratings: list[Rating] | None = None
     prompt_type: str | None = None
     answers: msgspec.Raw = _NOTHING
     ours: msgspec.Raw = msgspec.field(default=_NOTHING, name=OURS)
     llm_options: msgspec.Raw = _NOTHING
     prompt_info: msgspec.Raw = _NOTHING
-    right: msgspec.Raw | msgspec.UnsetType = msgspec.field(
-        default=msgspec.UNSET, name="correctAnswered"
-    )
-    wrong: msgspec.Raw | msgspec.UnsetType = msgspec.field(
-        default=msgspec.UNSET, name="wrongAnswered"
-    )
-
-    def whole(self) -> dict[str, Any]:
-        """Return the same as a dictionary."""
-        named = zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True)
-        return {name: parse_raw(value) for name, value in named if value is not msgspec.UNSET}
+    right: msgspec.Raw = msgspec.field(default=_NOTHING, name="correctAnswered")
+    wrong: msgspec.Raw = msgspec.field(default=_NOTHING, name="wrongAnswered")
 
 
 class PassageOfLine(msgspec.Struct, forbid_unknown_fields=True):
@@ -241,7 +255,7 @@ def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
     return record
 
 
-Record = TypeVar("Record", PassageOfLine, ParagraphData)
+Record = TypeVar("Record", PassageOfLine, ParagraphData, ExamGrades)
 
 
 def typed_record(given: Any, kind: type[Record]) -> Record:

@@ -43,6 +43,7 @@ from ._graded_form import (
     describe_grader,
     parse_raw,
     parse_usual,
+    raw_json,
     read_detail,
     read_details,
     typed_record,
@@ -75,10 +76,16 @@ Given = list[tuple[str, Sequence[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A grader that the file names, with its allowed ratings."""
+    """A grader that the file names.
+
+    Args:
+        rated: whether it gives ratings; otherwise it decides if a question is answered.
+        allowed: its ratings.
+    """
 
     spec: GraderSpec
     fingerprint: str
+    rated: bool
     allowed: frozenset[int | None]
 
 
@@ -252,7 +259,7 @@ def _read_passage(given: Any, state: Line) -> None:
             typed_record(passage.paragraph_data or {}, ParagraphData), passage_id, state
         )
         for entry in passage.exam_grades or ():
-            take_exam_grades(entry, passage_id, state)
+            take_exam_grades(typed_record(entry, ExamGrades), passage_id, state)
         for entry in parse_raw(passage.grades) or ():
             take_direct_grade(entry, passage_id, state)
     except FAULTS as fault:
@@ -284,22 +291,35 @@ RATING_TYPES = {int, type(None)}
 ANSWER_TYPES = {str, type(None)}
 
 
-def _find_grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Grader:
-    model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
-    prompt_type = entry.get("prompt_type")
-    kept = orjson.dumps([options, info])
-    key = (model, kept, prompt_type, rated, direct)
+def _find_grader(entry: ExamGrades, has_ratings: bool, direct: bool, state: Line) -> Grader:
+    # Most entries repeat a few graders. Bytes are compared, so that they are parsed once.
+    options, info = map(raw_json, (entry.llm_options, entry.prompt_info))
+    key = (entry.llm, options, info, entry.prompt_type, has_ratings, direct)
     known = state.graders.get(key)
     if known is None:
-        check_shape(kept)
         check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
-        if info and OURS in info:
-            spec = _restore_grader(info[OURS])
-        else:
-            spec = describe_grader(model, options, info, prompt_type, rated, direct)
-        known = Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
-        state.graders[key] = known
+        known = state.graders[key] = _describe_grader(*key)
     return known
+
+
+def _describe_grader(
+    model: str,
+    options: bytes,
+    info: bytes,
+    prompt_type: str | None,
+    has_ratings: bool,
+    direct: bool,
+) -> Grader:
+    check_shape(options)
+    check_shape(info)
+    parameters, prompt = orjson.loads(options), orjson.loads(info)
+    stated = (prompt or {}).get("is_self_rated")
+    rated = bool(has_ratings if stated is None or (direct and has_ratings) else stated)
+    if prompt and OURS in prompt:
+        spec = _restore_grader(prompt[OURS])
+    else:
+        spec = describe_grader(model, parameters, prompt, prompt_type, rated, direct)
+    return Grader(spec, spec.fingerprint, rated, frozenset((*range(spec.max_rating + 1), None)))
 
 
 def _restore_grader(row: dict[str, Any]) -> GraderSpec:
@@ -309,33 +329,29 @@ def _restore_grader(row: dict[str, Any]) -> GraderSpec:
     return spec
 
 
-def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
+def take_exam_grades(entry: ExamGrades, passage_id: str, state: Line) -> None:
     """Read an entry of `exam_grades`: one grader's grades of a passage.
 
     Args:
-        given: the entry as in the file.
+        entry: as in the file.
         state: receives the grades.
 
     Raises:
         Exception: one of `FAULTS`, if the entry does not follow the interchange form.
     """
-    entry: dict[str, Any] = given.whole() if isinstance(given, ExamGrades) else given
-    info = entry.get("prompt_info") or {}
-    self_ratings = entry.get("self_ratings")
-    stated = info.get("is_self_rated")
-    rated = self_ratings is not None if stated is None else stated
-    grader = _find_grader(entry, bool(rated), False, state)
-    answered = dict(entry.get("answers") or ())
-    ours = entry.get(OURS) or {}
+    grader = _find_grader(entry, entry.self_ratings is not None, False, state)
+    answered = dict(parse_raw(entry.answers) or ())
+    ours = parse_raw(entry.ours) or {}
     asked = ours.get("asked")
-    if rated:
-        if self_ratings is None:
+    if grader.rated:
+        if entry.self_ratings is None:
             raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
-        ids, ratings = graded_form.read_ratings(self_ratings, entry)
+        ids, ratings = graded_form.read_ratings(entry.self_ratings, entry.prompt_type)
     else:
-        ids, ratings = graded_form.read_answered(
-            entry["correctAnswered"], entry["wrongAnswered"], answered
-        )
+        right, wrong = parse_raw(entry.right), parse_raw(entry.wrong)
+        if right is None or wrong is None:
+            raise Refused("value-missing", "correctAnswered or wrongAnswered is missing")
+        ids, ratings = graded_form.read_answered(right, wrong, answered)
     if asked is not None:
         known = dict(zip(ids, ratings, strict=True))
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
@@ -345,7 +361,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     answers = [answered.get(question_id) for question_id in ids] if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("not-a-text", "an answer is not a text")
-    ids = _reuse_asked_ids(ids, entry.get("prompt_type"), state)
+    ids = _reuse_asked_ids(ids, entry.prompt_type, state)
     grades = state.exam.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
     if ours:
         details = read_details(ours, len(ids))
@@ -393,11 +409,10 @@ def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> No
         Exception: one of `FAULTS`, if the entry does not follow the interchange form.
     """
     rating = entry.get("self_ratings")
-    rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None
     ours = entry.get(OURS) or {}
-    failed = bool(ours.get("failed"))
-    grader = _find_grader(entry, rated or failed, True, state)
-    if not rated and not failed and entry.get("correctAnswered") is not None:
+    known = rating is not None or bool(ours.get("failed"))
+    grader = _find_grader(typed_record(entry, ExamGrades), known, True, state)
+    if not grader.rated and entry.get("correctAnswered") is not None:
         rating = int(bool(entry["correctAnswered"]))
     _check_ratings(state.itself, [rating], grader)
     answer = entry.get("answer")
