@@ -26,8 +26,8 @@ STATEMENTS = {
     "core/exchange": 2_070,
     "core/jobs, core/grading": 1_365,
     "core/labels": 1_510,
-    "core/bank": 1_430,
-    "core/store, core/records": 3_320,
+    "core/bank": 1_435,
+    "core/store, core/records": 3_325,
     "core/formats, core/graders, core/measures": 9_435,
     "core": 1_100,
 }

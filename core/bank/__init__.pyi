@@ -63,7 +63,6 @@ from ._grader_trust import (
     grader_drift as grader_drift,
     refuse_drifted as refuse_drifted,
     robustness_note as robustness_note,
-    speaking_passages as speaking_passages,
     trust_notes as trust_notes,
 )
 from ._item_facts import (
@@ -157,6 +156,7 @@ from ._saving import (
     save_questions as save_questions,
     save_version as save_version,
 )
+from ._speaking_passages import speaking_passages as speaking_passages
 from ._wordings import (
     NEAR as NEAR,
     Repeat as Repeat,

@@ -1,21 +1,15 @@
-"""Reasons to distrust grades: a changed model behind a grader, flip rates, and passages that
-address the grader.
-"""
+"""Reasons to distrust grades: a changed model behind a grader, and flip rates."""
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from ..errors import GradingError
 from ..graders import CHANGES
-from ..injection_signs import ANY, repeatable_form
 from ..store import Project, as_act
 from ..types import ANSWERED, GraderSpec
-from ._asked_questions import bank_for
 from ._grader_catalogue import grader_key
-from ._questions import latest_version
 
 
 @dataclass(frozen=True)
@@ -219,121 +213,3 @@ def trust_notes(project: Project, spec: GraderSpec) -> list[str]:
     watched = grader_drift(project, spec)
     drifted = watched.says if watched is not None and watched.alarm is not None else ""
     return [note for note in (drifted, robustness_note(flip_rates(project, spec))) if note]
-
-
-Place = tuple[int, int]
-"""Keys of a query and of a passage in its pool."""
-Asked = frozenset[tuple[str, bool]]
-"""Normalised questions of a query to search for in texts, each with whether it has a question mark.
-"""
-
-
-@dataclass
-class _Seen:
-    """Cached results for an open project. A text never changes, so each text is searched once.
-
-    `repeats` has, for each query, the questions that were searched and the passages that repeat a
-    question.
-    """
-
-    upto: int = 0
-    texts: frozenset[int] = frozenset()
-    pool: str = ""
-    of: tuple[object, ...] = ()
-    places: frozenset[Place] = frozenset()
-    repeats: dict[int, tuple[Asked, frozenset[Place]]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-_QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
-"""Selects questions, not nuggets: a passage may contain a nugget word for word."""
-
-
-_REPEATING = (
-    "WITH said_questions AS MATERIALIZED"
-    "  (SELECT unnest($queries) AS query_key, unnest($said) AS said, unnest($asks) AS asks)"
-    " SELECT DISTINCT query_key, passage_key"
-    " FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
-    "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
-    "  WHERE query_key IN (SELECT query_key FROM said_questions))"
-    # Most passages have no question mark, so this test is done early.
-    " JOIN said_questions USING (query_key)"
-    " WHERE (has_mark OR NOT asks) AND contains(lowered, said)"
-)
-
-
-def speaking_passages(project: Project, version: int | None = None) -> frozenset[Place]:
-    """Return the pooled passages that address the grader or repeat a question of their query.
-
-    The first call searches all texts, which takes seconds for a large pool; later calls search only
-    new texts.
-
-    Args:
-        version: bank version of the questions; None for the newest.
-    """
-    version = latest_version(project) if version is None else version
-    seen = project.cached("speaking passages", _Seen, frozenset())
-    with seen.lock:
-        upto, pool = project.rows(
-            "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts), (SELECT"
-            " (count(*), bit_xor(hash(query_key, passage_key, text_key)))::VARCHAR FROM pool)"
-        )[0]
-        if upto > seen.upto:
-            new = project.rows(
-                "SELECT text_key FROM passage_texts WHERE text_key > ? AND text_key <= ?"
-                " AND regexp_matches(text, ?)",
-                [seen.upto, upto, ANY],
-            )
-            seen.texts, seen.upto = seen.texts.union(key for (key,) in new), upto
-        if pool != seen.pool:
-            seen.repeats, seen.pool = {}, pool
-        if seen.of != (version, pool, upto):
-            _seek_repeats(project, version, seen.repeats)
-            repeating = (places for _, places in seen.repeats.values())
-            seen.places = _speaking_places(project, seen.texts).union(*repeating)
-            seen.of = version, pool, upto
-        return seen.places
-
-
-def _speaking_places(project: Project, texts: frozenset[int]) -> frozenset[Place]:
-    if not texts:
-        return frozenset()
-    return frozenset(
-        project.rows(
-            "SELECT query_key, passage_key FROM pool WHERE list_contains(?, text_key)",
-            [sorted(texts)],
-        )
-    )
-
-
-def _seek_repeats(
-    project: Project, version: int, known: dict[int, tuple[Asked, frozenset[Place]]]
-) -> None:
-    """Find the pooled passages that contain a question of their query word for word.
-
-    Args:
-        known: the questions and the passages found so far, by query key; updated in place. Only
-            queries with changed questions are searched.
-    """
-    asked: dict[int, set[tuple[str, bool]]] = {query: set() for query in known}
-    for query, text in project.rows(
-        f"SELECT query_key, text FROM {bank_for(_QUESTIONS)} JOIN question_texts USING (text_key)"
-        " WHERE text IS NOT NULL",
-        {"version": version},
-    ):
-        if said := repeatable_form(text):
-            asked.setdefault(query, set()).add((said, "?" in text))
-    changed = {
-        query: said
-        for query, said in asked.items()
-        if query not in known or known[query][0] != said
-    }
-    rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
-    parameters = {
-        name: [row[i] for row in rows] for i, name in enumerate(("queries", "said", "asks"))
-    }
-    places: dict[int, set[Place]] = {query: set() for query in changed}
-    for place in project.rows(_REPEATING, parameters) if rows else ():
-        places[place[0]].add(place)
-    for query, sayings in changed.items():
-        known[query] = frozenset(sayings), frozenset(places[query])

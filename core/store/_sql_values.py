@@ -7,6 +7,7 @@ DuckDB would import pandas at its first parameter, and most commands do not need
 from __future__ import annotations
 
 import glob
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 Parameters = list[Any] | dict[str, Any] | None
 
-LONGEST_LIST = 5_000
-"""Maximum number of elements of a list written as a literal; longer lists stay parameters."""
+_LIST_TYPES = {str: "VARCHAR", int: "INTEGER", bool: "BOOLEAN"}
+"""SQL types of the elements of lists that become literals."""
 
 # A text or a quoted name is one token, so that a parameter sign inside it is ignored.
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
@@ -94,10 +95,14 @@ def sql_literal(value: Any) -> str | None:
         return f"({value})"
     if type(value) is str:
         return None if "\0" in value else f"({quoted_text(value)}::VARCHAR)"
-    if not isinstance(value, list | tuple) or not 0 < len(value) <= LONGEST_LIST:
+    if not isinstance(value, list | tuple):
         return None
-    written = [sql_literal(one) for one in value]
-    return None if None in written else f"[{', '.join(map(str, written))}]"
+    types = set(map(type, value))
+    sql_type = _LIST_TYPES.get(types.pop()) if len(types) == 1 else None
+    if sql_type is None or (sql_type == "INTEGER" and max(map(abs, value)) >= 2**31):
+        return None
+    # DuckDB reads a long list of literals twenty times slower than JSON.
+    return f"CAST({quoted_text(json.dumps(value))}::JSON AS {sql_type}[])"
 
 
 def stage_columns(
