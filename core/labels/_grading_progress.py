@@ -238,8 +238,7 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
             pooled_passages(project),
             ungraded_pairs(project, base),
         )
-        query_ids = pool["query_id"].to_pylist()
-        seen = seen_by(project, measure, query_ids, pool["passage_id"].to_pylist())
+        query_ids, seen = pool["query_id"].to_pylist(), seen_by(project, depth)
         left = np.flatnonzero(seen & (open_pairs > 0))
         ungraded: dict[str, int] = {}
         for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
@@ -260,28 +259,25 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
     return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
 
 
-def seen_by(
-    project: Project, measure: Measure, queries: list[str], passages: list[str]
-) -> NDArray[np.bool_]:
-    """Return, for n (query, passage) of the pool, whether a measure needs each: all, or the top
-    ranks of any run.
+_SEEN = (
+    "SELECT ($depth IS NULL OR top.query_key IS NOT NULL)::TINYINT AS seen FROM pool"
+    " LEFT JOIN (SELECT DISTINCT query_key, passage_key FROM rankings WHERE rank <= $depth) top"
+    "  USING (query_key, passage_key) JOIN queries USING (query_key)"
+    " WHERE $query IS NULL OR query_id = $query ORDER BY pool.query_key, position"
+)
+
+
+@cached(cache.COLLECTION)
+def seen_by(project: Project, depth: int | None, query_id: str | None = None) -> NDArray[np.bool_]:
+    """Return for each passage of the pool, in the order of `pooled_passages`, whether a measure
+    needs it.
+
+    Args:
+        depth: the measure needs this many passages at the top of every run; None for all.
+        query_id: only the passages of this query.
     """
-    if not measure.only_top:
-        return np.ones(len(queries), bool)
-    top = project.cached(
-        ("top of any run", measure.depth),
-        lambda: set(
-            project.rows(
-                "SELECT DISTINCT query_id, passage_id FROM rankings JOIN queries USING (query_key)"
-                " JOIN passages USING (passage_key) WHERE rank <= $cutoff",
-                {"cutoff": measure.depth},
-            )
-        ),
-        cache.COLLECTION,
-    )
-    return np.fromiter(
-        (pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries)
-    )
+    table = project.table(_SEEN, {"depth": depth, "query": query_id})
+    return array_of(table["seen"]).astype(bool)
 
 
 def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:

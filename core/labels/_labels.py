@@ -167,9 +167,7 @@ def rating_matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     layout = project.cached(
         ("layout", *key), partial(_make_layout, project, base, depth), cache.ASKED
     )
-    fill = partial(
-        _with_overrides if base.overridden else _read_grades, project, base, layout, depth
-    )
+    fill = partial(_with_overrides if base.overridden else _read_grades, project, base, layout)
     if layout.starts[-1] > KEPT:
         return fill()
     return project.cached(("matrices", base.overridden, *key), fill, cache.LABELS)
@@ -206,26 +204,27 @@ def _make_layout(project: Project, base: Basis, depth: int) -> Layout:
     )
 
 
-def _read_grades(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
+def _read_grades(project: Project, base: Basis, layout: Layout) -> Matrices:
     """Return the grader's ratings. They have their own cache, because frequent overrides do not
     change them.
     """
-    # A saved bank version leaves most layouts unchanged. Only the ratings of the latest layout are
-    # kept.
-    key = ("grades", *base.rated, base.version, depth)
+    # A saved bank version leaves most layouts unchanged, and so does the depth if the pool has all
+    # top passages. Only the ratings of the two latest layouts are kept.
+    key = ("grades", *base.rated, base.version)
     small = layout.starts[-1] <= KEPT
     kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"})) if small else {}
     flat = kept.get(layout.mark)
     if flat is None:
         empty = np.full(int(layout.starts[-1]), MISSING, np.int8)
         flat = _fill_matrices(project, base, layout, graded_sql(base), empty)
-        kept.clear()
+        for mark in list(kept)[:-1]:
+            del kept[mark]
         kept[layout.mark] = flat
     return Matrices(layout, flat)
 
 
-def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
-    flat = _read_grades(project, base, layout, depth).flat.copy()
+def _with_overrides(project: Project, base: Basis, layout: Layout) -> Matrices:
+    flat = _read_grades(project, base, layout).flat.copy()
     return Matrices(layout, _fill_matrices(project, base, layout, overriding_sql(base), flat))
 
 

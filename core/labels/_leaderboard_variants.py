@@ -387,16 +387,14 @@ def cover_curves(
     by_run = coverage_by_rank(project, base, max_k)
     curves = []
     for run in names:
-        known = {
-            query: np.pad(values, (0, max_k - len(values)), mode="edge").tolist()
-            for query, values in by_run.get(run, {}).items()
-        }
+        known = by_run.get(run, {})
+        by_rank = np.array(list(known.values())).T.tolist() or [[]]
         points = [
-            system_score(
-                {query: values[k] for query, values in known.items()}, queries, policy.skipped
-            )
-            for k in range(max_k)
+            system_score(dict(zip(known, scores, strict=True)), queries, policy.skipped)
+            for scores in by_rank
         ]
+        # Below the lowest rank of any run, coverage does not change.
+        points += points[-1:] * (max_k - len(points))
         scores = [score for score, _, _ in points if score is not None]
         # A run that answered none of the queries has no score if skipped queries are ignored.
         if len(scores) == max_k:

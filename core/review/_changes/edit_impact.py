@@ -467,9 +467,9 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
     needed, usable = before.needed, before.usable
     measure = parse_measure(before.measure, before.policy.cutoff)
     for delta in deltas:
-        passages = delta.ratings.passage_ids
-        seen = delta.ratings.pooled & seen_by(
-            project, measure, [delta.ratings.query_id] * len(passages), passages
+        seen = np.zeros(len(delta.ratings.passage_ids), bool)
+        seen[delta.ratings.pooled] = seen_by(
+            project, measure.depth if measure.only_top else None, delta.ratings.query_id
         )
         for state, sign in ((delta.before, -1), (delta.after, 1)):
             active = [
