@@ -168,20 +168,24 @@ def judged_shares(
         if official
     }
     rows = project.rows(
-        "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs"
+        "SELECT name, query_id, list(passage_id) FROM rankings JOIN runs"
         " USING (run_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": names},
     )
-    tops: dict[str, dict[str, list[str]]] = nest_triples(rows)
+    tops = nest_triples((run, query, set(passages)) for run, query, passages in rows)
+    judged_by_source = {
+        source: {
+            query: {passage for passage, value in of_query.items() if value >= 0}
+            for query, of_query in values.items()
+        }
+        for source, values in known.items()
+    }
     shares = []
     for run in names:
-        for source, values in known.items():
+        for source, judged in judged_by_source.items():
             counts = [
-                (
-                    sum(values.get(query, {}).get(passage, -1) >= 0 for passage in passages),
-                    len(passages),
-                )
+                (len(passages & judged.get(query, set())), len(passages))
                 for query, passages in tops.get(run, {}).items()
             ]
             share, _ = mean_and_standard_error(part / whole for part, whole in counts)
@@ -202,7 +206,6 @@ def to_grade(
     """
     check_runs(project, [run])
     grader = find_grader(project, policy.grader)
-    spec = grader.spec
     parameters = {
         "version": check_version(project, policy.bank_version),
         "grader": grader.key,
@@ -221,7 +224,7 @@ def to_grade(
         f" FROM {top} WHERE $run IS NOT NULL",
         {"run": run, "depth": top_k},
     )
-    pairs = f"({missing_pairs(spec)})"
+    pairs = f"({missing_pairs(grader.spec)})"
     states = dict(project.rows(f"SELECT state, count(*) FROM {pairs} GROUP BY state", parameters))
     rows = project.rows(
         f"WITH missing AS (SELECT * FROM {pairs} WHERE state <> 'known')"
