@@ -9,6 +9,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -57,11 +58,12 @@ NOT_YET = (
 """Tests that still compare sentences of errors."""
 
 
-def product() -> Iterator[tuple[Path, ast.Module]]:
+@cache
+def product() -> list[tuple[Path, ast.Module]]:
     """Every module of the product, parsed."""
-    for folder in ("core", "pages"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path, ast.parse(path.read_text())
+    return [
+        (path, ast.parse(path.read_text())) for top in ("core", "pages") for path in sorted((ROOT / top).rglob("*.py"))
+    ]
 
 
 def error_classes() -> set[str]:
