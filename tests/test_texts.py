@@ -61,9 +61,8 @@ NOT_YET = (
 @cache
 def product() -> list[tuple[Path, ast.Module]]:
     """Every module of the product, parsed."""
-    return [
-        (path, ast.parse(path.read_text())) for top in ("core", "pages") for path in sorted((ROOT / top).rglob("*.py"))
-    ]
+    paths = sorted(path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py"))
+    return [(path, ast.parse(path.read_text())) for path in paths]
 
 
 def error_classes() -> set[str]:
@@ -76,8 +75,7 @@ def error_classes() -> set[str]:
     }
     found, before = {BASE}, 0
     while len(found) > before:
-        before = len(found)
-        found |= {name for name, of in bases.items() if of & found}
+        before, found = len(found), found | {name for name, of in bases.items() if of & found}
     return found
 
 

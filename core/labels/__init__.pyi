@@ -48,7 +48,7 @@ from ._grading_progress import (
     label_readiness as label_readiness,
     pairs_needed as pairs_needed,
     pool_summary as pool_summary,
-    seen_by as seen_by,
+    seen_in_query as seen_in_query,
     ungraded_pairs as ungraded_pairs,
 )
 from ._labels import (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..bank import bank_for, speaking_passages
@@ -243,41 +244,45 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
         ungraded: dict[str, int] = {}
         for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
             ungraded[query_ids[row]] = ungraded.get(query_ids[row], 0) + n
-        imported = project.value(
-            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs"
-            " WHERE subject_key = $grader",
-            {"grader": base.grader.key},
-        )
         return {
             "needed": int(labels.needed[seen].sum(dtype=np.int64)),
             "usable": int(labels.usable[seen].sum(dtype=np.int64)),
             "ungraded": ungraded,
-            "imported": bool(imported),
+            "imported": bool(
+                project.value(
+                    "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs"
+                    " WHERE subject_key = $grader",
+                    {"grader": base.grader.key},
+                )
+            ),
         }
 
     depth = measure.depth if measure.only_top else None
     return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
 
 
-_SEEN = (
-    "SELECT ($depth IS NULL OR top.query_key IS NOT NULL)::TINYINT AS seen FROM pool"
-    " LEFT JOIN (SELECT DISTINCT query_key, passage_key FROM rankings WHERE rank <= $depth) top"
-    "  USING (query_key, passage_key) JOIN queries USING (query_key)"
-    " WHERE $query IS NULL OR query_id = $query ORDER BY pool.query_key, position"
-)
-
-
 @cached(cache.COLLECTION)
-def seen_by(project: Project, depth: int | None, query_id: str | None = None) -> NDArray[np.bool_]:
+def seen_by(project: Project, depth: int | None) -> NDArray[np.bool_]:
     """Return for each passage of the pool, in the order of `pooled_passages`, whether a measure
     needs it.
 
     Args:
         depth: the measure needs this many passages at the top of every run; None for all.
-        query_id: only the passages of this query.
     """
-    table = project.table(_SEEN, {"depth": depth, "query": query_id})
-    return array_of(table["seen"]).astype(bool)
+    seen = project.table(
+        "SELECT ($depth IS NULL OR top.query_key IS NOT NULL)::TINYINT AS seen FROM pool"
+        " LEFT JOIN (SELECT DISTINCT query_key, passage_key FROM rankings WHERE rank <= $depth) top"
+        " USING (query_key, passage_key) ORDER BY pool.query_key, position",
+        {"depth": depth},
+    )
+    return array_of(seen["seen"]).astype(bool)
+
+
+def seen_in_query(project: Project, depth: int | None, query_id: str) -> NDArray[np.bool_]:
+    """Return the part of `seen_by` that is about one query."""
+    return np.compress(
+        pc.equal(pooled_passages(project)["query_id"], query_id), seen_by(project, depth)
+    )
 
 
 def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:

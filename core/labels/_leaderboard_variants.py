@@ -388,10 +388,9 @@ def cover_curves(
     curves = []
     for run in names:
         known = by_run.get(run, {})
-        by_rank = np.array(list(known.values())).T.tolist() or [[]]
         points = [
             system_score(dict(zip(known, scores, strict=True)), queries, policy.skipped)
-            for scores in by_rank
+            for scores in np.array(list(known.values())).T.tolist() or [[]]
         ]
         # Below the lowest rank of any run, coverage does not change.
         points += points[-1:] * (max_k - len(points))

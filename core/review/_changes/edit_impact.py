@@ -32,7 +32,7 @@ from ...labels import (
     leaderboard,
     query_scores,
     ratings_beside,
-    seen_by,
+    seen_in_query,
     weights_of,
 )
 from ...measures import Indices, parse_measure
@@ -468,7 +468,7 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
     measure = parse_measure(before.measure, before.policy.cutoff)
     for delta in deltas:
         seen = np.zeros(len(delta.ratings.passage_ids), bool)
-        seen[delta.ratings.pooled] = seen_by(
+        seen[delta.ratings.pooled] = seen_in_query(
             project, measure.depth if measure.only_top else None, delta.ratings.query_id
         )
         for state, sign in ((delta.before, -1), (delta.after, 1)):
