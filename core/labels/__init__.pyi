@@ -74,6 +74,7 @@ from ._leaderboard import (
     queries_with_ungraded as queries_with_ungraded,
 )
 from ._leaderboard_making import (
+    board_without_lengths as board_without_lengths,
     judged_scores as judged_scores,
     label_board as label_board,
     label_scores as label_scores,

@@ -19,6 +19,7 @@ from ..labels import (
     Queries,
     QueryChoice,
     basis,
+    board_without_lengths,
     compare_boards,
     judged_scores,
     label_pairs,
@@ -161,8 +162,8 @@ def row_boards(
 ) -> dict[str, Leaderboard | str]:
     """Return, by measure, a row's leaderboard, or a sentence that says why it cannot be made.
 
-    The leaderboards equal those of `leaderboard.leaderboard`, but all measures of the same qrels
-    are scored at once.
+    The leaderboards equal those of `labels.leaderboard` without lengths, but all measures of the
+    same qrels are scored at once.
 
     Args:
         measures: standard names of measures.
@@ -216,7 +217,8 @@ def row_boards(
                 measure, row.source, policy, systems, per_query, queries, **pairs
             )
         elif exam:
-            boards_by_measure[measure] = leaderboard(
+            # Lengths of texts take long, and no correlation needs them.
+            boards_by_measure[measure] = board_without_lengths(
                 project, measure, "exam", policy, with_ungraded=True
             )
         else:
