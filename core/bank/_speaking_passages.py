@@ -45,7 +45,7 @@ _REPEATING = (
     " SELECT DISTINCT query_key, passage_key"
     " FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
     "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
-    # Most questions have a question mark and most passages have none, so that few are left to join.
+    # Most questions have a question mark and most passages have none, so few passages are joined.
     "  WHERE query_key IN (SELECT query_key FROM said_questions)"
     "   AND (has_mark OR query_key IN (SELECT query_key FROM said_questions WHERE NOT asks)))"
     " JOIN said_questions USING (query_key)"

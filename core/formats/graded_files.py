@@ -298,11 +298,11 @@ def _find_grader(entry: ExamGrades, has_ratings: bool, direct: bool, state: Line
     known = state.graders.get(key)
     if known is None:
         check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
-        known = state.graders[key] = _describe_grader(*key)
+        known = state.graders[key] = _parse_grader(*key)
     return known
 
 
-def _describe_grader(
+def _parse_grader(
     model: str,
     options: bytes,
     info: bytes,

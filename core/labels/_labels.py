@@ -218,7 +218,7 @@ def _read_grades(project: Project, base: Basis, layout: Layout) -> Matrices:
         empty = np.full(int(layout.starts[-1]), MISSING, np.int8)
         flat = _fill_matrices(project, base, layout, graded_sql(base), empty)
         for mark in list(kept)[:-1]:
-            del kept[mark]
+            kept.pop(mark, None)
         kept[layout.mark] = flat
     return Matrices(layout, flat)
 
