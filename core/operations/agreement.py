@@ -7,37 +7,15 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, cast, get_args
 
+from .. import labels, records, review
 from ..errors import InputError
-from ..labels import DEFAULT_MEASURE, Policy
-from ..records import check_queries, find_source
+from ..labels import DEFAULT_MEASURE
 from ..review import (
-    Judgments,
-    Labels,
     Order,
-    Person,
-    Row,
     Side,
-    StateChanges,
-    case_of,
     changes as changes_between,
-    find_confirmation,
-    flips_csv,
-    list_disagreements,
     list_settlings as record_of_settled,
-    machine_labels,
-    record_csv,
-    settle_by_comment,
-    settle_by_dispute,
-    settle_by_edit,
-    settle_by_override,
-    settled_cases,
-    settling,
     side_agreement as agreement_of,
-    side_name,
-    state_changes,
-    table_csv,
-    table_latex,
-    version_edits,
 )
 from .policy import PolicyOptions, QueriesOption
 from .registry import (
@@ -104,9 +82,9 @@ def agreement(
 ) -> Output:
     """Compare labels with judgments: cross table and agreement coefficients."""
     both = policy_sides(policy, source, against_grader, against_person)
-    if first_blind and isinstance(both[1], Judgments):
+    if first_blind and isinstance(both[1], review.Judgments):
         both = both[0], replace(both[1], blind=True)
-    confirmed = find_confirmation(project, *both)
+    confirmed = review.find_confirmation(project, *both)
     if held_out and (confirmed is None or confirmed.held_out is None):
         raise InputError(
             "nothing-held-out",
@@ -121,9 +99,9 @@ def agreement(
     )
     shown = comparison.merged if merged else comparison
     if latex:
-        return Output().text(table_latex(shown))
+        return Output().text(review.table_latex(shown))
     if as_csv:
-        return Output().text(table_csv(shown))
+        return Output().text(review.table_csv(shown))
     further = {} if confirmed is None else {"tuned": confirmed.tuned, "held_out": held_out}
     output = Output(shown.as_dict() | further).line(
         f"{shown.left} (rows) against {shown.right} (columns)"
@@ -146,16 +124,16 @@ def agreement(
 
 
 def policy_sides(
-    policy: Policy, source: str | None, grader: str | None, person: str | None
+    policy: labels.Policy, source: str | None, grader: str | None, person: str | None
 ) -> tuple[Side, Side]:
     """Return the two sides of a comparison: the policy's labels with judgments, a grader or a
     person.
     """
     if grader is not None:
-        return machine_labels(policy), machine_labels(policy, grader)
+        return review.machine_labels(policy), review.machine_labels(policy, grader)
     if person is not None:
-        return Labels(policy), Person(person, policy.min_rating)
-    return Labels(policy), Judgments(source or "judgments", policy.min_judgment)
+        return review.Labels(policy), review.Person(person, policy.min_rating)
+    return review.Labels(policy), review.Judgments(source or "judgments", policy.min_judgment)
 
 
 WAYS = ("override", "edit", "dispute", "comment")
@@ -208,8 +186,8 @@ def list_(
     """List passages whose labels differ from judgments, another grader or overrides."""
     left, right = both
     if query_id is not None:
-        check_queries(project, [query_id])
-    disagreements = list_disagreements(
+        records.check_queries(project, [query_id])
+    disagreements = review.list_disagreements(
         project,
         left,
         right,
@@ -220,7 +198,7 @@ def list_(
         offset=offset,
         query_id=query_id,
     )
-    names = [side_name(project, side) for side in (left, right)]
+    names = [review.side_name(project, side) for side in (left, right)]
     return (
         Output(
             {
@@ -280,7 +258,7 @@ def settle(
     """Resolve the disagreement on PASSAGE for QUERY."""
     left, right = both
     row = _find_row(project, left, right, query_id, passage_id, question_id)
-    case = case_of(project, left, right, row.pair)
+    case = review.case_of(project, left, right, row.pair)
     if by == "override":
         if question_id is None or rating is None:
             raise InputError(
@@ -288,13 +266,15 @@ def settle(
                 "An override needs a question and a rating.",
                 "Use --question and --rating.",
             )
-        settle_by_override(project, case, [question_id], rating, reason, author)
+        review.settle_by_override(project, case, [question_id], rating, reason, author)
     elif by == "edit":
-        settle_by_edit(project, case, question_id, reason, author)
+        review.settle_by_edit(project, case, question_id, reason, author)
     elif by == "dispute":
-        settle_by_dispute(project, case, _judged_source(project, left, right), reason, author)
+        review.settle_by_dispute(
+            project, case, _judged_source(project, left, right), reason, author
+        )
     else:
-        settle_by_comment(project, case, reason, author)
+        review.settle_by_comment(project, case, reason, author)
     return "Resolved. See exam disagreements history."
 
 
@@ -316,10 +296,10 @@ def reopen(
 ) -> str:
     """Reopen a resolved disagreement."""
     left, right = both
-    names = [side_name(project, side) for side in (left, right)]
+    names = [review.side_name(project, side) for side in (left, right)]
     done = [
         one
-        for place, one in settled_cases(project, names[0], names[1]).items()
+        for place, one in review.settled_cases(project, names[0], names[1]).items()
         if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
     ]
     if not done:
@@ -328,7 +308,9 @@ def reopen(
             f"No resolved disagreement on {passage_id} for {query_id}.",
             "See exam disagreements history.",
         )
-    withdrawn = settling.reopen_case(project, done[0].case, reason, author, withdraw_override)
+    withdrawn = review.settling.reopen_case(
+        project, done[0].case, reason, author, withdraw_override
+    )
     return "Reopened." + (" The override was withdrawn." if withdrawn else "")
 
 
@@ -340,7 +322,7 @@ def record(
 ) -> Output:
     """Show all actions on disagreements."""
     if as_csv:
-        return Output().text(record_csv(project))
+        return Output().text(review.record_csv(project))
     acts = record_of_settled(project)
     return Output({"acts": [asdict(act) for act in acts]}).table(
         ("when", "who", "action", "query", "passage", "question", "reason", "resolved"),
@@ -367,11 +349,11 @@ def _find_row(
     query_id: str,
     passage_id: str,
     question_id: str | None,
-) -> Row:
+) -> review.Row:
     """Return the open disagreement on a passage; if a side is a person, on a question for that
     passage.
     """
-    every = list_disagreements(project, left, right, query_id=query_id, limit=LARGEST)
+    every = review.list_disagreements(project, left, right, query_id=query_id, limit=LARGEST)
     matching = [row for row in every.rows if row.pair.passage_id == passage_id]
     if matching and matching[0].pair.question_id is not None:
         matching = [row for row in matching if row.pair.question_id == question_id]
@@ -386,8 +368,8 @@ def _find_row(
 
 def _judged_source(project: Project, left: Side, right: Side) -> str:
     for side in (left, right):
-        if isinstance(side, Judgments):
-            return find_source(project, side.source)
+        if isinstance(side, review.Judgments):
+            return records.find_source(project, side.source)
     raise InputError(
         "no-judgment-to-dispute",
         "Neither side has judgments to dispute.",
@@ -456,9 +438,9 @@ def changes(
         raise InputError(
             "same-states", "The two states are the same.", "Use --from and --to, or a --to- option."
         )
-    compared = state_changes(project, old, new, measure, against, queries)
+    compared = review.state_changes(project, old, new, measure, against, queries)
     if as_csv:
-        return Output().text(flips_csv(project, compared))
+        return Output().text(review.flips_csv(project, compared))
     to_grade = _to_grade(project, compared, measure)
     output = Output(_as_dict(compared, to_grade))
     if compared.flips:
@@ -487,19 +469,19 @@ def changes(
     return output
 
 
-def _to_grade(project: Project, compared: StateChanges, measure: str) -> int | None:
+def _to_grade(project: Project, compared: review.StateChanges, measure: str) -> int | None:
     """Return the number of ungraded pairs that the later bank needs; None if more than the bank
     differs.
     """
     if compared.differing != ("bank version",) or compared.board_before is None:
         return None
-    edits = version_edits(
+    edits = review.version_edits(
         project, compared.before.bank_version or 0, compared.after.bank_version or 0
     )
     return changes_between(project, measure, compared.before, edits).to_grade
 
 
-def _as_dict(compared: StateChanges, to_grade: int | None) -> dict[str, Any]:
+def _as_dict(compared: review.StateChanges, to_grade: int | None) -> dict[str, Any]:
     shift = (
         None
         if compared.shift is None

@@ -6,62 +6,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from .. import answers
+from .. import answers, exchange, formats, graders, grading, jobs, labels, measures, records, study
 from ..answers import (
     ANSWER_RULES,
     DRAWS,
     JUDGES,
-    KS,
     MAX_TOKENS,
     N_TOKENS,
     ORDER,
     ORDERS,
     SEED,
     TEMPERATURE,
-    AnswerRule,
-    CaseRow,
-    Evaluation,
     GeneratorPlan,
     Gold,
-    JudgePlan,
-    PassageOrder,
-    PeopleSaid,
-    ReadyGenerator,
     View,
-    WantedAnswers,
-    answers_price,
-    compare_answers,
-    comparing_price,
-    evaluate_answers,
-    generate_answers,
-    generator_again,
-    make_generator,
-    make_judge,
-    pairs_to_compare,
-    people_said,
-    plan_answers,
-    row_values,
-    said_in_file,
 )
 from ..errors import InputError, Report, check_known, unknown_name
 from ..exams import RETRIEVERS, Retriever
-from ..exchange import Options, import_files
-from ..formats import Source, read_answer_verdicts
-from ..graders import Control
-from ..grading import PriceTag, Request, make_control, run_job
-from ..jobs import Extent, Progress, find_jobs
-from ..labels import Policy, usual_min_judgment
-from ..measures import Choosing, Pairing
+from ..jobs import Extent
+from ..labels import usual_min_judgment
 from ..measures.answers import CASES
-from ..records import (
-    AnswerModel,
-    add_gold_answer,
-    find_answer_model,
-    judging,
-    run_names,
-    withdraw_gold_answer,
-)
-from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
 from .console import (
     ProgressLines,
@@ -220,7 +184,7 @@ def _view_options(
 ) -> View:
     return View(
         runs or None,
-        tuple(sorted(set(ks))) or KS,
+        tuple(sorted(set(ks))) or answers.KS,
         generator,
         temperature,
         judge,
@@ -236,14 +200,14 @@ ViewOptions = Annotated[View, Gathered(_view_options)]
 """Options that select answers and the check of their correctness."""
 
 
-def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
+def describe_price(things: str, tag: grading.PriceTag, more: dict[str, Any]) -> Output:
     """Return the estimated calls, tokens and cost of a job."""
     return Output({things: tag.pairs, "price_tag": vars(tag)} | more).note(
         f"Planned: {how_many(tag.pairs, things)}{price_words(tag)}."
     )
 
 
-def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
+def describe_end(things: str, final: jobs.Progress, more: dict[str, Any]) -> Output:
     """Return the result of a job that has ended.
 
     Raises:
@@ -326,9 +290,9 @@ def generate(
 ) -> Output:
     """Generate missing answers to queries from passages. Interrupted jobs resume."""
     from_runs, from_gold = "runs" in sides or not sides, "gold" in sides or not sides
-    wanted = WantedAnswers(
+    wanted = answers.WantedAnswers(
         (runs or None) if from_runs else (),
-        tuple(dict.fromkeys(ks)) or KS,
+        tuple(dict.fromkeys(ks)) or answers.KS,
         from_gold,
         gold,
         draws,
@@ -339,15 +303,15 @@ def generate(
     with may_use_key(settings):
         plan = GeneratorPlan(
             settings,
-            cast(AnswerRule | None, rule),
+            cast(answers.AnswerRule | None, rule),
             prompt,
             n_tokens,
             max_tokens,
             name,
-            cast(PassageOrder, order.replace("-", " ")),
+            cast(answers.PassageOrder, order.replace("-", " ")),
         )
         ready = _choose_generator(project, generator, plan)
-        planned = plan_answers(project, ready, wanted, caps)
+        planned = answers.plan_answers(project, ready, wanted, caps)
         shown = {
             "needed": planned.needed,
             "known": planned.known,
@@ -357,9 +321,9 @@ def generate(
             "generator": ready.model.name,
         }
         if dry_run:
-            return describe_price("answers", answers_price(project, ready, planned), shown)
-        control = Control(report=call_note_printer())
-        final = generate_answers(
+            return describe_price("answers", answers.answers_price(project, ready, planned), shown)
+        control = graders.Control(report=call_note_printer())
+        final = answers.generate_answers(
             project, ready, wanted, current_author(), caps, progress_watcher("answers"), control
         )
     if planned.skipped or planned.without_text:
@@ -370,7 +334,9 @@ def generate(
     return describe_end("answers", final, {"generator": ready.model.name})
 
 
-def _choose_generator(project: Project, name: str | None, plan: GeneratorPlan) -> ReadyGenerator:
+def _choose_generator(
+    project: Project, name: str | None, plan: GeneratorPlan
+) -> answers.ReadyGenerator:
     if name is not None:
         if plan.settings or plan.rule:
             raise InputError(
@@ -378,14 +344,16 @@ def _choose_generator(project: Project, name: str | None, plan: GeneratorPlan) -
                 "--generator cannot be combined with --rule or the options of a model.",
                 "Use --generator alone, or remove it.",
             )
-        return generator_again(project, find_answer_model(project, "generator", name))
+        return answers.generator_again(
+            project, records.find_answer_model(project, "generator", name)
+        )
     if not plan.settings and plan.rule is None:
         raise InputError(
             "option-missing",
             "No generator was chosen.",
             "Use --model, --rule nearest-sentence or --generator.",
         )
-    return make_generator(project, plan)
+    return answers.make_generator(project, plan)
 
 
 @operation("answers import", act="import files")
@@ -401,12 +369,12 @@ def import_(
 
     The format is JSONL with query_id, run (or gold), k, draw and answer.
     """
-    done = import_files(
+    done = exchange.import_files(
         project,
         "answers",
-        [Source.of(file) for file in files],
+        [formats.Source.of(file) for file in files],
         current_author(),
-        Options(source=name),
+        exchange.Options(source=name),
     )
     return Output(asdict(done)).note(
         ", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + "."
@@ -436,7 +404,7 @@ def list_(
             "calls": job.calls,
             "cost": job.cost,
         }
-        for job in find_jobs(project, "generating", "comparing")
+        for job in jobs.find_jobs(project, "generating", "comparing")
     ]
     output = Output({"models": [asdict(item) for item in models], "jobs": listed}).table(
         ("role", "name", "model", "prompt", "written", "failed"),
@@ -501,13 +469,19 @@ def grade(
     The answers become responses of a system, so that EXAM-Cover can be compared with LLM-retEval.
     """
     return _grade_responses(
-        project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience
+        project,
+        records.find_answer_model(project, "generator", generator),
+        run,
+        k,
+        name,
+        chosen,
+        patience,
     )
 
 
 def _grade_responses(
     project: Project,
-    model: AnswerModel,
+    model: records.AnswerModel,
     run: str,
     k: int,
     name: str | None,
@@ -517,14 +491,14 @@ def _grade_responses(
     """Turn answers into responses, and grade them."""
     system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
-    request = Request(patience=patience)
-    final = run_job(
+    request = grading.Request(patience=patience)
+    final = grading.run_job(
         project,
         grader,
         request,
         current_author(),
         ProgressLines("pairs").show,
-        make_control(project, grader, request, lambda line: print_message(f"exam: {line}")),
+        grading.make_control(project, grader, request, lambda line: print_message(f"exam: {line}")),
     )
     check_ended(final, "grades")
     done: dict[str, Any] = {
@@ -580,7 +554,7 @@ def rag(
         chosen.parameters = {
             key: value for key, value in chosen.parameters.items() if key not in given
         }
-    if name not in run_names(project):
+    if name not in records.run_names(project):
         print_message(
             answers.said_of_run(
                 name, answers.make_run(project, name, retriever, author, depth, print_message)
@@ -588,21 +562,21 @@ def rag(
         )
     plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
-        plan = GeneratorPlan(rule=cast(AnswerRule | None, rule))
+        plan = GeneratorPlan(rule=cast(answers.AnswerRule | None, rule))
     ready = _choose_generator(project, None, plan)
     queries = tuple(query.query_id for query in answers.asked_queries(project))
-    wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
-    final = generate_answers(
+    wanted = answers.WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
+    final = answers.generate_answers(
         project,
         ready,
         wanted,
         author,
         Extent(patience=patience),
         progress_watcher("answers"),
-        Control(report=call_note_printer()),
+        graders.Control(report=call_note_printer()),
     )
     check_ended(final, "answers")
-    model = find_answer_model(project, "generator", ready.model.fingerprint)
+    model = records.find_answer_model(project, "generator", ready.model.fingerprint)
     return _grade_responses(project, model, name, k, None, chosen, patience)
 
 
@@ -620,7 +594,7 @@ def reteval(
 
     LLM-retEval scores the answers that a model generates from the passages of a run.
     """
-    evaluation = evaluate_answers(project, view)
+    evaluation = answers.evaluate_answers(project, view)
     failed = answers.count_failures(project, evaluation)
     if require_complete and not evaluation.complete:
         raise InputError(
@@ -638,7 +612,7 @@ def reteval(
             (
                 row.run,
                 row.k,
-                *(row_values(row)[name][0] for name in names),
+                *(answers.row_values(row)[name][0] for name in names),
                 row.reteval.error,
                 row.reteval.queries,
                 row.reteval.failed,
@@ -673,7 +647,7 @@ def reteval(
     )
 
 
-def _describe_missing(evaluation: Evaluation) -> str:
+def _describe_missing(evaluation: answers.Evaluation) -> str:
     rows = evaluation.rows
     counts = {
         "pending answers": sum(row.waiting for row in rows),
@@ -716,15 +690,17 @@ def compare(
         if human is not None:
             pairs = [one.pair for one in _people_checks(project, human)]
         else:
-            pairs = evaluate_answers(project, view).pairs
-        ready = make_judge(project, JudgePlan(view.judge, settings, prompt, name))
+            pairs = answers.evaluate_answers(project, view).pairs
+        ready = answers.make_judge(project, answers.JudgePlan(view.judge, settings, prompt, name))
         if dry_run:
-            wanted = pairs_to_compare(project, ready, pairs, caps)
+            wanted = answers.pairs_to_compare(project, ready, pairs, caps)
             return describe_price(
-                "comparisons", comparing_price(project, ready, wanted), {"judge": ready.model.name}
+                "comparisons",
+                answers.comparing_price(project, ready, wanted),
+                {"judge": ready.model.name},
             )
-        control = Control(report=call_note_printer())
-        final = compare_answers(
+        control = graders.Control(report=call_note_printer())
+        final = answers.compare_answers(
             project, ready, pairs, current_author(), caps, progress_watcher("comparisons"), control
         )
     return describe_end("comparisons", final, {"judge": ready.model.name})
@@ -744,7 +720,9 @@ def cases(
 
     Queries that may change the chosen run are listed first.
     """
-    rows = answers.list_cases(project, evaluate_answers(project, view), only=only, to_do=to_do)
+    rows = answers.list_cases(
+        project, answers.evaluate_answers(project, view), only=only, to_do=to_do
+    )
     return Output({"cases": [_case_record(row) for row in rows]}).table(
         ("query", "run", "k", "case", "confirmed by", "answer", "reason"),
         [
@@ -762,7 +740,7 @@ def cases(
     )
 
 
-def _case_record(row: CaseRow) -> dict[str, Any]:
+def _case_record(row: answers.CaseRow) -> dict[str, Any]:
     line = row.line
     return {
         "query": line.query_id,
@@ -812,7 +790,7 @@ def confirm(
     The case may differ from the proposed case.
     """
     run, k = _run_and_depth(view)
-    evaluation = evaluate_answers(project, view)
+    evaluation = answers.evaluate_answers(project, view)
     row = answers.case_at(project, evaluation, query, run, k)
     if add_answer and row.line.answer is None:
         raise InputError(
@@ -821,7 +799,7 @@ def confirm(
     if judge_passage is not None:
         answers.judge_as_relevant(project, row, judge_passage, author, value)
     if add_answer:
-        add_gold_answer(project, query, row.line.answer or "", author)
+        records.add_gold_answer(project, query, row.line.answer or "", author)
     answers.confirm_case(project, evaluation, query, run, k, case, author, note)
     return (
         f"{query}: case {case} confirmed for {run} at depth {k}"
@@ -845,11 +823,11 @@ def withdraw(
 ) -> str:
     """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
     run, k = _run_and_depth(view)
-    answers.take_back_case(project, evaluate_answers(project, view), query, run, k, author)
+    answers.take_back_case(project, answers.evaluate_answers(project, view), query, run, k, author)
     if judgment_of is not None:
-        judging.withdraw_judgment(project, query, judgment_of, author)
+        records.judging.withdraw_judgment(project, query, judgment_of, author)
     if answer is not None:
-        withdraw_gold_answer(project, query, answer, author)
+        records.withdraw_gold_answer(project, query, answer, author)
     return f"{query}: case withdrawn for {run} at depth {k}."
 
 
@@ -874,7 +852,7 @@ def correlate(
     """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall
     failures.
     """
-    evaluation = evaluate_answers(project, view)
+    evaluation = answers.evaluate_answers(project, view)
     if choice:
         return _describe_choices(project, evaluation, beside)
     rows = answers.correlate_recall(project, evaluation, "proposed" if refined else "confirmed")
@@ -907,7 +885,9 @@ def correlate(
     )
 
 
-def _describe_choices(project: Project, evaluation: Evaluation, named: tuple[str, ...]) -> Output:
+def _describe_choices(
+    project: Project, evaluation: answers.Evaluation, named: tuple[str, ...]
+) -> Output:
     choosings = {k: _choose_runs(project, evaluation, k, named) for k in evaluation.view.ks}
     output = Output({"depths": {str(k): asdict(choosing) for k, choosing in choosings.items()}})
     for k, choosing in choosings.items():
@@ -943,14 +923,14 @@ def _describe_choices(project: Project, evaluation: Evaluation, named: tuple[str
 
 
 def _choose_runs(
-    project: Project, evaluation: Evaluation, k: int, named: tuple[str, ...]
-) -> Choosing:
+    project: Project, evaluation: answers.Evaluation, k: int, named: tuple[str, ...]
+) -> measures.Choosing:
     """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a
     depth.
     """
-    offered = boards_to_choose_by(project, k)
+    offered = study.boards_to_choose_by(project, k)
     check_known("unknown-board", f"leaderboard at depth {k}:", offered, *named)
-    boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
+    boards = {name: offered[name] for name in named or list(offered)[: study.BESIDE]}
     tables = answers.choice_tables(evaluation, k)
     waiting = answers.waiting_runs(evaluation, k)
     for name, table in answers.cover_tables(project, evaluation, k).items():
@@ -967,13 +947,13 @@ def _choose_runs(
         print_message(
             f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending."
         )
-    compared = compare_choices(project, boards, Policy(), tables)
+    compared = study.compare_choices(project, boards, labels.Policy(), tables)
     for name, error in compared.left_out.items():
         print_message(f"{name} is left out: {error}")
     return compared.found
 
 
-def _pairing_cells(pair: Pairing | None) -> tuple[float | None, ...]:
+def _pairing_cells(pair: measures.Pairing | None) -> tuple[float | None, ...]:
     if pair is None:
         return (None,) * 5
     return (
@@ -1060,12 +1040,12 @@ def agreement(
     return output.note(f"Not checked yet: {waiting}" if waiting else None)
 
 
-def _people_checks(project: Project, human: str | None) -> list[PeopleSaid]:
+def _people_checks(project: Project, human: str | None) -> list[answers.PeopleSaid]:
     """Return people's answer checks, from a source of the project or from a file, which is not
     stored.
     """
     if human is None or human in dict(answers.verdict_sources(project)):
-        return people_said(project, human)
+        return answers.people_said(project, human)
     file = sent_file(human)
     if file is None:
         known = [name for name, _ in answers.verdict_sources(project)]
@@ -1077,8 +1057,8 @@ def _people_checks(project: Project, human: str | None) -> list[PeopleSaid]:
             "To add results: exam import answer-verdicts FILE.",
         )
     report = Report()
-    verdicts = read_answer_verdicts(Source.of(file), report)
+    verdicts = formats.read_answer_verdicts(formats.Source.of(file), report)
     report.raise_if_refused("Correct the file.")
-    return said_in_file(
+    return answers.said_in_file(
         project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts]
     )

@@ -9,10 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import audit as room
-from ..audit import AIMS, Aim, Audit, Goal, find_audit
-from ..bank import grade_command
-from ..formats import SHEET_FORMS, SheetForm, Source, read_small
+from .. import audit, audit as room, bank, formats
+from ..audit import AIMS, Aim, find_audit
+from ..formats import SHEET_FORMS, SheetForm
 from ..measures.audit import VARIANCES, Rate, Variance
 from ..text import how_many
 from .console import deliver_files, warn_of_terms
@@ -56,7 +55,7 @@ def board(
 ) -> Output:
     """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
-        facts = room.read_facts(read_small(file), str(file))
+        facts = room.read_facts(formats.read_small(file), str(file))
         audited, reached = (
             room.board_of(facts, variance),
             room.outcome_of(facts, room.board_of(facts)),
@@ -208,7 +207,7 @@ def calibrate(
     output = _calibration_output(room.calibrate_labels(project, audit))
     if accept is not None:
         room.accept_cut_points(project, audit, accept, author)
-        output.note(f"Saved '{accept}'. Next: {grade_command(accept)}")
+        output.note(f"Saved '{accept}'. Next: {bank.grade_command(accept)}")
     return output
 
 
@@ -357,7 +356,7 @@ def design(
     policy: PolicyOptions,
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
-    goal = Goal(aim, first, second, half_width, budget)
+    goal = audit.Goal(aim, first, second, half_width, budget)
     made = room.design_audit(
         project,
         name,
@@ -561,7 +560,7 @@ def import_(
 
     If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
-    done = room.import_sheet(project, find_audit(project, name), Source.of(file), author)
+    done = room.import_sheet(project, find_audit(project, name), formats.Source.of(file), author)
     return Output(vars(done)).note(room.import_sentence(done))
 
 
@@ -600,6 +599,6 @@ def end(
     author: Author,
 ) -> str:
     """End an audit. No more passages are drawn or judged; the leaderboard is kept."""
-    found: Audit = find_audit(project, name)
+    found: audit.Audit = find_audit(project, name)
     room.end_audit(project, found, author)
     return f"Ended the audit '{found.name}'."

@@ -7,22 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from .. import bank as banks, review, study
-from ..bank import (
-    bank_difference,
-    check_version,
-    draft_authors,
-    editing,
-    in_their_words,
-    kinds_of_change,
-    latest_version,
-    list_conflicts,
-    merge_questions,
-    new_question,
-    save_drafts,
-    take_back,
-    word_difference,
-)
+from .. import bank, bank as banks, review, study
 from ..errors import InputError, Report
 from ..text import how_many
 from ..types import KINDS, Question
@@ -62,7 +47,7 @@ def list_(
             ],
         )
     questions = banks.readable_questions(project, banks.list_questions(project, version, query))
-    shown = check_version(project, version)
+    shown = bank.check_version(project, version)
     return Output(
         {"version": shown, "questions": [asdict(question) for question in questions]}
     ).table(
@@ -112,7 +97,7 @@ def edit(
 ) -> Output:
     """Edit or add one question, and save the bank as a new version."""
     before = (
-        new_question(query)
+        bank.new_question(query)
         if query is not None
         else banks.saved_question(project, str(question_id))
     )
@@ -242,7 +227,7 @@ def split(
 
     The new questions share the weight equally. The old question is retired.
     """
-    changed = editing.split_question(banks.saved_question(project, question_id), texts)
+    changed = bank.editing.split_question(banks.saved_question(project, question_id), texts)
     return _saved_output(
         project,
         banks.save_version(project, changed, note, author),
@@ -260,7 +245,7 @@ def merge(
     author: Author,
 ) -> Output:
     """Replace several questions of a query by one, and save the bank as a new version."""
-    changed = merge_questions(
+    changed = bank.merge_questions(
         [banks.saved_question(project, question_id) for question_id in dict.fromkeys(question_ids)],
         text,
     )
@@ -272,7 +257,7 @@ def merge(
 
 
 def _saved_output(project: Project, version: int | None, **more: object) -> Output:
-    newest = latest_version(project)
+    newest = bank.latest_version(project)
     return Output({"version": newest, "saved": version is not None, **more}).note(
         f"Saved bank version {version}."
         if version
@@ -295,14 +280,14 @@ def save(
     changes of exam bank drafts are saved.
     """
     if file is None:
-        return _saved_output(project, save_drafts(project, author, note))
+        return _saved_output(project, bank.save_drafts(project, author, note))
     report = Report()
     # Imported here, because no other command of the bank reads a file.
     from ..formats import Source, read_bank
 
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
-    questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
+    questions = project.read(lambda cursor: bank.in_their_words(cursor, read.questions))
     return _saved_output(project, banks.save_version(project, questions, note, author))
 
 
@@ -316,7 +301,7 @@ def diff(
     ] = None,
 ) -> Output:
     """Compare two bank versions question by question."""
-    differences = bank_difference(
+    differences = bank.bank_difference(
         *(
             banks.readable_questions(project, banks.list_questions(project, version))
             for version in (before, after)
@@ -341,7 +326,8 @@ def _mark_changes(old: Question, new: Question) -> str:
     """
     marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
     text = "".join(
-        marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or "")
+        marks[tag].format(part)
+        for tag, part in bank.word_difference(old.text or "", new.text or "")
     )
     fields = ("kind", "weight", "active", "subtopic_id", "answer_key", "note")
     others = [
@@ -383,12 +369,14 @@ def list_drafts(
         (
             author,
             shown,
-            kinds_of_change(saved.get(question_id), draft.question),
+            bank.kinds_of_change(saved.get(question_id), draft.question),
             question_id in crossed,
         )
-        for author in draft_authors(project)
+        for author in bank.draft_authors(project)
         if who in (None, author)
-        for crossed in [{conflict.mine.question_id for conflict in list_conflicts(project, author)}]
+        for crossed in [
+            {conflict.mine.question_id for conflict in bank.list_conflicts(project, author)}
+        ]
         for question_id, draft in banks.list_drafts(project, author).items()
         for shown in banks.readable_questions(project, [draft.question])
     ]
@@ -421,7 +409,7 @@ def discard(
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
     drafts = banks.list_drafts(project, author)
     _check_drafted(question_ids, drafts, f"{author} has no unsaved changes to")
-    take_back(project, author, question_ids or None)
+    bank.take_back(project, author, question_ids or None)
     return f"Discarded {how_many(len(question_ids) or len(drafts), 'changes')} of {author}."
 
 
@@ -440,7 +428,7 @@ def settle(
     author: Author,
 ) -> str:
     """Resolve conflicts with wordings that another person saved."""
-    crossed = [one.mine.question_id for one in list_conflicts(project, author)]
+    crossed = [one.mine.question_id for one in bank.list_conflicts(project, author)]
     _check_drafted(question_ids, crossed, f"{author} has no conflict in")
     for question_id in question_ids:
         banks.settle_conflict(project, author, question_id, keep)

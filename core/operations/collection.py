@@ -7,27 +7,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Literal, get_args
 
-from ..audit import find_circularity
-from ..bank import find_grader, project_counts
+from .. import audit, bank, grading, records, review
 from ..errors import InputError, check_known
-from ..grading import count_vectors, drop_vectors
-from ..records import (
-    count_words,
-    find_source,
-    gold_name,
-    gold_texts,
-    judgment_sources,
-    mark_gold,
-    pool_depth,
-    pooled_queries,
-    response_runs,
-    run_names,
-    run_sizes,
-    set_pool_depth,
-    state_families,
-    stated_families,
-)
-from ..review import NONE, Filters, State, search_passages
+from ..review import State
 from ..text import how_many, one_line
 from .policy import PolicyOptions
 from .registry import (
@@ -59,10 +41,10 @@ def pool(
     """Show the pool depth and the number of pooled passages, or set the depth."""
     if depth is not None:
         with project.transaction() as cursor:
-            set_pool_depth(cursor, depth, current_author())
+            records.set_pool_depth(cursor, depth, current_author())
     found = {
-        "depth": project.read(pool_depth),
-        "passages": project_counts(project)["pooled passages"],
+        "depth": project.read(records.pool_depth),
+        "passages": bank.project_counts(project)["pooled passages"],
     }
     return Output(found).table(("what", "count"), list(found.items()))
 
@@ -77,8 +59,8 @@ def vectors(
 
     Without this cache, reworded questions are graded more slowly. The ratings are the same.
     """
-    dropped = drop_vectors(project) if drop else 0
-    cached = count_vectors(project)
+    dropped = grading.drop_vectors(project) if drop else 0
+    cached = grading.count_vectors(project)
     output = Output({"dropped": dropped, "vectors": [asdict(row) for row in cached]})
     if drop:
         return output.note(
@@ -100,7 +82,7 @@ def list_runs(
     project: Project,
 ) -> Output:
     """List runs with their size and model families."""
-    stated, sizes = stated_families(project, "run"), run_sizes(project)
+    stated, sizes = records.stated_families(project, "run"), records.run_sizes(project)
     rows = [
         {"run": run, "queries": queries, "passages": passages, "families": stated.get(run)}
         for run, queries, passages in sizes
@@ -137,15 +119,15 @@ def families(
             "Name runs, or use --questions or --grader NAME.",
         )
     for name in names:
-        state_families(project, "run", name, families, author)
+        records.state_families(project, "run", name, families, author)
     if questions:
-        state_families(project, "questions", "", families, author)
+        records.state_families(project, "questions", "", families, author)
     if grader is not None:
-        state_families(
-            project, "grader", find_grader(project, grader).spec.fingerprint, families, author
+        records.state_families(
+            project, "grader", bank.find_grader(project, grader).spec.fingerprint, families, author
         )
     return TextOutput().note(
-        *(f"warning: {warning}" for warning in find_circularity(project).warnings)
+        *(f"warning: {warning}" for warning in audit.find_circularity(project).warnings)
     )
 
 
@@ -154,7 +136,7 @@ def responses(
     project: Project,
 ) -> Output:
     """List the systems with imported responses, and the length and citations of the responses."""
-    systems = response_runs(project)
+    systems = records.response_runs(project)
     return Output({"runs": [vars(run) for run in systems]}).table(
         (
             "run",
@@ -184,9 +166,9 @@ def gold(
     To import gold passages, use exam import responses --gold.
     """
     if run is not None or none:
-        mark_gold(project, run, current_author())
-    name, texts = gold_name(project), gold_texts(project)
-    lengths = {query_id: count_words(text) for query_id, text in texts.items()}
+        records.mark_gold(project, run, current_author())
+    name, texts = records.gold_name(project), records.gold_texts(project)
+    lengths = {query_id: records.count_words(text) for query_id, text in texts.items()}
     output = Output(
         {
             "gold": name,
@@ -200,8 +182,8 @@ def gold(
 
 def _number_or_none(text: str) -> int | Literal["none"]:
     """Return a number, or `none` for passages without a value."""
-    if text == NONE:
-        return NONE
+    if text == review.NONE:
+        return review.NONE
     if not text.lstrip("-").isdecimal() or abs(int(text)) > LARGEST:
         raise InputError(
             "invalid-value", f"Invalid value '{one_line(text, 40)}'.", "Use a whole number or none."
@@ -272,18 +254,18 @@ def passages(
     policy: PolicyOptions,
 ) -> Output:
     """List pooled passages with WORDS in their text or id. Options narrow the list."""
-    if query_id is not None and query_id not in pooled_queries(project):
+    if query_id is not None and query_id not in records.pooled_queries(project):
         raise InputError(
             "no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status."
         )
-    check_known("unknown-run", "run", run_names(project), run)
+    check_known("unknown-run", "run", records.run_names(project), run)
     if judgment is not None or flagged or source is not None:
-        source = find_source(project, source or "judgments")
+        source = records.find_source(project, source or "judgments")
     else:
-        source = next(iter(judgment_sources(project)), None)
+        source = next(iter(records.judgment_sources(project)), None)
     if unjudged_by is not None:
-        unjudged_by = find_source(project, unjudged_by)
-    filters = Filters(
+        unjudged_by = records.find_source(project, unjudged_by)
+    filters = review.Filters(
         query_id,
         words,
         has_label,
@@ -299,7 +281,7 @@ def passages(
         assigned_to,
         speaking,
     )
-    result = search_passages(project, policy, filters, limit, page)
+    result = review.search_passages(project, policy, filters, limit, page)
     output = Output(
         {
             "total": result.total,

@@ -9,56 +9,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from .. import bank, review
-from ..bank import (
-    STATES,
-    Scheme,
-    State,
-    edit_proposal,
-    find_repeats,
-    save_drafts,
-    set_categories,
-    set_item,
-)
+from .. import bank, exams, exchange, formats, graders, grading, jobs, review
+from ..bank import STATES
 from ..errors import GradingError, InputError
-from ..exams import (
-    EXAM,
-    SHARE,
-    VALUE_COLUMNS,
-    Checked,
-    Item,
-    Thresholds,
-    Wanted,
-    accept_passing,
-    apply_thresholds,
-    categorize_items,
-    exam_items,
-    generate_items,
-    generation_price,
-    item_values,
-    last_acceptance,
-    making_of,
-    proposed_items,
-    retire_exam_items as retire_items,
-    set_keywords,
-    summarize_items,
-    usual_thresholds,
-    value_row,
-)
-from ..exchange import Options, import_files
-from ..formats import Source
-from ..graders import Control
-from ..grading import (
-    KINDS,
-    MOST,
-    Drafter,
-    Kind,
-    Report,
-    draft_answer_key,
-    draft_proposals,
-    make_drafter,
-)
-from ..jobs import Caps, job_control
+from ..exams import EXAM, Thresholds, Wanted, retire_exam_items as retire_items
+from ..grading import KINDS, MOST
 from ..tables import disarm_cell
 from ..text import how_many, one_line
 from .console import call_note_printer, price_words, progress_watcher, read_text_file
@@ -130,14 +85,14 @@ def generate(
 ) -> Output:
     """Draft questions with a model. They are proposals until you accept them."""
     with may_use_key(settings):
-        drafter = make_drafter(settings)
-        caps = Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
-        report = draft_proposals(
+        drafter = grading.make_drafter(settings)
+        caps = jobs.Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
+        report = grading.draft_proposals(
             project,
             drafter,
             None if every else queries,
             current_author(),
-            cast(Kind, kind),
+            cast(grading.Kind, kind),
             prompt,
             number,
             begin_drafting(project, drafter, caps),
@@ -146,12 +101,12 @@ def generate(
     return _describe_proposals(project, report)
 
 
-def begin_drafting(project: Project, drafter: Drafter, caps: Caps) -> Control:
+def begin_drafting(project: Project, drafter: grading.Drafter, caps: jobs.Caps) -> graders.Control:
     """Return the control of a new drafting job."""
-    return job_control(project, drafter.model, drafter.back_end, caps, call_note_printer())
+    return jobs.job_control(project, drafter.model, drafter.back_end, caps, call_note_printer())
 
 
-def _describe_proposals(project: Project, report: Report) -> Output:
+def _describe_proposals(project: Project, report: grading.Report) -> Output:
     """Return the new proposals, and the requests that gave none. The operation fails if no request
     gave a proposal.
     """
@@ -174,7 +129,7 @@ def _describe_proposals(project: Project, report: Report) -> Output:
     )
 
 
-def _describe_rest(report: Report) -> str:
+def _describe_rest(report: grading.Report) -> str:
     said = (
         f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. "
         if report.left_out
@@ -199,12 +154,14 @@ def list_(
 ) -> Output:
     """List proposals with their origin and the questions that they repeat."""
     hidden = bank.queries_awaiting_own(project, current_author())
-    given = bank.list_proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    given = bank.list_proposals(
+        project, query, STATES if state == "all" else (cast(bank.State, state),)
+    )
     proposals = [proposal for proposal in given if proposal.query_id not in hidden]
     repeats = {
         key: mark
         for query_id in dict.fromkeys(proposal.query_id for proposal in proposals)
-        for key, mark in find_repeats(project, current_author(), query_id, near).items()
+        for key, mark in bank.find_repeats(project, current_author(), query_id, near).items()
     }
     value = [
         asdict(proposal)
@@ -257,7 +214,7 @@ def accept(
     """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
     author = current_author()
     made = bank.accept_proposals(project, keys, author)
-    version = save_drafts(project, author, note) if note is not None else None
+    version = bank.save_drafts(project, author, note) if note is not None else None
     next_step = (
         "To save: exam bank save --note NOTE"
         if version is None
@@ -298,7 +255,7 @@ def edit(
     text: Annotated[str, Option(help="New wording. The original wording is kept too.")],
 ) -> str:
     """Reword an open proposal. The model's wording is kept."""
-    edit_proposal(project, key, text, current_author())
+    bank.edit_proposal(project, key, text, current_author())
     return f"Reworded proposal {key}."
 
 
@@ -314,9 +271,9 @@ def answer_key(
 ) -> Output:
     """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
     with may_use_key(settings):
-        drafter = make_drafter(settings)
-        control = begin_drafting(project, drafter, Caps(patience=patience))
-        report = draft_answer_key(
+        drafter = grading.make_drafter(settings)
+        control = begin_drafting(project, drafter, jobs.Caps(patience=patience))
+        report = grading.draft_answer_key(
             project, drafter, question, passage, current_author(), prompt, control
         )
     return _describe_proposals(project, report)
@@ -344,8 +301,8 @@ def rewordings(
     """
     author = current_author()
     with may_use_key(settings):
-        drafter = make_drafter(settings)
-        control = begin_drafting(project, drafter, Caps(patience=patience))
+        drafter = grading.make_drafter(settings)
+        control = begin_drafting(project, drafter, jobs.Caps(patience=patience))
         report = review.suggest_rewordings(
             project, drafter, question, policy, source, author, number, prompt, control
         )
@@ -440,7 +397,7 @@ def _filter_options(
     given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
 
     def choose_thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
-        usual = usual_thresholds(values, SHARE if share is None else share)
+        usual = exams.usual_thresholds(values, exams.SHARE if share is None else share)
         return replace(recorded if recorded is not None and share is None else usual, **given)
 
     return choose_thresholds
@@ -467,13 +424,13 @@ def check(
     checked, at = checked_items(project, query_id, of, thresholds)
     output = Output(
         {"thresholds": asdict(at), "items": [asdict(result) for result in checked]}
-    ).line("\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question")))
+    ).line("\t".join(("item", "state", "topic", *exams.VALUE_COLUMNS, "rules", "question")))
     for result in checked:
         cells = [
             item_name(result.item),
             item_state(result.item),
             result.item.topic,
-            *value_row(result.values),
+            *exams.value_row(result.values),
             ", ".join(dict.fromkeys(hit.rule for hit in result.hits)),
             result.item.text,
         ]
@@ -502,9 +459,9 @@ def exam_statistics(
     """Show statistics of an exam: origin of items, scores reached by guessing, question types and
     topics.
     """
-    items = exam_items(project, query_id)
+    items = exams.exam_items(project, query_id)
     checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
-    figures = summarize_items(items, making_of(project, query_id), checked)
+    figures = exams.summarize_items(items, exams.making_of(project, query_id), checked)
     rows: list[tuple[str, Any]] = [
         *(figures.making.table if figures.making else ()),
         ("items", figures.items),
@@ -548,9 +505,9 @@ def item_categories(
     """Count active items by Bloom level and question type. An item may have several."""
     if keywords is not None or usual_keywords:
         text = None if keywords is None else read_text_file(keywords)
-        set_keywords(project, text, current_author(), str(keywords))
-    found = [item for item in exam_items(project, query_id) if item.active]
-    by = categorize_items(project, found, whole_word)
+        exams.set_keywords(project, text, current_author(), str(keywords))
+    found = [item for item in exams.exam_items(project, query_id) if item.active]
+    by = exams.categorize_items(project, found, whole_word)
     rows = []
     for scheme, of_items in by.items():
         every = [name for names in of_items.values() for name in names]
@@ -561,19 +518,19 @@ def item_categories(
 
 def checked_items(
     project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., Thresholds]
-) -> tuple[list[Checked], Thresholds]:
+) -> tuple[list[exams.Checked], Thresholds]:
     """Return active items of the bank, open proposals, or both, with the results of the filters."""
-    values = item_values(project, query_id, of)
-    accepted = last_acceptance(project, query_id) if of == "bank" else None
+    values = exams.item_values(project, query_id, of)
+    accepted = exams.last_acceptance(project, query_id) if of == "bank" else None
     at = thresholds(values, accepted and accepted.thresholds)
-    return apply_thresholds(values, at), at
+    return exams.apply_thresholds(values, at), at
 
 
-def item_name(item: Item) -> str:
+def item_name(item: exams.Item) -> str:
     return item.question_id if item.proposal_key is None else str(item.proposal_key)
 
 
-def item_state(item: Item) -> str:
+def item_state(item: exams.Item) -> str:
     return "proposed" if item.proposal_key is not None else "active" if item.active else "retired"
 
 
@@ -640,16 +597,16 @@ def generate_exam_items(
     """
     wanted = Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
     with may_use_key(settings):
-        drafter = make_drafter(settings)
+        drafter = grading.make_drafter(settings)
         if dry_run:
-            tag = generation_price(project, drafter, wanted)
+            tag = exams.generation_price(project, drafter, wanted)
             return Output(asdict(tag)).note(
                 f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}."
             )
         control = begin_drafting(
-            project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
+            project, drafter, jobs.Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
         )
-        report = generate_items(
+        report = exams.generate_items(
             project, drafter, current_author(), wanted, control, progress_watcher("passages")
         )
     rest = f" Limit reached; {how_many(report.stopped, 'passages')} left." if report.stopped else ""
@@ -679,9 +636,11 @@ def list_items(
 ) -> Output:
     """List items with key, topic and source."""
     items = (
-        proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+        exams.proposed_items(project, query_id)
+        if proposed
+        else exams.exam_items(project, query_id, version)
     )
-    by = categorize_items(project, items)
+    by = exams.categorize_items(project, items)
     value = [
         asdict(item)
         | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
@@ -725,7 +684,9 @@ def accept_items(
     """
     author = current_author()
     if passing:
-        made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
+        made = exams.accept_passing(
+            project, *checked_items(project, query_id, "all", thresholds), author
+        )
     else:
         made = bank.accept_proposals(project, keys, author)
     return _save_items(project, [q.question_id for q in made], "accepted", note)
@@ -757,8 +718,10 @@ def import_(
     ] = False,
 ) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
-    options = Options(source=None if query_id == EXAM else query_id)
-    done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
+    options = exchange.Options(source=None if query_id == EXAM else query_id)
+    done = exchange.import_files(
+        project, "exam", [formats.Source.of(file)], current_author(), options, preview
+    )
     return (
         Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
         .note(*(f"note: {one}" for one in done.notes))
@@ -796,13 +759,13 @@ def set_(
         )
     author = current_author()
     if topic is not None or passage is not None:
-        set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
+        bank.set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
     for scheme, named in (("bloom", levels), ("question type", types)):
         if named:
-            set_categories(
+            bank.set_categories(
                 project,
                 item_ids,
-                cast(Scheme, scheme),
+                cast(bank.Scheme, scheme),
                 None if named == ("auto",) else named,
                 author,
             )
@@ -811,7 +774,7 @@ def set_(
 
 def _save_items(project: Project, ids: Sequence[str], what: str, note: str | None) -> Output:
     """Save the drafts of items if there is a note, and return the result."""
-    version = save_drafts(project, current_author(), note) if note is not None else None
+    version = bank.save_drafts(project, current_author(), note) if note is not None else None
     saved = f" and saved as bank version {version}."
     unsaved = ", not saved yet. To save: exam bank save --note NOTE"
     return Output({"items": list(ids), "version": version}).note(

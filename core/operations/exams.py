@@ -9,36 +9,10 @@ from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
 
-from .. import exams
+from .. import exams, formats, graders, study
 from ..errors import GradingError, InputError, Report
-from ..exams import (
-    DEPTH,
-    LEAST,
-    NORMALISE,
-    RETRIEVERS,
-    RULES,
-    TESTS,
-    AnswerTable,
-    Comparison,
-    Plan,
-    Responses,
-    Retriever,
-    Row,
-    Score,
-    Sit,
-    Test,
-    add_student,
-    answer_table,
-    by_topic,
-    examinee_responses,
-    examinee_standing,
-    import_retrieval,
-    leaderboard_grid,
-    list_retrievals,
-    make_retrieval,
-)
-from ..formats import Source, read_factors, read_matrix
-from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, extend_access, use_access
+from ..exams import DEPTH, LEAST, NORMALISE, RETRIEVERS, RULES, TESTS, AnswerTable, Retriever, Test
+from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS
 from ..measures.item_response import (
     CRITERIA,
     DROP,
@@ -56,7 +30,6 @@ from ..measures.item_response import (
     improve_items as improve_exam,
 )
 from ..records import CLOSED_BOOK, list_examinees as every_student
-from ..study import Examinees, bank_worth
 from ..text import first_few, format_interval, how_many
 from .console import call_note_printer, print_message, progress_watcher
 from .grader_options import Patience, may_use_key
@@ -148,8 +121,8 @@ def add(
     given = {setting: value for setting, value in settings.items() if value is not None}
     levels = dict(map(_parse_component, factors))
     with may_use_key(given):
-        student = add_student(
-            project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author()
+        student = exams.add_student(
+            project, exams.Plan(by, given, retrieval, k, icl, seed, name, levels), current_author()
         )
     return Output(asdict(student)).note(f"Examinee: {student.name}")
 
@@ -169,7 +142,7 @@ def list_(
 ) -> Output:
     """List examinees and their progress in the exam."""
     progress = [
-        (student, examinee_standing(project, student, query_id))
+        (student, exams.examinee_standing(project, student, query_id))
         for student in every_student(project)
     ]
     value = {
@@ -177,7 +150,7 @@ def list_(
             asdict(examinee) | {"standing": asdict(far) | {"missing": far.missing}}
             for examinee, far in progress
         ],
-        "retrievals": [asdict(examinee) for examinee in list_retrievals(project)],
+        "retrievals": [asdict(examinee) for examinee in exams.list_retrievals(project)],
     }
     return Output(value).table(
         ("examinee", "model", "retrieval", "icl", "items", "answered", "failed", "unanswered"),
@@ -228,9 +201,9 @@ def retrieve(
             "option-missing", "--rerank does not work with --run.", "Use --rerank with --with."
         )
     if run is not None:
-        items = import_retrieval(project, name, Source.of(run), current_author())
+        items = exams.import_retrieval(project, name, formats.Source.of(run), current_author())
     else:
-        items = make_retrieval(
+        items = exams.make_retrieval(
             project,
             name,
             retriever or "bm25",
@@ -273,7 +246,7 @@ def sit(
         raise InputError(
             "option-missing", "--key-variable needs an endpoint.", "Add --base-url URL."
         )
-    request = Sit(
+    request = exams.Sit(
         names or None,
         query_id,
         bank_version,
@@ -285,13 +258,13 @@ def sit(
         only_failed=only_failed,
         patience=patience,
     )
-    with use_access(extend_access(base_url, key_variable)):
+    with graders.use_access(graders.extend_access(base_url, key_variable)):
         ended = exams.sit_exam(
             project,
             request,
             current_author(),
             progress_watcher("answers"),
-            Control(report=call_note_printer()),
+            graders.Control(report=call_note_printer()),
         )
     failures = (
         GradingError(
@@ -359,7 +332,7 @@ def exam_board(
     ] = None,
 ) -> Output:
     """Show the exam leaderboard: accuracy of each examinee, with intervals."""
-    answers = examinee_responses(project, names or None, None, query_id, bank_version)
+    answers = exams.examinee_responses(project, names or None, None, query_id, bank_version)
     if best_of:
         return _grid_output(answers)
     if by:
@@ -369,7 +342,7 @@ def exam_board(
     return _board_output(exams.exam_board(answers))
 
 
-def _board_output(board: list[Row]) -> Output:
+def _board_output(board: list[exams.Row]) -> Output:
     records = [
         _score_record(row.student.name, row.score) | {"factors": row.student.factors}
         for row in board
@@ -400,7 +373,7 @@ def _board_output(board: list[Row]) -> Output:
     )
 
 
-def _score_record(student: str, score: Score) -> dict[str, Any]:
+def _score_record(student: str, score: exams.Score) -> dict[str, Any]:
     derived = (
         "accuracy",
         "std_error",
@@ -412,8 +385,8 @@ def _score_record(student: str, score: Score) -> dict[str, Any]:
     return {"student": student} | asdict(score) | {name: getattr(score, name) for name in derived}
 
 
-def _grid_output(answers: Responses) -> Output:
-    board = leaderboard_grid(exams.exam_board(answers))
+def _grid_output(answers: exams.Responses) -> Output:
+    board = exams.leaderboard_grid(exams.exam_board(answers))
     cells = {
         model: {name: board.accuracy(model, name) for name in board.retrievals}
         for model in board.models
@@ -427,8 +400,8 @@ def _grid_output(answers: Responses) -> Output:
     )
 
 
-def _topics_output(answers: Responses, least: int) -> Output:
-    rows = by_topic(answers, least)
+def _topics_output(answers: exams.Responses, least: int) -> Output:
+    rows = exams.by_topic(answers, least)
     return (
         Output(
             {
@@ -456,7 +429,7 @@ def _topics_output(answers: Responses, least: int) -> Output:
     )
 
 
-def _comparisons_output(comparisons: list[Comparison], test: Test) -> Output:
+def _comparisons_output(comparisons: list[exams.Comparison], test: Test) -> Output:
     records = [
         asdict(comparison) | {"difference": comparison.difference} for comparison in comparisons
     ]
@@ -558,7 +531,7 @@ def _answers_options(
             )
         else:
             with opening() as project:
-                table = answer_table(project, query_id)
+                table = exams.answer_table(project, query_id)
         if flat:
             table = replace(table, factors=None, remarks=())
         return _Answers(table, cast(Model, model), cast(EstimatorName, estimator), seed)
@@ -571,20 +544,20 @@ AnswersOptions = Annotated[Callable[[Opening], _Answers], Gathered(_answers_opti
 
 
 def _read_answer_table(file: Path, factors: Path | None) -> AnswerTable:
-    examinees = _read_file(file, read_matrix)
+    examinees = _read_file(file, formats.read_matrix)
     items = list(dict.fromkeys(item for examinee in examinees for item in examinee.verdicts))
     place = {item: at for at, item in enumerate(items)}
     table = np.full((len(examinees), len(items)), np.nan)
     for row, examinee in enumerate(examinees):
         for item, right in examinee.verdicts.items():
             table[row, place[item]] = right
-    levels = None if factors is None else _read_file(factors, read_factors)
+    levels = None if factors is None else _read_file(factors, formats.read_factors)
     return AnswerTable([examinee.student for examinee in examinees], items, table, levels)
 
 
-def _read_file(path: Path, read: Callable[[Source, Report], T]) -> T:
+def _read_file(path: Path, read: Callable[[formats.Source, Report], T]) -> T:
     report = Report()
-    content = read(Source.of(path), report)
+    content = read(formats.Source.of(path), report)
     report.raise_if_refused()
     for note in report.notes:
         print_message(str(note))
@@ -854,8 +827,8 @@ def bank_command(
     """Show how well each question separates the best systems, with a suggestion."""
     if passages and query_id is None:
         raise InputError("option-missing", "--passages needs a query.", "Add --query Q.")
-    examinees: Examinees = "passages" if passages else "systems"
-    worth = bank_worth(project, policy, query_id, examinees)
+    examinees: study.Examinees = "passages" if passages else "systems"
+    worth = study.bank_worth(project, policy, query_id, examinees)
     output = Output(asdict(worth)).table(
         (
             "query",

@@ -7,48 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from .. import audit, exams
-from ..bank import how_to_grade
+from .. import audit, bank, exams, exchange, formats, labels, records
 from ..board_summary import board_readiness
 from ..errors import GradingError, InputError
 from ..exchange import (
     Manifest,
-    Publication,
-    bank_csv,
-    bank_in_form,
-    bank_jsonl,
-    board_in_form,
-    board_json,
-    board_latex,
-    board_tsv,
-    bundle_publication,
-    export_grades,
-    export_project,
     graded_file,
-    list_publications,
-    manifest_json,
     nugget_docs_zip,
     nugget_grades_jsonl,
-    publish_qrels,
-    qrels_text,
     queries_jsonl,
-    read_manifest,
     reports_jsonl,
-    reproduce_bundle,
-    reproduce_qrels,
     runs_zip,
 )
-from ..formats import BOARD_FORMS, FORMS, read_small
-from ..labels import (
-    DEFAULT_MEASURE,
-    Policy,
-    basis,
-    grading_progress,
-    label_readiness,
-    leaderboard,
-    queries_with_ungraded,
-)
-from ..records import official_sources
+from ..formats import BOARD_FORMS, FORMS
+from ..labels import DEFAULT_MEASURE, Policy
 from ..store import log_readonly_action
 from ..text import how_many
 from .console import (
@@ -94,11 +66,11 @@ class Asked:
     def deliver(self, content: bytes) -> None:
         deliver_files({self.output: content})
 
-    def deliver_both(self, publication: Publication) -> None:
+    def deliver_both(self, publication: exchange.Publication) -> None:
         """Write the qrels and their manifest, both or neither."""
         deliver_files(
             {
-                str(self.save_manifest): manifest_json(publication.manifest).encode(),
+                str(self.save_manifest): exchange.manifest_json(publication.manifest).encode(),
                 self.output: publication.qrels_bytes,
             }
         )
@@ -120,9 +92,9 @@ def _export_folder(project: Project, what: str, asked: Asked) -> None:
         )
     if what == "grades":
         refuse_in_server()
-        rows = export_grades(project, Path(asked.output), current_author(), asked.policy)
+        rows = exchange.export_grades(project, Path(asked.output), current_author(), asked.policy)
     else:
-        rows = export_project(
+        rows = exchange.export_project(
             project, Path(asked.output), current_author(), lambda: deliver_files({})
         )
     print_message(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
@@ -131,7 +103,7 @@ def _export_folder(project: Project, what: str, asked: Asked) -> None:
 def _export_qrels(project: Project, asked: Asked) -> bytes:
     author = current_author()
     if asked.manifest is not None:
-        return reproduce_qrels(project, asked.manifest, author, asked.deliver)
+        return exchange.reproduce_qrels(project, asked.manifest, author, asked.deliver)
     if asked.source == "exam":
         _check_labels(project, asked)
     elif asked.save_manifest or asked.require_complete:
@@ -141,7 +113,7 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
             "Remove --source.",
         )
     if asked.save_manifest is not None:
-        publication = publish_qrels(
+        publication = exchange.publish_qrels(
             project,
             asked.policy,
             author,
@@ -152,7 +124,7 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
         )
         print_message(f"Wrote {asked.save_manifest}.")
         return publication.qrels_bytes
-    content = qrels_text(project, asked.policy, asked.source, asked.binary).encode()
+    content = exchange.qrels_text(project, asked.policy, asked.source, asked.binary).encode()
     asked.deliver(content)
     _record_export(project, "qrels", asked.output, source=asked.source)
     return content
@@ -160,8 +132,8 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
 
 def _check_labels(project: Project, asked: Asked) -> None:
     """Warn if the labels are incomplete, or refuse if they have to be complete."""
-    base = basis(project, asked.policy)
-    state = label_readiness(project, base)
+    base = labels.basis(project, asked.policy)
+    state = labels.label_readiness(project, base)
     if passages := state.speaking_passages:
         print_message(
             f"note: {how_many(passages, 'pooled passages')} with text that addresses the grader:"
@@ -169,13 +141,16 @@ def _check_labels(project: Project, asked: Asked) -> None:
         )
     if state.complete:
         return
-    ungraded, missing = grading_progress(project, base).ungraded_of, state.ungraded + state.failed
+    ungraded, missing = (
+        labels.grading_progress(project, base).ungraded_of,
+        state.ungraded + state.failed,
+    )
     lacks = (
         (
             missing,
             f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed",
         ),
-        (state.ungraded, queries_with_ungraded(ungraded)),
+        (state.ungraded, labels.queries_with_ungraded(ungraded)),
         (state.without_text, f"{how_many(state.without_text, 'pairs')} without passage text"),
         (state.stale_overrides, how_many(state.stale_overrides, "stale overrides")),
         (state.partial_labels, how_many(state.partial_labels, "partial labels")),
@@ -187,7 +162,7 @@ def _check_labels(project: Project, asked: Asked) -> None:
     counts = "; ".join(lack for number, lack in lacks if number)
     retry = ["--retry-failed"] if state.failed else []
     fixes = (
-        (missing, how_to_grade(project, base.grader.spec, *retry)),
+        (missing, bank.how_to_grade(project, base.grader.spec, *retry)),
         (state.stale_overrides, "Confirm or withdraw stale overrides: exam overrides list --stale"),
         (state.without_text, "Import passage texts: exam import passages FILE"),
     )
@@ -200,11 +175,11 @@ def _check_labels(project: Project, asked: Asked) -> None:
 
 def _export_bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return reproduce_bundle(
+        return exchange.reproduce_bundle(
             project, asked.manifest, current_author(), audit.audit_files, asked.deliver
         )
     _check_labels(project, asked)
-    return bundle_publication(
+    return exchange.bundle_publication(
         project,
         asked.policy,
         current_author(),
@@ -218,20 +193,20 @@ def _export_bundle(project: Project, asked: Asked) -> bytes:
 
 def _export_bank(project: Project, asked: Asked) -> bytes:
     if asked.form is not None:
-        return bank_in_form(project, asked.form, asked.policy.bank_version).encode()
-    make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
+        return exchange.bank_in_form(project, asked.form, asked.policy.bank_version).encode()
+    make = exchange.bank_csv if asked.output.endswith(".csv") else exchange.bank_jsonl
     return make(project, asked.policy.bank_version).encode()
 
 
 def _export_leaderboard(project: Project, asked: Asked) -> bytes:
-    by_ending = {".tex": board_latex, ".json": board_json}
-    make = by_ending.get(Path(asked.output).suffix, board_tsv)
-    board = leaderboard(project, asked.measure, asked.source, asked.policy)
+    by_ending = {".tex": exchange.board_latex, ".json": exchange.board_json}
+    make = by_ending.get(Path(asked.output).suffix, exchange.board_tsv)
+    board = labels.leaderboard(project, asked.measure, asked.source, asked.policy)
     if board.says_ungraded:
         print_message(board.says_ungraded)
     if asked.form is None:
         return make(board).encode()
-    content, measures = board_in_form(board, asked.form)
+    content, measures = exchange.board_in_form(board, asked.form)
     if asked.output != "-":
         deliver_files({path_beside(asked.output, ".measures.yml"): measures, asked.output: content})
     return content
@@ -367,7 +342,11 @@ def export(
             f"--manifest cannot be combined with {names}.",
             "Remove these options.",
         )
-    published = None if manifest is None else read_manifest(read_small(manifest), str(manifest))
+    published = (
+        None
+        if manifest is None
+        else exchange.read_manifest(formats.read_small(manifest), str(manifest))
+    )
     asked = Asked(
         output,
         source,
@@ -516,7 +495,7 @@ def report(
     # Imported here, because Altair loads slowly.
     from .project_report import ReportRequest, make_report
 
-    official = against or next(iter(official_sources(project)), None)
+    official = against or next(iter(records.official_sources(project)), None)
     wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
     deliver_files({output: make_report(project, wanted).encode()})
     _record_export(project, "report", output)
@@ -531,7 +510,7 @@ def publications(
 
     With --json, print their manifests, from which you can reproduce them.
     """
-    manifests = list_publications(project)
+    manifests = exchange.list_publications(project)
     return Output({"publications": manifests}).table(
         ("publication", "published at", "by", "grader", "bank", "lines", "note"),
         [

@@ -7,23 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-from ..bank import project_counts
+from .. import bank, exchange, formats
 from ..errors import FileError, InputError, ProjectError
-from ..exchange import (
-    CHECKS,
-    IMPORTERS,
-    SPLIT,
-    DataSet,
-    Options,
-    check_project as look_at_everything,
-    find_data_set,
-    import_beir,
-    import_data_set,
-    import_files,
-    import_project,
-    make_demo,
-)
-from ..formats import BOARD_FORMS, Source
+from ..exchange import IMPORTERS, SPLIT, check_project as look_at_everything
+from ..formats import BOARD_FORMS
 from ..locations import projects_folder
 from ..store import (
     Backup,
@@ -68,7 +55,7 @@ def demo(
     from ..exams import sit_by_rules
 
     author = current_author()
-    make_demo(
+    exchange.make_demo(
         path,
         author,
         grade,
@@ -192,18 +179,23 @@ def import_(
             "Import them one by one.",
         )
     data_set = _announce_data_set(files[0].as_posix(), yes) if kind == "dataset" else None
-    how, author = Options(source, skip_unknown, gold, replace, form, scale), current_author()
+    how, author = (
+        exchange.Options(source, skip_unknown, gold, replace, form, scale),
+        current_author(),
+    )
     with opening() as project:
         try:
             if data_set is not None:
-                done = import_data_set(project, data_set, author, how, all_passages, preview)
+                done = exchange.import_data_set(
+                    project, data_set, author, how, all_passages, preview
+                )
             elif kind == "beir":
-                done = import_beir(
+                done = exchange.import_beir(
                     project, files[0], author, how, split or SPLIT, all_passages, preview
                 )
             else:
-                done = import_files(
-                    project, kind, [Source.of(file) for file in files], author, how, preview
+                done = exchange.import_files(
+                    project, kind, [formats.Source.of(file) for file in files], author, how, preview
                 )
         except FileError as error:
             return Output().note(*map(str, error.problems[1:20])).failing(error)
@@ -227,13 +219,13 @@ def import_(
     )
 
 
-def _announce_data_set(name: str, yes: bool) -> DataSet:
+def _announce_data_set(name: str, yes: bool) -> exchange.DataSet:
     """Return a data set, after its size and terms are shown.
 
     Raises:
         InputError: it is unknown, or it is large and `yes` is not set.
     """
-    data_set = find_data_set(name)
+    data_set = exchange.find_data_set(name)
     size = (
         "an unknown number of bytes" if data_set.size is None else f"{data_set.size / 1e6:,.1f} MB"
     )
@@ -248,8 +240,8 @@ def _announce_data_set(name: str, yes: bool) -> DataSet:
 
 
 def _import_project(folder: Path, path: Path) -> Output:
-    with closing(import_project(folder, path)) as project:
-        found = project_counts(project)
+    with closing(exchange.import_project(folder, path)) as project:
+        found = bank.project_counts(project)
     return Output(
         {"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []}
     ).note(f"Created {path}.")
@@ -273,7 +265,7 @@ def check(
             "says": item.says,
             "findings": [vars(each) for each in by_check[item.name]],
         }
-        for item in CHECKS
+        for item in exchange.CHECKS
     ]
     failure = ProjectError(
         "check-failed",
@@ -290,7 +282,7 @@ def check(
                     how_many(len(by_check[item.name]), "problems") if by_check[item.name] else "ok",
                     item.says,
                 )
-                for item in CHECKS
+                for item in exchange.CHECKS
             ],
         )
         .note(*(f"{each.check}: {each}" for each in wrong))

@@ -7,37 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from ..bank import check_version, find_grader, how_to_grade, remember_settings
+from .. import bank, formats, graders, grading, jobs, records
 from ..errors import GradingError, InputError
-from ..formats import Source
-from ..graders import grade_plan as grade_on_ray, holds_grades
-from ..grading import (
-    Request,
-    Scope,
-    Standing,
-    Which,
-    advance_batches,
-    call_batches,
-    cancel_batches,
-    count_reasons,
-    doubtful_pairs,
-    follow_batches,
-    import_answer_files,
-    import_grade_files,
-    jobs_outcome,
-    judged_sample,
-    left_out,
-    make_control,
-    make_plan,
-    price_tag,
-    run_job,
-    send_batches,
-    start_job,
-    waiting_jobs,
-    write_missing,
-)
-from ..jobs import BackgroundJob, Progress, find_jobs
-from ..records import JOB_SUBJECTS, Job, JobKind, find_source
+from ..graders import grade_plan as grade_on_ray
+from ..grading import Request, Scope
+from ..records import JOB_SUBJECTS
 from ..text import how_many
 from ..types import GraderSpec
 from .console import (
@@ -143,14 +117,16 @@ def plan(
     if answers and output is None:
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
     grader = chosen.make(project)
-    version, wrote = check_version(project, bank_version), None
+    version, wrote = bank.check_version(project, bank_version), None
     _tell_unknown(project, grader.spec, version, scope)
-    planned = asdict(make_plan(project, grader.spec, version, scope))
+    planned = asdict(grading.make_plan(project, grader.spec, version, scope))
     if output is not None:
         warn_of_terms(project)
-        sources = [Source.of(str(path)) for path in answers]
-        written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
-        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        sources = [formats.Source.of(str(path)) for path in answers]
+        written = grading.write_missing(
+            project, grader, output, version, scope, sources, chosen.parameters
+        )
+        bank.remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         planned |= asdict(written)
         wrote = (
             f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the"
@@ -225,33 +201,35 @@ def grade(
         return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:
         grader = chosen.make(project)
-        version = check_version(project, bank_version)
+        version = bank.check_version(project, bank_version)
         if judged is not None:
-            sample = judged_sample(project, grader.spec, find_source(project, "judgments"), judged)
+            sample = grading.judged_sample(
+                project, grader.spec, records.find_source(project, "judgments"), judged
+            )
             scope = replace(scope, passages=tuple((query, passage) for query, passage, _ in sample))
             request = replace(request, scope=scope)
         _tell_unknown(project, grader.spec, version, scope)
         if dry_run:
-            planned = make_plan(project, grader.spec, version, scope)
-            tag = price_tag(project, grader, version, scope)
+            planned = grading.make_plan(project, grader.spec, version, scope)
+            tag = grading.price_tag(project, grader, version, scope)
             return Output(asdict(planned) | {"price_tag": asdict(tag)}).note(
                 f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}."
             )
-        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        bank.remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         host = current_guest()
         if host is None:
-            control = make_control(project, grader, request, call_note_printer())
-            final = run_job(
+            control = grading.make_control(project, grader, request, call_note_printer())
+            final = grading.run_job(
                 project, grader, request, current_author(), ProgressLines("pairs").show, control
             )
         else:
-            job = start_job(project, grader, request, current_author())
+            job = grading.start_job(project, grader, request, current_author())
             if host.background:
                 return Output({"grader": grader.spec.name, "state": job.progress.state})
             final = _follow_job(job, host)
         of_citations = grader.spec.rates_citations
-        shown = grader.spec if of_citations else find_grader(project, None).spec
-        name = find_grader(project, grader.spec.fingerprint).spec.name
+        shown = grader.spec if of_citations else bank.find_grader(project, None).spec
+        name = bank.find_grader(project, grader.spec.fingerprint).spec.name
     check_ended(final, "grades")
     result = {
         "state": final.state,
@@ -310,7 +288,7 @@ def ingest(
             "The folder has no Parquet files.",
             "Use the output folder of exam grade-plan.",
         )
-    graded = [holds_grades(path) for path in files]
+    graded = [graders.holds_grades(path) for path in files]
     if any(graded) and not all(graded):
         raise InputError(
             "mixed-files",
@@ -320,13 +298,15 @@ def ingest(
     with opening() as project:
         grader = chosen.make(project)
         if any(graded):
-            taken = import_grade_files(project, grader, files, current_author())
+            taken = grading.import_grade_files(project, grader, files, current_author())
         else:
-            taken = import_answer_files(
-                project, grader, list(map(Source.of, map(str, files))), current_author()
+            taken = grading.import_answer_files(
+                project, grader, list(map(formats.Source.of, map(str, files))), current_author()
             )
         if taken.graded or taken.failed:
-            remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+            bank.remember_settings(
+                project, grader, chosen.kind, chosen.parameters, current_author()
+            )
     further = {
         "Default ratings, because the model gave no number": taken.defaulted,
         "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
@@ -388,14 +368,14 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
     """Print how many queries or questions are skipped because their text is unknown; an id is never
     graded instead.
     """
-    if unknown := left_out(project, spec, version, scope.queries).no_text:
+    if unknown := grading.left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
         print_message(
             f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE"
         )
 
 
-def _follow_job(job: BackgroundJob, host: Guest) -> Progress:
+def _follow_job(job: jobs.BackgroundJob, host: Guest) -> jobs.Progress:
     """Print the progress of a job, which screens show too, until it ends or the person stops it."""
     lines, printed, over = ProgressLines("pairs"), 0, False
     while not over:
@@ -423,8 +403,8 @@ def grade_in_batches(
     """
     with opening() as project:
         grader = chosen.make(project)
-        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        keys = send_batches(project, grader, request, current_author(), call_note_printer())
+        bank.remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        keys = grading.send_batches(project, grader, request, current_author(), call_note_printer())
     return _follow_batches(
         opening, chosen, keys, "All pairs are graded or already sent.", not no_wait
     )
@@ -435,8 +415,8 @@ def status(
     project: Project,
 ) -> Output:
     """List the open batches with their state at the last check."""
-    waiting = find_jobs(project, "grading", state="waiting")
-    batches = [(job, batch) for job in waiting for batch in call_batches(project, job.key)]
+    waiting = jobs.find_jobs(project, "grading", state="waiting")
+    batches = [(job, batch) for job in waiting for batch in grading.call_batches(project, job.key)]
     return Output(
         {"batches": [{"grader": job.name, **asdict(batch)} for job, batch in batches]}
     ).table(
@@ -465,7 +445,7 @@ def fetch(
 ) -> Output | str:
     """Import the results of a grader's finished batches, and send follow-up calls."""
     with opening() as project:
-        keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
+        keys = [job.key for job in grading.waiting_jobs(project, chosen.make(project).spec)]
     return _follow_batches(opening, chosen, keys, "This grader has no open batches.", wait)
 
 
@@ -476,7 +456,7 @@ def cancel_all(
     chosen: GraderOptions,
 ) -> str:
     """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
-    now = cancel_batches(project, chosen.make(project), current_author())
+    now = grading.cancel_batches(project, chosen.make(project), current_author())
     return (
         f"Cancelled. {_describe_standing(now)}" if now.jobs else "Cancelled. No batches are open."
     )
@@ -494,21 +474,23 @@ def _follow_batches(
         return nothing
     printed: set[str] = set()
 
-    def check_once() -> Standing:
+    def check_once() -> grading.Standing:
         with opening() as project:
-            now = advance_batches(project, replace(chosen).make(project), current_author())
+            now = grading.advance_batches(project, replace(chosen).make(project), current_author())
         if now.jobs and now.said not in printed:
             printed.add(now.said)
             print_message(f"exam: {now.said}")
         return now
 
     if wait:
-        follow_batches(check_once, lambda message: print_message(f"exam: {message}"), pause_seconds)
+        grading.follow_batches(
+            check_once, lambda message: print_message(f"exam: {message}"), pause_seconds
+        )
     elif (now := check_once()).jobs:
         print_message(_describe_standing(now))
         return Output(asdict(now))
     with opening() as project:
-        final = jobs_outcome(project, keys)
+        final = grading.jobs_outcome(project, keys)
     check_ended(final, "grades")
     result = {
         "state": final.state,
@@ -521,7 +503,7 @@ def _follow_batches(
     )
 
 
-def _describe_standing(now: Standing) -> str:
+def _describe_standing(now: grading.Standing) -> str:
     return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"
 
 
@@ -533,7 +515,7 @@ def list_jobs(
     kind: Annotated[str, Option(help="Kind of job.", choices=list(JOB_SUBJECTS))] = "grading",
 ) -> Output:
     """List the jobs of a kind with their progress and result, newest first."""
-    recorded = find_jobs(project, cast(JobKind, kind))[:limit]
+    recorded = jobs.find_jobs(project, cast(records.JobKind, kind))[:limit]
     subject, planned, done = (
         ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
     )
@@ -556,7 +538,7 @@ def list_jobs(
     )
 
 
-def _job_record(job: Job) -> dict[str, Any]:
+def _job_record(job: records.Job) -> dict[str, Any]:
     return {
         "key": job.key,
         "grader": job.name,
@@ -593,12 +575,12 @@ def failures(
     limit: Annotated[int, Option(help="List at most N pairs.", least=1, metavar="N")] = 20,
 ) -> Output:
     """List the pairs that a grader failed to grade, with the reason and the model's answer."""
-    which: Which = "defaulted" if defaulted else "failed"
-    grader = find_grader(project, grader_name)
-    version = check_version(project, bank_version)
-    reason_counts = count_reasons(project, grader, which, version)
-    pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
-    again = how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
+    which: grading.Which = "defaulted" if defaulted else "failed"
+    grader = bank.find_grader(project, grader_name)
+    version = bank.check_version(project, bank_version)
+    reason_counts = grading.count_reasons(project, grader, which, version)
+    pairs = grading.doubtful_pairs(project, grader, which, version, reason, limit=limit)
+    again = bank.how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
     value = {
         "grader": grader.spec.name,
         "reasons": dict(reason_counts),

@@ -9,21 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..bank import grader_settings, list_prompts, make_named, save_prompt
+from .. import bank, graders
 from ..errors import InputError
-from ..graders import (
-    APIS,
-    BACK_ENDS,
-    DTYPES,
-    GRADERS,
-    MOST_BEAMS,
-    NORMALISATIONS,
-    Grader,
-    Prompt,
-    extend_access,
-    use_access,
-    with_examples,
-)
+from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS
 from ..jobs import LONGEST_PATIENCE, PATIENCE
 from .console import read_text_file
 from .registry import Gathered, Option, Project, current_author
@@ -31,7 +19,9 @@ from .registry import Gathered, Option, Project, current_author
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
     """Allow the operation to use the key that the settings name, until the block ends."""
-    return use_access(extend_access(settings.get("base_url"), settings.get("key_variable")))
+    return graders.use_access(
+        graders.extend_access(settings.get("base_url"), settings.get("key_variable"))
+    )
 
 
 @dataclass
@@ -42,32 +32,36 @@ class GraderChoice:
     parameters: dict[str, Any]
     examples: Path | None
 
-    def make(self, project: Project) -> Grader:
+    def make(self, project: Project) -> graders.Grader:
         """Return the chosen grader with the given parameters.
 
         Raises:
             InputError: the grader is unknown, or a parameter is invalid.
         """
-        library = list_prompts(project)
+        library = bank.list_prompts(project)
         if self.examples is not None:
             library = library | self._prompt_with_examples(project, library, self.examples)
-        made, self.kind, self.parameters = make_named(project, self.kind, self.parameters, library)
+        made, self.kind, self.parameters = bank.make_named(
+            project, self.kind, self.parameters, library
+        )
         return made
 
     def _prompt_with_examples(
-        self, project: Project, library: dict[str, Prompt], file: Path
-    ) -> dict[str, Prompt]:
+        self, project: Project, library: dict[str, graders.Prompt], file: Path
+    ) -> dict[str, graders.Prompt]:
         """Save and return the chosen prompt with a file's examples, under a name of its own."""
-        chosen = self.parameters.get("prompt", grader_settings(project, self.kind)[1].get("prompt"))
+        chosen = self.parameters.get(
+            "prompt", bank.grader_settings(project, self.kind)[1].get("prompt")
+        )
         if chosen not in library:
             raise InputError(
                 "option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt."
             )
         named = replace(
-            with_examples(library[chosen], read_text_file(file), file.name),
+            graders.with_examples(library[chosen], read_text_file(file), file.name),
             name=f"{chosen}-{file.stem}"[:80],
         )
-        save_prompt(project, named, current_author())
+        bank.save_prompt(project, named, current_author())
         self.parameters["prompt"] = named.name
         return {named.name: named}
 

@@ -6,22 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import audit, bank, grading
-from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
+from .. import audit, bank, graders, grading, jobs, measures
 from ..errors import GradingError, check_known
-from ..graders import (
-    BATCH_SHARE,
-    InjectionTrial,
-    Price,
-    Trial,
-    read_prompt,
-    try_injections,
-    try_pair,
-    write_prompt,
-)
-from ..grading import pair_to_try
-from ..jobs import trial_control
-from ..measures import DRIFT_ALARM
+from ..graders import BATCH_SHARE
 from .console import read_text_file
 from .grader_options import GraderOptions
 from .registry import (
@@ -44,7 +31,7 @@ def list_graders(
 
     Commands accept the name, the fingerprint, or another saved name of a grader.
     """
-    listed = list_of_graders(project)
+    listed = bank.list_of_graders(project)
     nothing = (
         None if listed else "No graders yet. To grade with the embedded default grader: exam grade"
     )
@@ -90,10 +77,10 @@ def save(
 ) -> TextOutput:
     """Save a grader under NAME. API keys stay in their environment variables."""
     chosen.make(project)
-    grader = save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
+    grader = bank.save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
     return TextOutput().note(
         f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.",
-        f"To grade with it: {grade_command(name)}",
+        f"To grade with it: {bank.grade_command(name)}",
     )
 
 
@@ -104,7 +91,7 @@ def remove(
     name: Annotated[str, Argument()],
 ) -> None:
     """Remove the saved grader NAME. Its grades are kept."""
-    remove_named_grader(project, name, current_author())
+    bank.remove_named_grader(project, name, current_author())
 
 
 @operation("graders test", act="ask models", reads=lambda given: given["examples"] is None)
@@ -129,11 +116,13 @@ def test(
     manipulate this grader.
     """
     grader = chosen.make(project)
-    asked, passage = pair_to_try(project, grader.spec, question_id, passage_id)
-    control = trial_control(project, grader)
+    asked, passage = grading.pair_to_try(project, grader.spec, question_id, passage_id)
+    control = jobs.trial_control(project, grader)
     if injections:
-        return _injections_output(grader.spec.name, try_injections(grader, asked, control=control))
-    trial = try_pair(grader, asked, passage, control)
+        return _injections_output(
+            grader.spec.name, graders.try_injections(grader, asked, control=control)
+        )
+    trial = graders.try_pair(grader, asked, passage, control)
     output = Output({"grade": asdict(trial.grade), "exchanges": _exchange_records(trial)})
     for exchange in _exchange_records(trial):
         output.line(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
@@ -143,7 +132,7 @@ def test(
     return output.failing(failure if trial.grade.status == "failed" else None)
 
 
-def _injections_output(name: str, trial: InjectionTrial) -> Output:
+def _injections_output(name: str, trial: graders.InjectionTrial) -> Output:
     worked = [one.name for one in trial.worked]
     value = {
         "grader": name,
@@ -168,7 +157,7 @@ def _injections_output(name: str, trial: InjectionTrial) -> Output:
     )
 
 
-def _exchange_records(trial: Trial) -> list[dict[str, str]]:
+def _exchange_records(trial: graders.Trial) -> list[dict[str, str]]:
     return [
         {
             "asked": "" if exchange.messages is None else exchange.messages.joined(),
@@ -196,7 +185,9 @@ def watch(
     its own.
     """
     grader, _, _ = bank.make_named(project, name, {})
-    found = grading.watch_grader(project, grader, author, trial_control(project, grader), pairs)
+    found = grading.watch_grader(
+        project, grader, author, jobs.trial_control(project, grader), pairs
+    )
     return Output(asdict(found)).note(_describe_drift(found))
 
 
@@ -267,7 +258,7 @@ def probe(
     other changes should bring no answer.
     """
     grader, _, _ = bank.make_named(project, name, {})
-    audit.probe_robustness(project, grader, author, trial_control(project, grader), pairs)
+    audit.probe_robustness(project, grader, author, jobs.trial_control(project, grader), pairs)
     rates = bank.flip_rates(project, grader.spec)
     return (
         Output({"changes": [asdict(rate) | {"share": rate.share} for rate in rates]})
@@ -299,7 +290,9 @@ def drift(
 
 def _describe_drift(state: bank.Drift) -> str:
     evidence = state.checks[-1].evidence if state.checks else 0.0
-    return f"{state.says} Evidence of a change: {evidence:.2f} (alarm at {DRIFT_ALARM:.2f})."
+    return (
+        f"{state.says} Evidence of a change: {evidence:.2f} (alarm at {measures.DRIFT_ALARM:.2f})."
+    )
 
 
 @operation("prompts list", act="read the bank", reads=True)
@@ -323,7 +316,7 @@ def show_prompt(
     library = bank.list_prompts(project)
     check_known("unknown-prompt", "prompt", library, name)
     return Output(asdict(library[name]) | {"hash": library[name].hash}).text(
-        write_prompt(library[name])
+        graders.write_prompt(library[name])
     )
 
 
@@ -334,7 +327,7 @@ def save_prompt(
     file: Annotated[Path, Argument(file="read", exists=True)],
 ) -> str:
     """Save the prompt of a YAML FILE in the project."""
-    prompt = read_prompt(read_text_file(file), file.name)
+    prompt = graders.read_prompt(read_text_file(file), file.name)
     changed = bank.save_prompt(project, prompt, current_author())
     return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
 
@@ -365,5 +358,5 @@ def set_price(
 ) -> None:
     """Set the prices of MODEL per million input and output tokens."""
     bank.set_price(
-        project, model, Price(input_price, output_price, cached, batch), current_author()
+        project, model, graders.Price(input_price, output_price, cached, batch), current_author()
     )

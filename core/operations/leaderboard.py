@@ -8,36 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from .. import labels
-from ..audit import audit_notice
-from ..bank import find_grader, label_graders, trust_notes
-from ..labels import (
-    DEFAULT_MEASURE,
-    PERS,
-    GradeFiles,
-    Leaderboard,
-    Per,
-    System,
-    citation_grader,
-    compare,
-    leaderboard_of_files,
-    leaderboard_per,
-    list_citations,
-    nugget_board,
-    response_support,
-    support_agreement,
-    support_board,
-)
-from ..measures import (
-    SUPPORT_PRECISION,
-    SUPPORT_RECALL,
-    SUPPORTED_COVER,
-    Ties,
-    cohen_kappa,
-    correlate_by,
-    parse_measure,
-    weighted_kappa,
-)
+from .. import audit, bank, labels, measures
+from ..labels import DEFAULT_MEASURE, PERS, Per
+from ..measures import SUPPORT_PRECISION, SUPPORT_RECALL, SUPPORTED_COVER
 from ..store import MEMORY, SPILL, Project
 from ..text import one_line
 from .console import ProgressLines
@@ -70,7 +43,7 @@ def leaderboard(
     policy: PolicyOptions,
 ) -> Output:
     """Show the leaderboard: systems ordered by a measure, with standard errors."""
-    board = leaderboard_per(project, measure, source, policy, per, with_ungraded)
+    board = labels.leaderboard_per(project, measure, source, policy, per, with_ungraded)
     output = Output(
         board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {})
     )
@@ -119,8 +92,12 @@ def leaderboard(
     output.note(
         None if length is None else f"Spearman correlation of score and words: {length:z.2f}."
     )
-    audited = audit_notice(project, policy) if board.needed else ""
-    trust = trust_notes(project, find_grader(project, policy.grader).spec) if board.needed else []
+    audited = audit.audit_notice(project, policy) if board.needed else ""
+    trust = (
+        bank.trust_notes(project, bank.find_grader(project, policy.grader).spec)
+        if board.needed
+        else []
+    )
     return output.note(audited, *trust, _describe_basis(board), board.says_ungraded)
 
 
@@ -170,8 +147,8 @@ def file_leaderboard(
 
     The files may be larger than memory.
     """
-    result = leaderboard_of_files(
-        GradeFiles(grades, runs, questions),
+    result = labels.leaderboard_of_files(
+        labels.GradeFiles(grades, runs, questions),
         measure,
         policy,
         memory,
@@ -193,7 +170,7 @@ def file_leaderboard(
     )
 
 
-def _describe_basis(board: Leaderboard) -> str:
+def _describe_basis(board: labels.Leaderboard) -> str:
     if board.usable >= board.needed:
         return ""
     sentence = labels.graded_sentence(board.usable, board.needed, board.measure)
@@ -231,21 +208,21 @@ def correlate(
     policy: PolicyOptions,
 ) -> Output:
     """Correlate a leaderboard with the official leaderboard."""
-    comparison = compare(
+    comparison = labels.compare(
         project,
         measure,
         against,
         source,
         against_measure,
         policy,
-        cast(Ties, ties),
+        cast(measures.Ties, ties),
         within_error,
         queries,
     )
     result = comparison.correlation
     further = {
         name: None if result.undefined else value
-        for name, value in correlate_by(
+        for name, value in measures.correlate_by(
             correlation, comparison.board.scores, comparison.official.scores
         ).items()
         if name not in vars(result)
@@ -275,7 +252,7 @@ def nugget_scores(project: Project, *, policy: PolicyOptions) -> Output:
     Partly supported nuggets count half; strict scores count full support only. Vital nuggets have
     weight 1 or more.
     """
-    rows = nugget_board(project, policy)
+    rows = labels.nugget_board(project, policy)
     value = [
         {"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)}
         for row in rows
@@ -325,8 +302,8 @@ def show_support(
     sentences: exam grade --sentences. These are also measures of exam leaderboard: Support-Recall,
     Support-Precision and Supported-Cover.
     """
-    grader = citation_grader(project, support_grader)
-    responses = response_support(project, grader, policy.overrides, 1 if first else None)
+    grader = labels.citation_grader(project, support_grader)
+    responses = labels.response_support(project, grader, policy.overrides, 1 if first else None)
     if not responses:
         return Output(
             {"grader": grader and grader.spec.name, "runs": [], "responses": [], "agreement": []}
@@ -339,12 +316,12 @@ def show_support(
         row["responses"] += 1
         for count in ("sentences", "citations", "unresolved", "ungraded", "failed"):
             row[count] = row.get(count, 0) + getattr(item, count)
-    graded = any(item.grades for item in label_graders(project))
+    graded = any(item.grades for item in bank.label_graders(project))
     for name, measure in MEASURES_OF.items():
-        systems: dict[str, System] = {}
+        systems: dict[str, labels.System] = {}
         if name != "coverage" or graded:
-            wanted = parse_measure(f"{measure}@1" if first else measure)
-            board = support_board(project, wanted, policy, grader, 0.5 if partial else 1.0)
+            wanted = measures.parse_measure(f"{measure}@1" if first else measure)
+            board = labels.support_board(project, wanted, policy, grader, 0.5 if partial else 1.0)
             systems = {system.run: system for system in board.systems}
         for run, row in rows_by_run.items():
             system = systems.get(run)
@@ -354,10 +331,12 @@ def show_support(
         {
             "assessor": person,
             "pairs": table.n,
-            "kappa": cohen_kappa(table).value,
-            "weighted_kappa": weighted_kappa(table).value,
+            "kappa": measures.cohen_kappa(table).value,
+            "weighted_kappa": measures.weighted_kappa(table).value,
         }
-        for person, table in ({} if grader is None else support_agreement(project, grader)).items()
+        for person, table in (
+            {} if grader is None else labels.support_agreement(project, grader)
+        ).items()
     ]
     output = Output(
         {
@@ -410,8 +389,14 @@ def list_support(
     author: Author,
 ) -> Output:
     """List the sentences of responses with the passages that they cite."""
-    listed = list_citations(
-        project, citation_grader(project, support_grader), run, query_id, author, limit, offset
+    listed = labels.list_citations(
+        project,
+        labels.citation_grader(project, support_grader),
+        run,
+        query_id,
+        author,
+        limit,
+        offset,
     )
     return Output({"citations": [asdict(citation) for citation in listed]}).table(
         ("passage", "sentence", "cited", "rating", "value", "state", "text"),

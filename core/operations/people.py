@@ -9,30 +9,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
 
-from .. import labels
-from ..labels import find_overrides
-from ..records import (
-    Sought,
-    activity_csv,
-    assessor_judgments,
-    blind_judgments,
-    bring_back as put_back,
-    change_member,
-    find_tokens,
-    for_confirming,
-    hold_out,
-    judging,
-    judgment_sources,
-    list_actions as activity_of,
-    make_token,
-    remove_member,
-    set_hold_out,
-    set_member,
-    source_judgments,
-    source_of,
-    undo_member,
-    withdraw_token,
-)
+from .. import labels, records
+from ..records import bring_back as put_back, list_actions as activity_of
 from ..store import ABOUT_ROLES, ROLES, Member, Project, Role, current_author
 from ..text import how_many
 from .registry import Argument, Author, Option, Output, TextOutput, at_most_one, operation
@@ -95,7 +73,7 @@ def list_overrides(
     """List the current overrides, newest first."""
     current = [
         override
-        for override in find_overrides(project, query_id)
+        for override in labels.find_overrides(project, query_id)
         if (override.stale or not stale) and (who is None or override.author == who)
     ]
     output = Output({"overrides": [asdict(override) for override in current]}).table(
@@ -133,8 +111,8 @@ def set_judgment(
     author: Author,
 ) -> str:
     """Judge PASSAGE for QUERY, from 0 to 3. This replaces your earlier judgment."""
-    judging.judge_passage(project, query_id, passage_id, value, author, note)
-    return f"Saved judgment {value} under source '{source_of(author)}'."
+    records.judging.judge_passage(project, query_id, passage_id, value, author, note)
+    return f"Saved judgment {value} under source '{records.source_of(author)}'."
 
 
 @operation("judgments withdraw", act="judge passages")
@@ -146,7 +124,7 @@ def withdraw_judgment(
     author: Author,
 ) -> str:
     """Withdraw your judgment of PASSAGE for QUERY. The history keeps it."""
-    judging.withdraw_judgment(project, query_id, passage_id, author)
+    records.judging.withdraw_judgment(project, query_id, passage_id, author)
     return "Judgment withdrawn."
 
 
@@ -164,9 +142,10 @@ def list_judgments(
 
     To get imported judgments, use exam export qrels.
     """
-    rows = assessor_judgments(project, query_id, who)
+    rows = records.assessor_judgments(project, query_id, who)
     blind = {
-        name: blind_judgments(project, name) for name in {judgment.author for judgment in rows}
+        name: records.blind_judgments(project, name)
+        for name in {judgment.author for judgment in rows}
     }
     first = [
         blind[judgment.author].get((judgment.query_id, judgment.passage_id)) for judgment in rows
@@ -203,16 +182,20 @@ def hold_out_judgments(
 
     exam agreement --held-out reports the agreement on them.
     """
-    setting = hold_out(project) if share is None else set_hold_out(project, share, author, seed)
+    setting = (
+        records.hold_out(project)
+        if share is None
+        else records.set_hold_out(project, share, author, seed)
+    )
     if setting is None:
         return Output({"hold_out": None}).line("No judgments are held out.")
-    confirming = for_confirming(project)
+    confirming = records.for_confirming(project)
     counts = (
         {}
         if confirming is None
         else {
-            name: sum(map(len, source_judgments(confirming, name).values()))
-            for name in judgment_sources(confirming)
+            name: sum(map(len, records.source_judgments(confirming, name).values()))
+            for name in records.judgment_sources(confirming)
         }
     )
     return (
@@ -246,7 +229,9 @@ def add_person(
 
     IDENTITY is the e-mail address of the login, or the subject from the login provider.
     """
-    return _describe_member(set_member(project, identity, role, author, name, queries or None))
+    return _describe_member(
+        records.set_member(project, identity, role, author, name, queries or None)
+    )
 
 
 @operation("people set", act="manage people")
@@ -266,7 +251,7 @@ def change_person(
 ) -> str:
     """Change the role, name or queries of IDENTITY."""
     return _describe_member(
-        change_member(project, identity, author, role, name, queries or None, all_queries)
+        records.change_member(project, identity, author, role, name, queries or None, all_queries)
     )
 
 
@@ -278,7 +263,7 @@ def remove_person(
     author: Author,
 ) -> str:
     """Remove the role of IDENTITY. Recorded actions stay."""
-    remove_member(project, identity, author)
+    records.remove_member(project, identity, author)
     return f"Removed the role of {identity}. To undo: exam people undo {identity}"
 
 
@@ -290,7 +275,7 @@ def undo_person(
     author: Author,
 ) -> str:
     """Undo the last change to the role of IDENTITY."""
-    now = undo_member(project, identity, author)
+    now = records.undo_member(project, identity, author)
     return _describe_member(now) if now else f"{identity} has no role."
 
 
@@ -331,7 +316,7 @@ def make(
     author: Author,
 ) -> TextOutput:
     """Create token NAME and print it. Actions with this token are recorded under `token NAME`."""
-    made = make_token(project, name, role, author)
+    made = records.make_token(project, name, role, author)
     return (
         TextOutput()
         .line(made)
@@ -345,7 +330,7 @@ def list_tokens(
 ) -> Output:
     """List the names, roles and use of tokens. The tokens themselves are not stored."""
     with project.doing("manage people"):
-        listed = find_tokens(project)
+        listed = records.find_tokens(project)
     return Output({"tokens": [asdict(token) for token in listed]}).table(
         ("name", "role", "created", "by", "last used", "revoked"),
         [
@@ -370,7 +355,7 @@ def revoke_token(
     author: Author,
 ) -> str:
     """Revoke token NAME."""
-    withdraw_token(project, name, author)
+    records.withdraw_token(project, name, author)
     return f"Token '{name}' is revoked."
 
 
@@ -405,11 +390,11 @@ def activity(
     as_csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
 ) -> Output:
     """List the actions of all people, newest first."""
-    sought = Sought(
+    sought = records.Sought(
         who, act, since.date() if since else None, until.date() if until else None, words
     )
     if as_csv:
-        return Output().text(activity_csv(project, sought))
+        return Output().text(records.activity_csv(project, sought))
     result = activity_of(project, sought, limit or 0)
     return Output(
         {

@@ -20,17 +20,18 @@ from .. import (
     charts,
     exams,
     exchange,
+    graders,
     labels,
+    measures,
+    records,
     review,
     study,
 )
 from ..errors import InputError, check_known
-from ..exchange import Section, Table
-from ..graders import GRADERS
+from ..exchange import Table
 from ..grouping import group_pairs
-from ..labels import Comparison, Leaderboard, Policy
-from ..measures import item_response, parse_measure
-from ..records import judgment_sources
+from ..labels import Policy
+from ..measures import item_response
 from ..store import Project
 
 NOTE_LENGTH = 80
@@ -76,7 +77,7 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
     return chart
 
 
-def _find_boards(project: Project, wanted: FigureRequest) -> dict[str, Leaderboard]:
+def _find_boards(project: Project, wanted: FigureRequest) -> dict[str, labels.Leaderboard]:
     """Return the leaderboards of the wanted measures by title."""
     made = [
         labels.leaderboard(project, measure, wanted.source, wanted.policy)
@@ -85,7 +86,7 @@ def _find_boards(project: Project, wanted: FigureRequest) -> dict[str, Leaderboa
     return {_board_title(board): board for board in made}
 
 
-def _board_title(board: Leaderboard) -> str:
+def _board_title(board: labels.Leaderboard) -> str:
     return f"{'Exam' if board.source == 'exam' else board.source} {board.measure}"
 
 
@@ -107,7 +108,7 @@ def _draw_panel(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     return _add_notes(charts.panel_chart(panel), panel.left_out.values()) if panel.marks else None
 
 
-def _system_scatter(found: Comparison) -> charts.Chart | None:
+def _system_scatter(found: labels.Comparison) -> charts.Chart | None:
     points, _ = study.system_points(found.official, found.board)
     titles = (_board_title(found.official), _board_title(found.board))
     return charts.system_scatter(points, *titles, size=charts.PRINTED_CLOUD) if points else None
@@ -122,7 +123,7 @@ def _draw_slope(project: Project, wanted: FigureRequest) -> charts.Chart:
     )
 
 
-def _compare_boards(project: Project, wanted: FigureRequest) -> Comparison:
+def _compare_boards(project: Project, wanted: FigureRequest) -> labels.Comparison:
     return labels.compare(
         project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy
     )
@@ -244,11 +245,11 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
     board, compared = summary.board, summary.compared
     audited = audit.audited_by(project, policy, board.measure)
     sections = [
-        Section("Leaderboard", list(_leaderboard_parts(project, summary, policy))),
-        Section("Agreement", list(_agreement_parts(project, compared, policy))),
-        Section("Sample size", list(_sample_parts(project, board, measure, policy))),
-        Section("Audit", list(_audit_parts(project, audited, policy))),
-        Section("Methods", list(_method_parts(project, board, wanted))),
+        exchange.Section("Leaderboard", list(_leaderboard_parts(project, summary, policy))),
+        exchange.Section("Agreement", list(_agreement_parts(project, compared, policy))),
+        exchange.Section("Sample size", list(_sample_parts(project, board, measure, policy))),
+        exchange.Section("Audit", list(_audit_parts(project, audited, policy))),
+        exchange.Section("Methods", list(_method_parts(project, board, wanted))),
         *(_question_sections(project, board.policy) if wanted.questions else []),
     ]
     return exchange.report_html(
@@ -292,7 +293,7 @@ def _leaderboard_parts(
             " (paired t test, Holm's method).",
             charts.leaderboard_chart(board, summary.groups.groups),
         )
-        if parse_measure(board.measure).takes_grades:
+        if measures.parse_measure(board.measure).takes_grades:
             yield _coverage_part(project, policy)
 
 
@@ -310,7 +311,7 @@ def _coverage_part(project: Project, policy: Policy) -> str | exchange.Figure:
     )
 
 
-def _agreement_parts(project: Project, compared: Comparison | None, policy: Policy) -> Parts:
+def _agreement_parts(project: Project, compared: labels.Comparison | None, policy: Policy) -> Parts:
     if compared is None:
         return
     correlation, official = compared.correlation, compared.official
@@ -333,7 +334,7 @@ def _agreement_parts(project: Project, compared: Comparison | None, policy: Poli
         )
         if chart := _system_scatter(compared):
             yield _make_figure("Systems on both leaderboards, with one standard error.", chart)
-    if official.source not in judgment_sources(project):
+    if official.source not in records.judgment_sources(project):
         return
     try:
         both = review.side_agreement(
@@ -359,7 +360,9 @@ def _agreement_parts(project: Project, compared: Comparison | None, policy: Poli
     )
 
 
-def _sample_parts(project: Project, board: Leaderboard, measure: str, policy: Policy) -> Parts:
+def _sample_parts(
+    project: Project, board: labels.Leaderboard, measure: str, policy: Policy
+) -> Parts:
     queries = study.sample_queries(project, board)
     questions = study.sample_questions(project, measure, policy)
     if queries:
@@ -389,7 +392,7 @@ def _audit_parts(project: Project, audited: audit.Audit | None, policy: Policy) 
     yield audit.describe_methods(project, audited)
 
 
-def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -> Parts:
+def _method_parts(project: Project, board: labels.Leaderboard, wanted: ReportRequest) -> Parts:
     policy = board.policy
     base = labels.basis(project, policy)
     spec, state = base.grader.spec, labels.label_readiness(project, base)
@@ -419,12 +422,12 @@ def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -
         f" {state.needed:,} needed pairs of question and passage, {state.graded:,} are graded,"
         f" {state.failed:,} failed and {state.ungraded:,} are ungraded."
     )
-    if spec.method in GRADERS:
-        yield GRADERS[spec.method].about
+    if spec.method in graders.GRADERS:
+        yield graders.GRADERS[spec.method].about
     yield f"Made with Exam Workbench {__version__} on {datetime.now(UTC):%Y-%m-%d} (UTC)."
 
 
-def _question_sections(project: Project, policy: Policy) -> Iterator[Section]:
+def _question_sections(project: Project, policy: Policy) -> Iterator[exchange.Section]:
     titles = {query.query_id: query.text for query in bank.query_overviews(project)}
     exams = bank.exam_queries(project, bank.check_version(project, policy.bank_version))
     by_query = group_pairs(
@@ -435,4 +438,4 @@ def _question_sections(project: Project, policy: Policy) -> Iterator[Section]:
         if one.active and one.query_id not in exams
     )
     for query, texts in by_query.items():
-        yield Section(f"Questions: {titles.get(query) or query}", [tuple(texts)])
+        yield exchange.Section(f"Questions: {titles.get(query) or query}", [tuple(texts)])

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..bank import judged_queries, project_counts, speaking_passages
-from ..records import asked_models
+from .. import bank, records
 from .registry import Output, Project, operation
 
 
@@ -18,10 +17,10 @@ def status(
     """Show the contents of the project, and the billed and estimated cost of jobs that called an
     endpoint.
     """
-    speaking = len(speaking_passages(project))
-    contents = {**project_counts(project), **judged_queries(project).as_dict()}
+    speaking = len(bank.speaking_passages(project))
+    contents = {**bank.project_counts(project), **bank.judged_queries(project).as_dict()}
     paid: Sequence[Any] = ()
-    if project.allows("read the bank") and asked_models(project):
+    if project.allows("read the bank") and records.asked_models(project):
         # This import loads the graders, which a project that called no model does not need.
         from ..grading import list_bills as bills_of
 

@@ -7,17 +7,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, cast
 
-from ..bank import find_grader, how_to_grade
-from ..labels import (
-    DEFAULT_MAX_K,
-    DEFAULT_MEASURE,
-    MAX_K,
-    Policy,
-    Skipped,
-    cover_curves,
-    leaderboard,
-    usual_min_judgment,
-)
+from .. import bank, labels, study
+from ..labels import DEFAULT_MAX_K, DEFAULT_MEASURE, MAX_K, usual_min_judgment
 from ..measures import PERMUTATIONS, Ties
 from ..study import (
     COEFFICIENTS,
@@ -26,27 +17,8 @@ from ..study import (
     LISTED,
     META_MEASURES,
     MIN_RATINGS,
-    SAMPLE_LIMITS,
     SELECTION_MEASURES,
     TESTS,
-    TITLES,
-    UNDEFINED,
-    Cell,
-    Correction,
-    Test,
-    ToGrade,
-    VerdictCounts,
-    choose_rows,
-    compare_selection,
-    compare_systems,
-    make_caption,
-    meta_latex,
-    meta_table,
-    meta_tsv,
-    sample_queries,
-    sample_questions,
-    says_queries,
-    says_questions,
     unjudged_shares as find_unjudged,
 )
 from ..text import how_many
@@ -66,7 +38,7 @@ def curve(
     policy: PolicyOptions,
 ) -> Output:
     """Show coverage by the number of passages read: EXAM-Cover@k for every k."""
-    curves = cover_curves(project, policy, max_k, runs or None)
+    curves = labels.cover_curves(project, policy, max_k, runs or None)
     output = Output(curves.as_dict())
     shown = [k for k in _SHOWN if k < max_k] + [max_k]
     output.table(
@@ -94,8 +66,8 @@ def sample_size(
     Each row is the mean over random samples of this size: the smallest difference that is separated
     (median over pairs of systems), and Kendall's tau with the whole leaderboard.
     """
-    queries = sample_queries(project, leaderboard(project, measure, "exam", policy))
-    questions = sample_questions(project, measure, policy)
+    queries = study.sample_queries(project, labels.leaderboard(project, measure, "exam", policy))
+    questions = study.sample_questions(project, measure, policy)
     found = {"queries": queries, "questions per query": questions}
     output = Output({name: [vars(size) for size in sizes] for name, sizes in found.items()})
     for name, sizes in found.items():
@@ -104,7 +76,9 @@ def sample_size(
             [tuple(vars(size).values()) for size in sizes],
         )
     return output.note(
-        says_queries(queries), says_questions(questions), SAMPLE_LIMITS if questions else None
+        study.says_queries(queries),
+        study.says_questions(questions),
+        study.SAMPLE_LIMITS if questions else None,
     )
 
 
@@ -130,7 +104,7 @@ def selection(
     policy: PolicyOptions,
 ) -> Output:
     """Compare a grader with judgments: relevant passages, and the best system by each measure."""
-    comparison = compare_selection(
+    comparison = study.compare_selection(
         project,
         against,
         policy,
@@ -191,7 +165,7 @@ def selection(
     )
 
 
-def _verdicts_line(verdicts: VerdictCounts, unreadable_no: bool) -> str:
+def _verdicts_line(verdicts: study.VerdictCounts, unreadable_no: bool) -> str:
     counts = ", ".join(
         f"{name} {getattr(verdicts, name):,}" + ("" if share is None else f" ({share:.1%})")
         for name, share in verdicts.shares.items()
@@ -243,12 +217,12 @@ def unjudged(
     return output
 
 
-def _grading_hint(project: Project, policy: Policy, run: ToGrade) -> str:
+def _grading_hint(project: Project, policy: labels.Policy, run: study.ToGrade) -> str:
     """Return the command that grades a run's missing pairs, by the grader of the shown labels."""
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []
-    return how_to_grade(
-        project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry
+    return bank.how_to_grade(
+        project, bank.find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry
     )
 
 
@@ -276,9 +250,14 @@ def significance(
     policy: PolicyOptions,
 ) -> Output:
     """Show which systems differ significantly from the best system or from a baseline."""
-    board = leaderboard(project, measure, source, policy)
-    rows = compare_systems(
-        board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed
+    board = labels.leaderboard(project, measure, source, policy)
+    rows = study.compare_systems(
+        board,
+        baseline,
+        cast(study.Test, test),
+        cast(study.Correction, correction),
+        permutations,
+        seed,
     )
     against = baseline or next((system.run for system in board.systems), None)
     value = {
@@ -442,17 +421,17 @@ def meta(
     Each row is a grader, a source of judgments or an imported leaderboard at one min rating. Each
     measure has a column for Spearman, Kendall and tau_AP.
     """
-    policy = Policy(
+    policy = labels.Policy(
         weighted=not unweighted,
         overrides=not no_overrides,
-        min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
-        skipped=cast(Skipped, skipped),
+        min_judgment=labels.Policy.min_judgment if min_judgment is None else min_judgment,
+        skipped=cast(labels.Skipped, skipped),
     )
     shown = coefficients or COEFFICIENTS
-    rows = choose_rows(
+    rows = study.choose_rows(
         project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy
     )
-    result = meta_table(
+    result = study.meta_table(
         project,
         rows,
         against,
@@ -466,15 +445,15 @@ def meta(
         queries=queries,
     )
     if latex:
-        return Output().text(meta_latex(result, shown))
+        return Output().text(study.meta_latex(result, shown))
     if tsv:
-        return Output().text(meta_tsv(result, shown))
+        return Output().text(study.meta_tsv(result, shown))
     output = Output(result.as_dict()).table(
         (
             "row",
             "min rating",
             "queries",
-            *(f"{c.title} {TITLES[name]}" for c in result.columns for name in shown),
+            *(f"{c.title} {study.TITLES[name]}" for c in result.columns for name in shown),
         ),
         [
             (
@@ -487,16 +466,16 @@ def meta(
         ],
     )
     reasons = [
-        f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})"
+        f"{study.UNDEFINED} {reason} ({how_many(len(where), 'cells')})"
         for reason, where in result.reasons().items()
     ]
-    return output.note(make_caption(result, "marked *", "marked +", "marked -"), *reasons)
+    return output.note(study.make_caption(result, "marked *", "marked +", "marked -"), *reasons)
 
 
-def _cell_text(cell: Cell, name: str) -> str:
+def _cell_text(cell: study.Cell, name: str) -> str:
     value = cell.value(name)
     if value is None:
-        return UNDEFINED
+        return study.UNDEFINED
     interval = cell.intervals.get(name)
     said = f" [{interval[0]:z.2f}, {interval[1]:z.2f}]" if interval else ""
     return f"{value:z.3f}{_MARKS.get(cell.marks[name], '')}{said}"

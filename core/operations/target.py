@@ -10,11 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from .. import answers
-from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
+from .. import answers, graders, records
+from ..answers import LEVEL
 from ..errors import GradingError, InputError, check_known
-from ..graders import extend_access, use_access
-from ..records import drop_freeze, list_snapshots, run_names
 from ..text import how_many
 from .console import ProgressLines, read_text_file
 from .registry import Argument, Author, Option, Output, Project, current_author, operation
@@ -38,17 +36,21 @@ def freeze(
     If the command is interrupted, run it again with the same name. Only the remaining queries are
     sent.
     """
-    asked = read_target(read_text_file(file), file.name)
+    asked = answers.read_target(read_text_file(file), file.name)
     found = _freeze_target(project, asked, name, queries or None, allow_failed)
     return Output(asdict(found)).note(*_describe_frozen(found))
 
 
 def _freeze_target(
-    project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool
-) -> Frozen:
+    project: Project,
+    asked: answers.Target,
+    name: str,
+    queries: tuple[str, ...] | None,
+    allow_failed: bool,
+) -> answers.Frozen:
     # The person who runs the command gives the address and the variable of its key together, in one
     # file.
-    with use_access(extend_access(asked.url, asked.key_variable or None)):
+    with graders.use_access(graders.extend_access(asked.url, asked.key_variable or None)):
         return answers.take_snapshot(
             project,
             asked,
@@ -60,7 +62,7 @@ def _freeze_target(
         )
 
 
-def _describe_frozen(frozen: Frozen) -> Iterator[str]:
+def _describe_frozen(frozen: answers.Frozen) -> Iterator[str]:
     for query_id, reason in list(frozen.failed.items())[:10]:
         yield f"exam: {query_id} failed: {reason}"
     kept = " and ".join(filter(None, (frozen.run, frozen.system)))
@@ -82,7 +84,7 @@ def list_(
 
     To complete an open snapshot, run exam snapshots add again with its name.
     """
-    snapshots = list_snapshots(project)
+    snapshots = records.list_snapshots(project)
     return Output(
         {"freezes": [asdict(snapshot) | {"open": snapshot.open} for snapshot in snapshots]}
     ).table(
@@ -110,7 +112,7 @@ def drop(
     author: Author,
 ) -> str:
     """Discard the open snapshot NAME and its answers so far. Saved runs stay."""
-    came = drop_freeze(project, name, author)
+    came = records.drop_freeze(project, name, author)
     return f"{name}: open snapshot discarded, with {how_many(came, 'answers')}."
 
 
@@ -134,9 +136,13 @@ def watch(
     allow_failed: Annotated[bool, Option(help="Continue even if queries failed.")] = False,
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
-    asked = read_target(read_text_file(file), file.name)
+    asked = answers.read_target(read_text_file(file), file.name)
     check_known(
-        "unknown-run", "run", run_names(project), since, hint="Take a snapshot: exam snapshots add."
+        "unknown-run",
+        "run",
+        records.run_names(project),
+        since,
+        hint="Take a snapshot: exam snapshots add.",
     )
     frozen = _freeze_target(
         project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed
@@ -147,8 +153,8 @@ def watch(
             f"{file.name}: the target returns no passages, so no run can be measured.",
             "Set the path of the passages in this file.",
         )
-    fall = measure_fall(project, since, frozen.run, measure, source, level=level)
-    changes = diff_of_runs(project, since, frozen.run, asked.k)
+    fall = answers.measure_fall(project, since, frozen.run, measure, source, level=level)
+    changes = answers.diff_of_runs(project, since, frozen.run, asked.k)
     output = Output(
         {"frozen": asdict(frozen), "fall": asdict(fall), "changed_queries": len(changes)}
     ).note(*_describe_frozen(frozen), _describe_fall(fall, len(changes)))
@@ -164,7 +170,7 @@ def watch(
     return output
 
 
-def _describe_fall(fall: Fall, changed: int) -> str:
+def _describe_fall(fall: answers.Fall, changed: int) -> str:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
     return (
         f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"
@@ -184,7 +190,7 @@ def diff(
     """List queries whose top results or answers differ between two runs, largest difference
     first.
     """
-    differences = diff_of_runs(project, before, after, depth)
+    differences = answers.diff_of_runs(project, before, after, depth)
     rows: list[tuple[Any, ...]] = [
         (
             difference.query_id,

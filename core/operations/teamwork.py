@@ -10,36 +10,9 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, get_args
 
-from ..bank import label_graders
-from ..labels import Policy
-from ..measures import Coefficient
-from ..records import (
-    Double,
-    assign_double,
-    claim_double,
-    decline_double,
-    find_guidelines as guidelines_of,
-    mark_done,
-    open_double_assignments,
-    release_double,
-    sample_of,
-    set_due,
-    set_guidelines,
-)
-from ..review import (
-    STANDINGS,
-    Contested,
-    OfPair,
-    Standing,
-    accept_agreed,
-    between_people,
-    contested_cases,
-    decide_case,
-    end_double,
-    list_decisions,
-    my_work,
-    undo_decision,
-)
+from .. import bank, labels, measures, records, review
+from ..records import find_guidelines as guidelines_of, open_double_assignments
+from ..review import STANDINGS, Standing
 from ..text import how_many
 from .console import read_text_file
 from .registry import Argument, Author, Option, Output, Project, at_most_one, operation
@@ -56,8 +29,8 @@ def list_work(
     If --author works on the whole project, all queries with a pool are listed.
     """
     member = next((item for item in project.members().values() if item.name == author), None)
-    policy = Policy() if any(item.grades for item in label_graders(project)) else None
-    listed = my_work(project, author, member.theirs if member else None, policy)
+    policy = labels.Policy() if any(item.grades for item in bank.label_graders(project)) else None
+    listed = review.my_work(project, author, member.theirs if member else None, policy)
     today = date.today()
     return Output(
         {
@@ -102,7 +75,7 @@ def due(
     author: Author,
 ) -> str:
     """Set or remove the due date of queries."""
-    set_due(project, queries, None if day is None else day.date(), author, person)
+    records.set_due(project, queries, None if day is None else day.date(), author, person)
     return (
         f"{how_many(len(queries), 'queries')}:"
         f" {'no due date' if day is None else f'due by {day:%Y-%m-%d}'}."
@@ -118,7 +91,7 @@ def done(
 ) -> str:
     """Mark your queries as done."""
     for query in queries:
-        mark_done(project, query, True, author)
+        records.mark_done(project, query, True, author)
     return (
         f"{how_many(len(queries), 'queries')} marked as done. To undo this: exam work reopen QUERY"
     )
@@ -133,7 +106,7 @@ def reopen(
 ) -> str:
     """Mark your queries as not done."""
     for query in queries:
-        mark_done(project, query, False, author)
+        records.mark_done(project, query, False, author)
     return f"{how_many(len(queries), 'queries')} reopened."
 
 
@@ -165,7 +138,7 @@ def set_(
 ) -> str:
     """Set guidelines from a text FILE (- for standard input). An empty file removes them."""
     text = read_text_file(file)
-    set_guidelines(project, text, author, query_id)
+    records.set_guidelines(project, text, author, query_id)
     return (
         f"Guidelines saved, {how_many(len(text.strip()), 'characters')}. The earlier"
         " version stays on record."
@@ -214,9 +187,11 @@ def assign(
 ) -> str:
     """Assign QUERY, or some of its passages, to several assessors for blind judging."""
     chosen = (
-        sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
+        records.sample_of(project, query_id, sample, seed)
+        if sample is not None
+        else list(passages) or None
     )
-    number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
+    number = records.assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
     return _describe_double(
         next(one for one in open_double_assignments(project) if one.key == number)
     )
@@ -231,7 +206,7 @@ def claim(
     author: Author,
 ) -> str:
     """Join the double assignment of QUERY."""
-    claim_double(project, query_id, author, number)
+    records.claim_double(project, query_id, author, number)
     return (
         f"{author} joined the double assignment of {query_id}. To leave it: exam"
         f" assignments leave {query_id}"
@@ -248,7 +223,7 @@ def decline(
     author: Author,
 ) -> str:
     """Decline or leave the double assignment of QUERY."""
-    decline_double(project, query_id, author, reason, number)
+    records.decline_double(project, query_id, author, reason, number)
     return (
         f"{author} is not in the double assignment of {query_id}. To join it: exam assignments"
         f" join {query_id}"
@@ -265,7 +240,7 @@ def release(
     author: Author,
 ) -> str:
     """Remove an assessor from the double assignment of QUERY."""
-    release_double(project, query_id, person, author, number)
+    records.release_double(project, query_id, person, author, number)
     return f"Removed {person} from the double assignment of {query_id}."
 
 
@@ -278,7 +253,7 @@ def end(
     author: Author,
 ) -> str:
     """End the double assignment of QUERY. All its judgments become visible and count."""
-    end_double(project, query_id, author, number)
+    review.end_double(project, query_id, author, number)
     rest = sum(one.query_id == query_id for one in open_double_assignments(project))
     return f"Ended. Open double assignments of {query_id}: {rest:,}."
 
@@ -316,7 +291,7 @@ def agreement(
     query_id: Annotated[str | None, Option("--query", help="Only this query.")] = None,
 ) -> Output:
     """Compare the judgments and ratings of assessors, in pairs and all together."""
-    comparisons = between_people(project, query_id)
+    comparisons = review.between_people(project, query_id)
     return Output(
         {
             comparison.kind: {
@@ -361,7 +336,7 @@ def agreement(
     )
 
 
-def _pair_record(pair: OfPair) -> dict[str, object]:
+def _pair_record(pair: review.OfPair) -> dict[str, object]:
     numbers = {name: getattr(pair, name).value for name in ("kappa", "weighted", "alpha")}
     return {
         "people": [pair.left, pair.right],
@@ -372,11 +347,11 @@ def _pair_record(pair: OfPair) -> dict[str, object]:
     }
 
 
-def _coefficient_text(coefficient: Coefficient) -> str:
+def _coefficient_text(coefficient: measures.Coefficient) -> str:
     return "undefined" if coefficient.value is None else f"{coefficient.value:z.3f}"
 
 
-def _describe_double(double: Double) -> str:
+def _describe_double(double: records.Double) -> str:
     what = "" if double.passages is None else f" ({how_many(len(double.passages), 'passages')})"
     return (
         f"{double.query_id}{what}: assigned to {', '.join(double.present) or 'no assessor yet'}."
@@ -400,7 +375,9 @@ def list_contested(
     ] = None,
 ) -> Output:
     """List judgments of several assessors and the decisions on them, undecided first."""
-    rows = [row for row in contested_cases(project, query_id) if state in (None, row.standing)]
+    rows = [
+        row for row in review.contested_cases(project, query_id) if state in (None, row.standing)
+    ]
     return Output({"contested": [_contested_record(row) for row in rows]}).table(
         ("state", "query", "passage", "question", "judgments", "decision"),
         [
@@ -419,7 +396,7 @@ def list_contested(
     )
 
 
-def _contested_record(contest: Contested) -> dict[str, object]:
+def _contested_record(contest: review.Contested) -> dict[str, object]:
     decided = contest.decision and {
         "value": contest.decision.value,
         "reason": contest.decision.reason,
@@ -447,7 +424,7 @@ def decide_one(
     author: Author,
 ) -> str:
     """Adjudicate a passage of QUERY, or one of its questions. Only the decision counts."""
-    decide_case(project, (query_id, passage_id, question_id), value, reason, author)
+    review.decide_case(project, (query_id, passage_id, question_id), value, reason, author)
     return "Decided. To withdraw the decision: exam adjudicate undo"
 
 
@@ -459,7 +436,7 @@ def accept(
     author: Author,
 ) -> str:
     """Accept all equal judgments for QUERY that have no decision yet."""
-    return f"Recorded: {how_many(accept_agreed(project, query_id, author), 'decisions')}."
+    return f"Recorded: {how_many(review.accept_agreed(project, query_id, author), 'decisions')}."
 
 
 @operation("adjudicate undo", act="adjudicate")
@@ -472,7 +449,7 @@ def undo(
     author: Author,
 ) -> str:
     """Withdraw the decision on a passage of QUERY, or on one of its questions."""
-    undo_decision(project, (query_id, passage_id, question_id), author)
+    review.undo_decision(project, (query_id, passage_id, question_id), author)
     return "Withdrawn. Adjudication is open again."
 
 
@@ -485,7 +462,7 @@ def history(
     question_id: QuestionId = None,
 ) -> Output:
     """List all decisions on a passage of QUERY, or one of its questions, newest first."""
-    stated = list_decisions(project, (query_id, passage_id, question_id))
+    stated = review.list_decisions(project, (query_id, passage_id, question_id))
     return Output(
         {
             "decisions": [
