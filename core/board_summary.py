@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .audit import audited_by, under_way
+from .choices import SystemTest
 from .errors import InputError
 from .labels import (
     FEWEST_GRADED,
@@ -27,7 +28,11 @@ from .measures import MEASURES, Ties, parse_measure
 from .records import ranking_scores
 from .review import agreement_status
 from .store import Project, as_act
-from .study import Alike, Test, group_alike, remembered_pairs
+from .study import (
+    Alike,
+    group_alike,
+    remembered_pairs,
+)
 
 
 @dataclass(frozen=True)
@@ -236,7 +241,7 @@ def summarize_board(
     against_measure: str | None = None,
     ties: Ties = "average",
     queries: QueryChoice = "common",
-    test: Test = "t",
+    test: SystemTest = "t",
 ) -> BoardSummary:
     """Return the leaderboard of a measure with its state.
 

@@ -14,12 +14,12 @@ import orjson
 import pandas as pd
 
 from .bank import check_version, make_named, remember_settings
+from .choices import DEFAULT_MEASURE
 from .errors import GradingError, InputError
 from .exchange import Group, Options, import_groups, make_demo
 from .formats import Source
 from .grading import Request, Scope, run_job
 from .labels import (
-    DEFAULT_MEASURE,
     Leaderboard,
     Policy,
     basis,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import streamlit as st
 
-from exam_workbench import review, types
+from exam_workbench import choices, review, types
 from exam_workbench.records import SCALE, passage_texts
 from exam_workbench.store import Project
 from pages.parts.review import contested_places, passage_panel
@@ -79,7 +79,7 @@ def draw_given_values(project: Project, contested: review.Contested) -> None:
     for name, value in contested.given.items():
         what = "no value" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
         given.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
-    st.caption(ui.plain(review.STANDINGS[contested.standing].capitalize() + "."))
+    st.caption(ui.plain(choices.ADJUDICATION_STATES[contested.standing].capitalize() + "."))
     if contested.decision is not None:
         st.success(
             ui.plain(

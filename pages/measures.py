@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, errors, labels, study, text, types
+from exam_workbench import bank, choices, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN, Ties
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
@@ -114,12 +114,12 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
         measures = choose_several(
             "Measures",
-            list(dict.fromkeys([*study.META_MEASURES, *ranked])),
+            list(dict.fromkeys([*choices.META_MEASURES, *ranked])),
             "measures",
-            f"Default ({len(study.META_MEASURES)})",
+            f"Default ({len(choices.META_MEASURES)})",
             accept_new_options=True,
-            help=f"Default: {', '.join(study.META_MEASURES)}. You can type other measures, such as"
-            " P@30 or EXAM-Cover@5.",
+            help=f"Default: {', '.join(choices.META_MEASURES)}. You can type other measures,"
+            " such as P@30 or EXAM-Cover@5.",
         )
     more = st.popover(
         "More",
@@ -133,15 +133,15 @@ with more:
         "Min ratings",
         range(1, types.MAX_RATING + 1),
         selection_mode="multi",
-        default=list(study.MIN_RATINGS),
+        default=list(choices.META_MIN_RATINGS),
         key="ratings",
         bind="query-params",
     )
     shown = st.pills(
         "Correlation",
-        study.COEFFICIENTS,
+        choices.META_COEFFICIENTS,
         selection_mode="multi",
-        default=list(study.COEFFICIENTS[:2]),
+        default=list(choices.META_COEFFICIENTS[:2]),
         format_func=study.TITLES.__getitem__,
         key="coefficients",
         bind="query-params",
@@ -207,7 +207,7 @@ try:
         project,
         rows,
         [against],
-        measures or study.META_MEASURES,
+        measures or choices.META_MEASURES,
         against_measure,
         official,
         ties,

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from exam_workbench import bank, labels, review, types
+from exam_workbench import bank, choices, labels, review, types
 from exam_workbench.records import (
     judged_values,
     judgment_sources,
@@ -57,7 +57,7 @@ REVEALS = (
 )
 """Parameters of links to a passage or a list with its labels, which the part Ratings shows."""
 
-STATES: dict[review.State, str] = {
+STATES: dict[choices.GradingState, str] = {
     "failed": "Some questions failed",
     "ungraded": "Some questions not graded yet",
     "complete": "Every question has a rating",

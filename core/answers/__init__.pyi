@@ -20,18 +20,8 @@ from ._answer_contexts import (
     said_of_run as said_of_run,
 )
 from ._answer_generation import (
-    ANSWER_RULES as ANSWER_RULES,
-    DRAWS as DRAWS,
     KS as KS,
-    MAX_TOKENS as MAX_TOKENS,
-    N_TOKENS as N_TOKENS,
-    ORDER as ORDER,
-    ORDERS as ORDERS,
-    SEED as SEED,
-    TEMPERATURE as TEMPERATURE,
-    AnswerRule as AnswerRule,
     GeneratorPlan as GeneratorPlan,
-    PassageOrder as PassageOrder,
     ReadyGenerator as ReadyGenerator,
     WantedAnswers as WantedAnswers,
     answers_price as answers_price,
@@ -42,7 +32,6 @@ from ._answer_generation import (
     start_answering as start_answering,
 )
 from ._live_snapshots import (
-    LEVEL as LEVEL,
     Fall as Fall,
     Frozen as Frozen,
     PlacedPassage as PlacedPassage,

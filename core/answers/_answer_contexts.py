@@ -8,8 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ..choices import RETRIEVAL_DEPTH, Retriever
 from ..errors import InputError, Report, check_known
-from ..exams import DEPTH, Retriever, rank_passages
+from ..exams import (
+    rank_passages,
+)
 from ..graders import BackEnd, Control, other_models_note
 from ..grouping import group_pairs
 from ..jobs import (
@@ -242,7 +245,7 @@ def make_run(
     name: str,
     retriever: Retriever,
     author: str,
-    depth: int = DEPTH,
+    depth: int = RETRIEVAL_DEPTH,
     tell: Callable[[str], None] = lambda line: None,
 ) -> int:
     """Rank the project's passages for every query by its words, and keep the top as a run.

@@ -13,6 +13,18 @@ from typing import Any, Literal
 import numpy as np
 
 from ..bank import find_prompt_for, question_text_key
+from ..choices import (
+    ANSWER_RULES,
+    ANSWER_SEED,
+    ANSWER_TOKENS,
+    GOLD_DRAWS,
+    GOLD_TEMPERATURE,
+    PASSAGE_ORDER,
+    PASSAGE_ORDERS,
+    STATED_TOKENS,
+    AnswerRule,
+    PassageOrder,
+)
 from ..errors import GradingError, InputError, check_in_range, check_known
 from ..graders import (
     CUT_OFF,
@@ -70,40 +82,8 @@ from ._answer_contexts import (
 
 USE = "answer from passages"
 PROMPT = "reteval-answer"
-N_TOKENS = 5
-"""Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open.
-"""
-MAX_TOKENS = 32
-"""Tokens that a model may write: room for words around the answer."""
-PassageOrder = Literal["best first", "best last", "one by one"]
-ORDERS: dict[PassageOrder, str] = {
-    "best first": "All passages in one prompt, the best one first.",
-    "best last": (
-        "All passages in one prompt, the best one last. The question is repeated at the end."
-    ),
-    "one by one": (
-        "One prompt per passage, the best one first. The last answer other than"
-        " 'unanswerable' counts."
-    ),
-}
-"""Orders in which a model gets its passages (llm-reteval specification, section 4.1), with
-descriptions.
-"""
-ORDER: PassageOrder = "best first"
 PARTING = "\n\n"
 """Separator of the passages of a context."""
-
-AnswerRule = Literal["nearest-sentence", "extractive"]
-ANSWER_RULES: dict[AnswerRule, str] = {
-    "nearest-sentence": (
-        "The passage sentence closest to the question by all-MiniLM-L6-v2. No key"
-        " or prompt is needed."
-    ),
-    "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
-}
-"""Generators without a prompt, with descriptions. They are deterministic: every draw would be the
-same.
-"""
 
 
 @dataclass(frozen=True)
@@ -124,10 +104,10 @@ class GeneratorPlan:
     settings: Mapping[str, Any] | None = None
     rule: AnswerRule | None = None
     prompt: str = PROMPT
-    n_tokens: int = N_TOKENS
-    max_tokens: int = MAX_TOKENS
+    n_tokens: int = STATED_TOKENS
+    max_tokens: int = ANSWER_TOKENS
     name: str | None = None
-    order: PassageOrder = ORDER
+    order: PassageOrder = PASSAGE_ORDER
 
 
 @dataclass(frozen=True)
@@ -151,7 +131,7 @@ class ReadyGenerator:
     n_tokens: int
     max_tokens: int
     settings: Mapping[str, Any]
-    order: str = ORDER
+    order: str = PASSAGE_ORDER
 
     @property
     def draws_differ(self) -> bool:
@@ -187,12 +167,12 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     settings = {
         name: value for name, value in (plan.settings or {}).items() if value not in (None, "")
     }
-    check_known("unknown-passage-order", "passage order", ORDERS, plan.order)
+    check_known("unknown-passage-order", "passage order", PASSAGE_ORDERS, plan.order)
     if plan.rule is not None:
-        if plan.order != ORDER:
+        if plan.order != PASSAGE_ORDER:
             raise InputError(
                 "settings-for-a-rule",
-                f"Rule {plan.rule} supports only the order {ORDER}.",
+                f"Rule {plan.rule} supports only the order {PASSAGE_ORDER}.",
                 "Remove the order, or name a model.",
             )
         return _by_rule(plan.rule, settings, plan.name)
@@ -232,7 +212,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
             plan.name
             or short_model_name(model)
             + ("" if prompt.name == PROMPT else f", {prompt.name}")
-            + ("" if plan.order == ORDER else f", {plan.order}"),
+            + ("" if plan.order == PASSAGE_ORDER else f", {plan.order}"),
             fingerprint_of(["generator", model, prompt.hash, identity, own]),
             model,
             prompt.name,
@@ -303,12 +283,12 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
         model = "all-MiniLM-L6-v2"
     else:
         model = _extractive_grader(settings).spec.model
-    parameters = {"rule": rule, "order": ORDER, "settings": dict(settings)}
+    parameters = {"rule": rule, "order": PASSAGE_ORDER, "settings": dict(settings)}
     return ReadyGenerator(
         AnswerModel(
             name
             or (rule if rule == "nearest-sentence" else f"extractive ({short_model_name(model)})"),
-            fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
+            fingerprint_of(["generator", model, rule, PASSAGE_ORDER, settings.get("dtype")]),
             model,
             "",
             "",
@@ -317,8 +297,8 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
         rule,
         EXTRACTION,
         False,
-        N_TOKENS,
-        MAX_TOKENS,
+        STATED_TOKENS,
+        ANSWER_TOKENS,
         settings,
     )
 
@@ -440,10 +420,6 @@ def join_answers(
 
 KS = (1, 5, 10)
 """Default depths for answers from runs (llm-reteval, table 1)."""
-DRAWS = 3
-TEMPERATURE = 0.5
-"""Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
-SEED = 1
 NO_ROOM = (
     "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
 )
@@ -471,9 +447,9 @@ class WantedAnswers:
     ks: tuple[int, ...] = KS
     from_gold: bool = True
     gold: Gold = USUAL_GOLD
-    draws: int = DRAWS
-    temperature: float = TEMPERATURE
-    seed: int = SEED
+    draws: int = GOLD_DRAWS
+    temperature: float = GOLD_TEMPERATURE
+    seed: int = ANSWER_SEED
     query_ids: tuple[str, ...] | None = None
 
 

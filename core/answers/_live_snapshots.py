@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..choices import SNAPSHOT_LEVEL
 from ..errors import GradingError, InputError, Report, check_in_range, check_known
 from ..graders import Fetched, FetchMethod, Manners, checked_host, fetch_all
 from ..labels import Policy, leaderboard
@@ -705,8 +706,6 @@ def frozen_runs(project: Project) -> list[Freeze]:
     return [one for one in list_snapshots(project) if not one.open and one.name in known]
 
 
-LEVEL = 0.05
-"""A fall counts if noise alone gives one as large with a probability below this."""
 SAMPLES = 2000
 
 
@@ -750,7 +749,7 @@ def measure_fall(
     measure: str,
     source: str = "judgments",
     policy: Policy | None = None,
-    level: float = LEVEL,
+    level: float = SNAPSHOT_LEVEL,
 ) -> Fall:
     """Test whether a measure of a target fell between two snapshots by more than noise.
 

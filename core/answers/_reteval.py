@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bank import label_graders
+from ..choices import GOLD_TEMPERATURE
 from ..errors import InputError
 from ..exams import kept_vectors
 from ..labels import Policy, basis, leaderboard, list_labels
@@ -53,7 +54,9 @@ from ._answer_contexts import (
     passage_texts,
     top_passages,
 )
-from ._answer_generation import KS, TEMPERATURE
+from ._answer_generation import (
+    KS,
+)
 
 Said = Literal["recall", "reteval", "gpteval"]
 Measured = Literal["LLM-retEval", "GPT-Eval", "Recall", "Precision", "F1"]
@@ -83,7 +86,7 @@ class View:
     runs: tuple[str, ...] | None = None
     ks: tuple[int, ...] = KS
     generator: str | None = None
-    temperature: float = TEMPERATURE
+    temperature: float = GOLD_TEMPERATURE
     judge: str = "llm"
     judge_model: str | None = None
     threshold: float | None = None

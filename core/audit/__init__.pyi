@@ -16,8 +16,6 @@ from ._audit_publication import (
     under_way as under_way,
 )
 from ._audit_records import (
-    AIMS as AIMS,
-    Aim as Aim,
     Audit as Audit,
     Batch as Batch,
     Goal as Goal,

@@ -6,18 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, get_args
 
+from ..choices import AuditAim
 from ..errors import InputError, check_rules, unknown_name
 from ..labels import Policy
 from ..measures.audit import linear_measure
 from ..store import Project
-
-Aim = Literal["best", "pair", "width", "budget"]
-"""The aim of an audit. `best`: find the best system. `pair`: find the better of two systems.
-`width`: know every score within a half-width. `budget`: get results from a given number of
-judgments."""
-AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Goal:
         InputError: the aim is unknown, or a field is missing or out of range.
     """
 
-    aim: Aim
+    aim: AuditAim
     first: str | None = None
     second: str | None = None
     half_width: float | None = None
@@ -54,7 +49,7 @@ class Goal:
                 InputError(
                     "unknown-audit-goal",
                     f"Unknown audit goal '{self.aim}'.",
-                    f"Available: {', '.join(AIMS)}.",
+                    f"Available: {', '.join(get_args(AuditAim))}.",
                 ),
             ),
             (

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import AuditAim
 from ..measures import Coefficient, cohen_kappa, cross_table, known_or_none
 from ..measures.audit import (
     Array,
@@ -37,7 +38,9 @@ from ..measures.audit import (
 from ..store import Project, cached
 from ..text import first_few
 from ._audit_data import Estimation, Facts, estimate_gains, gather_facts
-from ._audit_records import Aim, Audit
+from ._audit_records import (
+    Audit,
+)
 from ._calibration import label_quality
 from ._grader_cards import find_circularity
 
@@ -236,7 +239,7 @@ def _state_width(facts: Facts, estimated: Estimation, level: float) -> tuple[boo
     )
 
 
-_KINDS: Mapping[Aim, Callable[[Facts, Estimation, float], tuple[bool, str]]] = {
+_KINDS: Mapping[AuditAim, Callable[[Facts, Estimation, float], tuple[bool, str]]] = {
     "best": _state_best,
     "pair": _state_pair,
     "width": _state_width,

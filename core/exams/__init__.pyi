@@ -11,13 +11,10 @@ from ._exam_items import (
     retired_in_drafts as retired_in_drafts,
 )
 from ._exam_results import (
-    LEAST as LEAST,
-    TESTS as TESTS,
     AnswerTable as AnswerTable,
     Comparison as Comparison,
     Row as Row,
     Score as Score,
-    Test as Test,
     TopicRow as TopicRow,
     answer_table as answer_table,
     by_topic as by_topic,
@@ -30,9 +27,7 @@ from ._exam_results import (
     propose_shorter_exam as propose_shorter_exam,
 )
 from ._examinee_setup import (
-    NORMALISE as NORMALISE,
     READING_RULES as READING_RULES,
-    RULES as RULES,
     Plan as Plan,
     add_student as add_student,
 )
@@ -62,10 +57,7 @@ from ._item_generation import (
     start_writing as start_writing,
 )
 from ._item_retrievals import (
-    DEPTH as DEPTH,
-    RETRIEVERS as RETRIEVERS,
     Encode as Encode,
-    Retriever as Retriever,
     import_retrieval as import_retrieval,
     kept_vectors as kept_vectors,
     list_retrievals as list_retrievals,

@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal, get_args
 
 import numpy as np
 
+from ..choices import LEAST_TOPIC_ANSWERS, ExamineeTest
 from ..errors import InputError
 from ..grouping import group_pairs
 from ..measures import ALPHA, Array, adjust_holm, mcnemar_tests, randomisation_test, wilson_interval
@@ -34,14 +34,7 @@ from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 from ..store import Project, cached
 from ._exam_items import UNSTATED, Responses, examinee_responses
 
-LEAST = 10
-"""Minimum number of answers that an examinee must have given in a topic for its accuracy to be
-shown.
-"""
-
-Test = Literal["mcnemar", "randomisation"]
-TESTS: tuple[Test, ...] = get_args(Test)
-_TESTS: Mapping[Test, Callable[[Array], Array]] = {
+_TESTS: Mapping[ExamineeTest, Callable[[Array], Array]] = {
     "mcnemar": mcnemar_tests,
     "randomisation": randomisation_test,
 }
@@ -206,7 +199,7 @@ class TopicRow:
     score: Score
 
 
-def by_topic(responses: Responses, least: int = LEAST) -> list[TopicRow]:
+def by_topic(responses: Responses, least: int = LEAST_TOPIC_ANSWERS) -> list[TopicRow]:
     """Return accuracy by topic, examinees in the order of the project, topics by name.
 
     Args:
@@ -271,7 +264,7 @@ def only_right(responses: Responses, first: str, second: str) -> tuple[list[str]
     return first_only, other
 
 
-def compare_examinees(responses: Responses, test: Test = "mcnemar") -> list[Comparison]:
+def compare_examinees(responses: Responses, test: ExamineeTest = "mcnemar") -> list[Comparison]:
     """Compare every two examinees, paired by item.
 
     Args:

@@ -8,8 +8,9 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
+from ..choices import CHOICE_NORMALISATION, EXAMINEE_RULES, ExamineeRule
 from ..errors import GradingError, InputError, check_in_range, check_known
 from ..graders import (
     NORMALISATIONS,
@@ -111,23 +112,8 @@ def _show_worked_item(prompt: Prompt, task: Task, context: Sequence[str]) -> str
     return fill_prompt(replace(of, template=shape), prompt_values(task, context)).user
 
 
-Rule = Literal["random", "longest", "overlap", "embedding"]
-RULES: dict[Rule, str] = {
-    "random": "random",
-    "longest": "longest answer",
-    "overlap": "shared words",
-    "embedding": "all-MiniLM-L6-v2",
-}
-"""Examinees without a language model, with their names in place of a model: chance; the longest
-choice; the choice that shares most words with the question or a sentence of the context; and the
-choice nearest to these in meaning."""
-READING_RULES: tuple[Rule, ...] = ("overlap", "embedding")
+READING_RULES: tuple[ExamineeRule, ...] = ("overlap", "embedding")
 """Rules that read their context."""
-
-NORMALISE = "characters"
-"""Default divisor of a choice's log-likelihood (as `acc_norm` of lm-eval, cited by Guinet et al.,
-section 3.3).
-"""
 
 
 @dataclass(frozen=True)
@@ -182,9 +168,9 @@ def make_student(project: Project, plan: Plan) -> Student:
         name: value for name, value in (plan.settings or {}).items() if value not in (None, "")
     }
     kept: dict[str, Any]
-    if plan.by in RULES:
+    if plan.by in EXAMINEE_RULES:
         model, kept = (
-            RULES[plan.by],
+            EXAMINEE_RULES[plan.by],
             {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by},
         )
     else:
@@ -212,7 +198,7 @@ def make_student(project: Project, plan: Plan) -> Student:
 def _examinee_fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
     """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items,
     normalisation, context."""
-    if parameters["by"] in RULES:
+    if parameters["by"] in EXAMINEE_RULES:
         return fingerprint_of(["student", dict(parameters), retrieval, k])
     worked = parameters.get("worked", [])
     spec = _make_reader(_model_settings(parameters), retrieval).spec
@@ -246,7 +232,7 @@ def _check_plan(project: Project, plan: Plan) -> None:
         "Use k from 1 and icl from 0.",
         plan.k >= 1 and plan.icl >= 0,
     )
-    if plan.by in RULES:
+    if plan.by in EXAMINEE_RULES:
         if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
             raise InputError(
                 "settings-for-a-rule",
@@ -295,7 +281,7 @@ def _make_reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
     where = back_end_name(settings)
     given = {"by": "letter" if where == "openai" else "likelihood"} | dict(settings)
     if given["by"] == "likelihood":
-        given = {"normalise": NORMALISE} | given
+        given = {"normalise": CHOICE_NORMALISATION} | given
     if where == "openai" and given["by"] == "likelihood":
         raise InputError(
             "no-likelihoods-at-endpoint",
@@ -346,7 +332,7 @@ def get_ready(student: Student) -> Ready:
         )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     by = student.parameters["by"]
-    if by in RULES:
+    if by in EXAMINEE_RULES:
         return Ready(student, prompt, None, by, "none")
     if _examinee_fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
         raise GradingError(
@@ -355,5 +341,5 @@ def get_ready(student: Student) -> Ready:
             "Add it again under another name.",
         )
     settings = _model_settings(student.parameters)
-    per = {name: name for name in NORMALISATIONS}[settings.get("normalise", NORMALISE)]
+    per = {name: name for name in NORMALISATIONS}[settings.get("normalise", CHOICE_NORMALISATION)]
     return Ready(student, prompt, _make_reader(settings, retrieval).back_end, by, per)

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import RETRIEVAL_DEPTH, Retriever
 from ..errors import InputError, Report
 from ..formats import Source, read_run_lines
 from ..graders import model_identity, pair_scores, unit_vectors
@@ -85,15 +85,10 @@ class BM25:
         return scores
 
 
-Retriever = Literal["bm25", "embedding", "hybrid"]
-RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
-
 FUSED = 100
 """Minimum number of passages of each ranking that are re-ranked or fused."""
 RRF = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
-DEPTH = 10
-"""Default number of passages that are kept of each ranking."""
 BLOCK = 4096
 """Passages that are encoded at a time."""
 
@@ -138,7 +133,7 @@ def make_retrieval(
     name: str,
     retriever: Retriever,
     author: str,
-    depth: int = DEPTH,
+    depth: int = RETRIEVAL_DEPTH,
     query_id: str | None = None,
     tell: Callable[[str], None] = lambda line: None,
     reranker: str | None = None,

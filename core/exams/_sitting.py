@@ -15,6 +15,7 @@ from string import ascii_uppercase
 import numpy as np
 
 from ..bank import check_version, question_text_key
+from ..choices import EXAMINEE_RULES, Retriever
 from ..errors import GradingError, InputError
 from ..graders import (
     Call,
@@ -56,7 +57,6 @@ from ..types import Grade
 from ._exam_items import Context, Given, Line, Task, list_tasks, make_sheet, text_keys
 from ._examinee_setup import (
     READING_RULES,
-    RULES,
     Plan,
     Ready,
     add_student,
@@ -65,7 +65,10 @@ from ._examinee_setup import (
     prompt_values,
     with_worked,
 )
-from ._item_retrievals import Retriever, list_retrievals, make_retrieval
+from ._item_retrievals import (
+    list_retrievals,
+    make_retrieval,
+)
 
 LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
@@ -493,7 +496,7 @@ def sit_by_rules(
     contexts = [(name, 1) for name in NOT_RETRIEVED] + [
         (name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS
     ]
-    plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
+    plans = [Plan(rule) for rule in EXAMINEE_RULES if rule not in READING_RULES]
     plans += [
         Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts
     ]

@@ -1,7 +1,6 @@
 from . import exporting as exporting
 from ._collections import (
     MADE_COLLECTION as MADE_COLLECTION,
-    SPLIT as SPLIT,
     DataSet as DataSet,
     find_data_set as find_data_set,
     import_beir as import_beir,

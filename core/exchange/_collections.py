@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import graders, grading
 from ..atomic_files import WorkingFolder, put_new
+from ..choices import BEIR_SPLIT
 from ..errors import GradingError, InputError, Problem, Report, check_known, unknown_name
 from ..formats import EXAM, Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
@@ -22,7 +23,6 @@ from ..text import how_many
 from ..types import Passage, Query
 from ._file_import import Group, Imported, Options, import_files, import_groups
 
-SPLIT = "test"
 PARTS = ("docs", "queries", "qrels")
 _LEVELS = {
     # TREC Deep Learning, overviews of 2019 to 2023: passages are relevant from 2 on, documents from
@@ -38,7 +38,7 @@ def import_beir(
     folder: Path,
     author: str,
     options: Options,
-    split: str = SPLIT,
+    split: str = BEIR_SPLIT,
     all_passages: bool = False,
     preview: bool = False,
     name: str = "",
@@ -256,7 +256,7 @@ def import_data_set(
                 f"Its page says how to get it: {data_set.terms.address}",
             ) from error
         done = import_beir(
-            project, folder, author, options, SPLIT, all_passages, preview, name, keep_level
+            project, folder, author, options, BEIR_SPLIT, all_passages, preview, name, keep_level
         )
     sentence = f"the default of --min-judgment is {level} from now on, the level of this collection"
     notes = [] if level is None else [Problem(name, None, "min-judgment-set", sentence)]
@@ -271,7 +271,7 @@ def _write_folder(data_set: Any, folder: Path, named: Collection[str] | None) ->
     """
     judged = [(item.query_id, item.doc_id, int(item.relevance)) for item in data_set.qrels_iter()]
     (folder / "qrels").mkdir()
-    with (folder / "qrels" / f"{SPLIT}.tsv").open("w", encoding="utf-8") as out:
+    with (folder / "qrels" / f"{BEIR_SPLIT}.tsv").open("w", encoding="utf-8") as out:
         trec_files.write_qrels(judged, out)
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
         query_files.write_queries(map(_query_of, data_set.queries_iter()), out)

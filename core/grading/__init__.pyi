@@ -1,12 +1,9 @@
 from ._drafting import (
     DEFAULT_PROMPT as DEFAULT_PROMPT,
-    KINDS as KINDS,
-    MOST as MOST,
     Asked as Asked,
     Drafter as Drafter,
     Failure as Failure,
     KeyPassage as KeyPassage,
-    Kind as Kind,
     Report as Report,
     blank_generation as blank_generation,
     draft_answer_key as draft_answer_key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..bank import (
     Drafted,
@@ -18,6 +18,7 @@ from ..bank import (
     list_prompts,
     named_graders,
 )
+from ..choices import MOST_DRAFTS, DraftedKind
 from ..errors import GradingError, InputError, check_known
 from ..graders import (
     BACK_ENDS,
@@ -44,8 +45,6 @@ from ..records import add_job, check_queries, passage_texts, queries_of, visible
 from ..store import Cursor, Project, log_action
 from ..types import Query, Question, Subtopic
 
-Kind = Literal["question", "nugget"]
-KINDS: tuple[Kind, ...] = ("question", "nugget")
 USES = {
     "question": "generate questions",
     "nugget": "generate nuggets",
@@ -61,8 +60,6 @@ DEFAULT_PROMPTS = {
 }
 """Default prompts for queries with subtopics, and for queries without."""
 
-MOST = 100
-"""Maximum number of drafts per request."""
 TOKENS_EACH = 64
 """Token limit per draft: a long question has some 40 tokens."""
 LEAST_TOKENS = 1024
@@ -203,7 +200,7 @@ def draft_proposals(
     drafter: Drafter,
     query_ids: Sequence[str] | None,
     author: str,
-    kind: Kind = "question",
+    kind: DraftedKind = "question",
     prompt: str | None = None,
     n: int = 10,
     control: Control | None = None,
@@ -227,12 +224,12 @@ def draft_proposals(
         InputError: a query, the prompt or the kind is unknown, or the number is invalid.
         GradingError: the model cannot be used.
     """
-    check_known("unknown-kind", "kind", KINDS, kind)
-    if not 1 <= n <= MOST:
+    check_known("unknown-kind", "kind", get_args(DraftedKind), kind)
+    if not 1 <= n <= MOST_DRAFTS:
         raise InputError(
             "limit-out-of-range",
             f"Invalid number of proposals: {n}.",
-            f"Use a number from 1 to {MOST}.",
+            f"Use a number from 1 to {MOST_DRAFTS}.",
         )
     requests: list[Asked] = []
     failed: list[Failure] = []
@@ -392,7 +389,7 @@ def _chosen_queries(project: Project, query_ids: Sequence[str] | None) -> list[Q
 
 
 def _list_requests(
-    project: Project, queries: Sequence[Query], kind: Kind, name: str | None
+    project: Project, queries: Sequence[Query], kind: DraftedKind, name: str | None
 ) -> Iterator[tuple[Query, Subtopic | None, Prompt]]:
     """Yield the requests: once per subtopic if the prompt uses subtopics, else once per query."""
     by_subtopic, by_query = (

@@ -82,19 +82,14 @@ from ._leaderboard_making import (
     score_runs as score_runs,
 )
 from ._leaderboard_variants import (
-    DEFAULT_MAX_K as DEFAULT_MAX_K,
-    MAX_K as MAX_K,
-    PERS as PERS,
     CoverCurves as CoverCurves,
     NuggetBoardRow as NuggetBoardRow,
-    Per as Per,
     complete_curves as complete_curves,
     cover_curves as cover_curves,
     leaderboard_per as leaderboard_per,
     nugget_board as nugget_board,
 )
 from ._official_comparison import (
-    DEFAULT_MEASURE as DEFAULT_MEASURE,
     Comparison as Comparison,
     Queries as Queries,
     QueryChoice as QueryChoice,

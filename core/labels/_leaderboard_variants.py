@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
 from ..bank import bank_for, label_graders
+from ..choices import CURVE_K, MOST_CURVE_K, LeaderboardPer
 from ..errors import InputError, check_in_range, check_known
 from ..grouping import group_pairs, nest_triples
 from ..measures import (
@@ -38,9 +39,6 @@ from ._coverage import (
 from ._leaderboard import Leaderboard, counted_queries, order_systems
 from ._leaderboard_making import board_without_lengths, leaderboard, score_runs
 
-Per = Literal["query", "subtopic", "topic", "union"]
-PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
-
 Topics = dict[str, str]
 """Query id by topic id `query/subtopic`, in the order of the queries."""
 
@@ -51,7 +49,7 @@ def leaderboard_per(
     measure: str,
     source: str = "exam",
     policy: Policy = DEFAULT_POLICY,
-    per: Per = "query",
+    per: LeaderboardPer = "query",
     with_ungraded: bool = False,
 ) -> Leaderboard:
     """Return a leaderboard whose mean is over queries, over subtopics and then queries, or over
@@ -81,7 +79,7 @@ def leaderboard_per(
     Raises:
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.
     """
-    check_known("unknown-mean", "mean", PERS, per)
+    check_known("unknown-mean", "mean", get_args(LeaderboardPer), per)
     plain = leaderboard(project, measure, source, policy, with_ungraded)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
@@ -298,11 +296,6 @@ def _topic_intents(project: Project, base: Basis) -> dict[str, dict[str, dict[st
     return intents
 
 
-DEFAULT_MAX_K = 50
-MAX_K = 1000
-"""Maximum depth of a curve. People do not read deeper, and pools are not deeper."""
-
-
 @dataclass(frozen=True)
 class Curve:
     """Coverage of one run by number of passages read; `scores[k - 1]` is its EXAM-Cover@k."""
@@ -358,7 +351,7 @@ class CoverCurves:
 def cover_curves(
     project: Project,
     policy: Policy = DEFAULT_POLICY,
-    max_k: int = DEFAULT_MAX_K,
+    max_k: int = CURVE_K,
     runs: Sequence[str] | None = None,
 ) -> CoverCurves:
     """Return EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
@@ -378,8 +371,8 @@ def cover_curves(
     check_in_range(
         "depth-out-of-range",
         f"Depth {max_k}",
-        f"Use a number from 1 to {MAX_K}.",
-        1 <= max_k <= MAX_K,
+        f"Use a number from 1 to {MOST_CURVE_K}.",
+        1 <= max_k <= MOST_CURVE_K,
     )
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     board = board_without_lengths(project, f"{COVER}@{max_k}", "exam", policy)

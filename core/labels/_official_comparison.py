@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..choices import DEFAULT_MEASURE
 from ..measures import (
     Correlation,
     Ties,
@@ -21,8 +22,6 @@ from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Policy
 from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
-
-DEFAULT_MEASURE = "nDCG@10"
 
 QueryChoice = Literal["common", "all", "own"]
 """The queries over which two leaderboards are averaged. `common`: the queries of both, except

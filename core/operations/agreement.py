@@ -5,13 +5,12 @@ after a change.
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 from .. import labels, records, review
+from ..choices import DEFAULT_MEASURE, DisagreementOrder
 from ..errors import InputError
-from ..labels import DEFAULT_MEASURE
 from ..review import (
-    Order,
     Side,
     changes as changes_between,
     list_settlings as record_of_settled,
@@ -167,13 +166,12 @@ def list_(
     *,
     query_id: Annotated[str | None, Option("--query", help="Only this query.")] = None,
     order: Annotated[
-        str,
+        DisagreementOrder,
         Option(
             help=(
                 "Worst first, one side higher first, or largest effect on"
                 " leaderboard or kappa first."
             ),
-            choices=get_args(Order),
         ),
     ] = "worst",
     show_settled: Annotated[
@@ -191,7 +189,7 @@ def list_(
         project,
         left,
         right,
-        cast(Order, order),
+        order,
         None,
         show_settled,
         limit=limit,

@@ -6,23 +6,37 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from .. import answers, exchange, formats, graders, grading, jobs, labels, measures, records, study
+from .. import (
+    answers,
+    exchange,
+    formats,
+    graders,
+    grading,
+    jobs,
+    labels,
+    measures,
+    records,
+    study,
+)
 from ..answers import (
-    ANSWER_RULES,
-    DRAWS,
     JUDGES,
-    MAX_TOKENS,
-    N_TOKENS,
-    ORDER,
-    ORDERS,
-    SEED,
-    TEMPERATURE,
     GeneratorPlan,
     Gold,
     View,
 )
+from ..choices import (
+    ANSWER_SEED,
+    ANSWER_TOKENS,
+    GOLD_DRAWS,
+    GOLD_TEMPERATURE,
+    PASSAGE_ORDER,
+    PASSAGE_ORDERS,
+    STATED_TOKENS,
+    AnswerRule,
+    PassageOrder,
+    Retriever,
+)
 from ..errors import InputError, Report, check_known, unknown_name
-from ..exams import RETRIEVERS, Retriever
 from ..jobs import Extent
 from ..labels import usual_min_judgment
 from ..measures.answers import CASES
@@ -163,7 +177,7 @@ def _view_options(
     ] = None,
     temperature: Annotated[
         float, Option(help="Temperature of the answers from gold passages.", least=0)
-    ] = TEMPERATURE,
+    ] = GOLD_TEMPERATURE,
     judge: Annotated[
         str,
         Option(
@@ -247,39 +261,37 @@ def generate(
     ] = (),
     draws: Annotated[
         int, Option(help="Answers per query from gold passages.", least=1, most=MOST_DRAWS)
-    ] = DRAWS,
+    ] = GOLD_DRAWS,
     temperature: Annotated[
         float, Option(help="Temperature of the answers from gold passages.", least=0)
-    ] = TEMPERATURE,
+    ] = GOLD_TEMPERATURE,
     seed: Annotated[
         int,
         Option(
             help="Random seed of the first answer from gold passages; later ones add 1.", least=0
         ),
-    ] = SEED,
+    ] = ANSWER_SEED,
     queries: Annotated[
         tuple[str, ...], Option("--query", help="Only this query; may be repeated.")
     ] = (),
     generator: Annotated[
         str | None, Option(help="Use this earlier generator again, without model options.")
     ] = None,
-    rule: Annotated[
-        str | None, Option(help="Answer by this rule, without a model.", choices=list(ANSWER_RULES))
-    ] = None,
+    rule: Annotated[AnswerRule | None, Option(help="Answer by this rule, without a model.")] = None,
     prompt: Annotated[str, Option(help="Name of the prompt.")] = GeneratorPlan.prompt,
     n_tokens: Annotated[
         int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)
-    ] = N_TOKENS,
+    ] = STATED_TOKENS,
     max_tokens: Annotated[
         int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")
-    ] = MAX_TOKENS,
+    ] = ANSWER_TOKENS,
     order: Annotated[
         str,
         Option(
             help="Order of the passages in one prompt; one-by-one: a prompt per passage.",
-            choices=[name.replace(" ", "-") for name in ORDERS],
+            choices=[name.replace(" ", "-") for name in PASSAGE_ORDERS],
         ),
-    ] = ORDER.replace(" ", "-"),
+    ] = PASSAGE_ORDER.replace(" ", "-"),
     name: Annotated[
         str | None, Option(help="Name of the generator (default: from the model).")
     ] = None,
@@ -303,12 +315,12 @@ def generate(
     with may_use_key(settings):
         plan = GeneratorPlan(
             settings,
-            cast(answers.AnswerRule | None, rule),
+            rule,
             prompt,
             n_tokens,
             max_tokens,
             name,
-            cast(answers.PassageOrder, order.replace("-", " ")),
+            cast(PassageOrder, order.replace("-", " ")),
         )
         ready = _choose_generator(project, generator, plan)
         planned = answers.plan_answers(project, ready, wanted, caps)
@@ -440,7 +452,7 @@ def retrieve(
     project: Project,
     *,
     name: Annotated[str, Argument()],
-    retriever: Annotated[Retriever, Option("--with", help="Retriever.", choices=RETRIEVERS)],
+    retriever: Annotated[Retriever, Option("--with", help="Retriever.")],
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
 ) -> str:
     """Create the run NAME: rank the project's passages for every query."""
@@ -518,17 +530,13 @@ def _grade_responses(
 def rag(
     project: Project,
     *,
-    retriever: Annotated[
-        Retriever, Option("--with", help="Retriever.", choices=RETRIEVERS)
-    ] = "bm25",
+    retriever: Annotated[Retriever, Option("--with", help="Retriever.")] = "bm25",
     run: Annotated[
         str | None, Option(help="Name of the run to create or reuse (default: the retriever).")
     ] = None,
     k: Annotated[int, Option(help="Passages per answer.", least=1)] = 5,
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
-    rule: Annotated[
-        str | None, Option(help="Answer by this rule, without a model.", choices=list(ANSWER_RULES))
-    ] = None,
+    rule: Annotated[AnswerRule | None, Option(help="Answer by this rule, without a model.")] = None,
     n_tokens: Annotated[
         int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)
     ] = 100,
@@ -562,7 +570,7 @@ def rag(
         )
     plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
-        plan = GeneratorPlan(rule=cast(answers.AnswerRule | None, rule))
+        plan = GeneratorPlan(rule=rule)
     ready = _choose_generator(project, None, plan)
     queries = tuple(query.query_id for query in answers.asked_queries(project))
     wanted = answers.WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)

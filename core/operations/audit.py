@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 from .. import audit, audit as room, bank, formats
-from ..audit import AIMS, Aim, find_audit
+from ..audit import (
+    find_audit,
+)
+from ..choices import AuditAim
 from ..formats import SHEET_FORMS, SheetForm
 from ..measures.audit import VARIANCES, Rate, Variance
 from ..text import how_many
@@ -310,12 +313,11 @@ def design(
         str, Option(help="P@k, RBP(p=0.8)@k, or DCG@k for 'mean judgment@k (DCG weights)'.")
     ] = "DCG@10",
     aim: Annotated[
-        Aim,
+        AuditAim,
         Option(
             "--goal",
             help="best: find the best system; pair: compare --first with --second; width: every"
             " score within --half-width; budget: spend --budget judgments.",
-            choices=AIMS,
         ),
     ] = "best",
     first: Annotated[str | None, Option(help="First system of --goal pair.", metavar="RUN")] = None,

@@ -5,11 +5,11 @@ vectors.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from .. import audit, bank, grading, records, review
+from ..choices import GradingState
 from ..errors import InputError, check_known
-from ..review import State
 from ..text import how_many, one_line
 from .policy import PolicyOptions
 from .registry import (
@@ -240,9 +240,9 @@ def passages(
     run: Annotated[str | None, Option(help="Only top passages of this run.")] = None,
     depth: Annotated[int, Option(help="Number of top passages of the run.", least=1)] = 10,
     state: Annotated[
-        State | None,
+        GradingState | None,
         Option(
-            help="Only passages with this grading state of their pairs.", choices=get_args(State)
+            help="Only passages with this grading state of their pairs.",
         ),
     ] = None,
     overridden: Annotated[bool, Option(help="Only passages with an override.")] = False,

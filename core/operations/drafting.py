@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, cast
 
 from .. import bank, exams, exchange, formats, graders, grading, jobs, review
 from ..bank import STATES
+from ..choices import MOST_DRAFTS, DraftedKind
 from ..errors import GradingError, InputError
 from ..exams import EXAM, Thresholds, Wanted, retire_exam_items as retire_items
-from ..grading import KINDS, MOST
 from ..tables import disarm_cell
 from ..text import how_many, one_line
 from .console import call_note_printer, price_words, progress_watcher, read_text_file
@@ -71,7 +71,7 @@ def generate(
         tuple[str, ...], Option("--query", help="Only this query; may be repeated.")
     ] = (),
     every: Annotated[bool, Option("--all", help="All queries.")] = False,
-    kind: Annotated[str, Option(help="Kind of question.", choices=KINDS)] = "question",
+    kind: Annotated[DraftedKind, Option(help="Kind of question.")] = "question",
     number: Annotated[
         int, Option("-n", help="Largest number of proposals per query or subtopic.")
     ] = 10,
@@ -92,7 +92,7 @@ def generate(
             drafter,
             None if every else queries,
             current_author(),
-            cast(grading.Kind, kind),
+            kind,
             prompt,
             number,
             begin_drafting(project, drafter, caps),
@@ -285,7 +285,7 @@ def rewordings(
     *,
     question: Annotated[str, Argument(metavar="QUESTION")],
     number: Annotated[
-        int, Option("-n", help="Largest number of wordings.", least=1, most=MOST)
+        int, Option("-n", help="Largest number of wordings.", least=1, most=MOST_DRAFTS)
     ] = review.WORDINGS,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     settings: ModelOptions,

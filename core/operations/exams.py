@@ -10,8 +10,19 @@ from typing import Annotated, Any, TypeVar, cast
 import numpy as np
 
 from .. import exams, formats, graders, study
+from ..choices import (
+    CHOICE_NORMALISATION,
+    EXAMINEE_RULES,
+    LEAST_TOPIC_ANSWERS,
+    RETRIEVAL_DEPTH,
+    RETRIEVERS,
+    ExamineeTest,
+    Retriever,
+)
 from ..errors import GradingError, InputError, Report
-from ..exams import DEPTH, LEAST, NORMALISE, RETRIEVERS, RULES, TESTS, AnswerTable, Retriever, Test
+from ..exams import (
+    AnswerTable,
+)
 from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS
 from ..measures.item_response import (
     CRITERIA,
@@ -62,7 +73,7 @@ def add(
         str | None,
         Option(
             help="Method of choosing an answer; rules use no model.",
-            choices=["likelihood", "letter", *RULES],
+            choices=["likelihood", "letter", *EXAMINEE_RULES],
         ),
     ] = None,
     model: Annotated[str | None, Option(help="Name or folder of the model.")] = None,
@@ -88,7 +99,7 @@ def add(
         Option(
             help=(
                 "Unit for the length of a choice. Its likelihood is divided by that length."
-                f" Default: {NORMALISE}."
+                f" Default: {CHOICE_NORMALISATION}."
             ),
             choices=NORMALISATIONS,
         ),
@@ -180,12 +191,12 @@ def retrieve(
     name: Annotated[str, Argument()],
     retriever: Annotated[
         Retriever | None,
-        Option("--with", help="Retriever that ranks the project's passages.", choices=RETRIEVERS),
+        Option("--with", help="Retriever that ranks the project's passages."),
     ] = None,
     run: Annotated[
         Path | None, Option(help="TREC run with item ids as query ids.", file="read", exists=True)
     ] = None,
-    depth: Annotated[int, Option(help="Passages to keep per item.", least=1)] = DEPTH,
+    depth: Annotated[int, Option(help="Passages to keep per item.", least=1)] = RETRIEVAL_DEPTH,
     rerank: Annotated[
         str | None, Option(help="Cross-encoder that re-ranks the first 100.", metavar="MODEL")
     ] = None,
@@ -321,13 +332,12 @@ def exam_board(
     by: Annotated[str | None, Option(help="Show accuracy by topic.", choices=["topic"])] = None,
     least: Annotated[
         int, Option(help="Minimum number of answers for a topic to be shown.", least=1)
-    ] = LEAST,
+    ] = LEAST_TOPIC_ANSWERS,
     test: Annotated[
-        Test | None,
+        ExamineeTest | None,
         Option(
             "--compare",
             help="Compare all pairs of examinees by item, with Holm correction.",
-            choices=TESTS,
         ),
     ] = None,
 ) -> Output:
@@ -429,7 +439,7 @@ def _topics_output(answers: exams.Responses, least: int) -> Output:
     )
 
 
-def _comparisons_output(comparisons: list[exams.Comparison], test: Test) -> Output:
+def _comparisons_output(comparisons: list[exams.Comparison], test: ExamineeTest) -> Output:
     records = [
         asdict(comparison) | {"difference": comparison.difference} for comparison in comparisons
     ]

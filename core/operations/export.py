@@ -9,6 +9,7 @@ from typing import Annotated
 
 from .. import audit, bank, exams, exchange, formats, labels, records
 from ..board_summary import board_readiness
+from ..choices import DEFAULT_MEASURE
 from ..errors import GradingError, InputError
 from ..exchange import (
     Manifest,
@@ -20,7 +21,9 @@ from ..exchange import (
     runs_zip,
 )
 from ..formats import BOARD_FORMS, FORMS
-from ..labels import DEFAULT_MEASURE, Policy
+from ..labels import (
+    Policy,
+)
 from ..store import log_readonly_action
 from ..text import how_many
 from .console import (

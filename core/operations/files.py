@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 from .. import bank, exchange, formats
+from ..choices import BEIR_SPLIT
 from ..errors import FileError, InputError, ProjectError
-from ..exchange import IMPORTERS, SPLIT, check_project as look_at_everything
+from ..exchange import (
+    IMPORTERS,
+    check_project as look_at_everything,
+)
 from ..formats import BOARD_FORMS
 from ..locations import projects_folder
 from ..store import (
@@ -117,7 +121,7 @@ def import_(
         ),
     ] = None,
     split: Annotated[
-        str | None, Option(help=f"Split of the BEIR folder (default: {SPLIT}).")
+        str | None, Option(help=f"Split of the BEIR folder (default: {BEIR_SPLIT}).")
     ] = None,
     all_passages: Annotated[
         bool,
@@ -191,7 +195,7 @@ def import_(
                 )
             elif kind == "beir":
                 done = exchange.import_beir(
-                    project, files[0], author, how, split or SPLIT, all_passages, preview
+                    project, files[0], author, how, split or BEIR_SPLIT, all_passages, preview
                 )
             else:
                 done = exchange.import_files(

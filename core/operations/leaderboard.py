@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from .. import audit, bank, labels, measures
-from ..labels import DEFAULT_MEASURE, PERS, Per
+from ..choices import DEFAULT_MEASURE, LeaderboardPer
 from ..measures import SUPPORT_PRECISION, SUPPORT_RECALL, SUPPORTED_COVER
 from ..store import MEMORY, SPILL, Project
 from ..text import one_line
@@ -29,13 +29,12 @@ def leaderboard(
     ] = DEFAULT_MEASURE,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
     per: Annotated[
-        Per,
+        LeaderboardPer,
         Option(
             help="Mean over queries; over the subtopics of each query, then queries; or over all"
             " pairs of query and"
             " subtopic (topic). union: mean over queries whose subtopics' rankings are joined"
             " (coverage only).",
-            choices=PERS,
         ),
     ] = "query",
     queries: Annotated[bool, Option(help="Also show every score per query.")] = False,

@@ -11,9 +11,9 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter as Declared, getdoc, signature
+from inspect import Parameter as Declared, getdoc, signature, unwrap
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..errors import check_not_empty
 from ..store import ActName, Project as Project, as_name, current_author as current_author
@@ -110,7 +110,7 @@ class Operation:
     @property
     def has_json(self) -> bool:
         """Whether its result is also printed as JSON."""
-        returned = get_type_hints(self.run).get("return")
+        returned = _evaluate(self.run, signature(self.run).return_annotation)
         return Output in (returned, *get_args(returned))
 
     @property
@@ -175,11 +175,10 @@ def operation(
 
 
 def _read_request(run: Callable[..., Any]) -> Request:
-    hints = get_type_hints(run, include_extras=True)
     parts: dict[str, Parameter | tuple[Callable[..., Any], Request]] = {}
     special = set()
     for declared in signature(run).parameters.values():
-        hint = hints[declared.name]
+        hint = _evaluate(run, declared.annotation)
         mark = next(
             (
                 one
@@ -195,6 +194,13 @@ def _read_request(run: Callable[..., Any]) -> Request:
         else:
             parts[declared.name] = _read_parameter(declared, hint.__origin__, mark)
     return Request(parts, frozenset(special))
+
+
+def _evaluate(run: Callable[..., Any], annotation: str) -> Any:
+    """Return an annotation of a function. Types that it quotes are not evaluated, so that their
+    modules load when the operation runs.
+    """
+    return eval(annotation, unwrap(run).__globals__)
 
 
 def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:

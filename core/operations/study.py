@@ -8,17 +8,24 @@ from dataclasses import asdict
 from typing import Annotated, cast
 
 from .. import bank, labels, study
-from ..labels import DEFAULT_MAX_K, DEFAULT_MEASURE, MAX_K, usual_min_judgment
+from ..choices import (
+    CURVE_K,
+    DEFAULT_MEASURE,
+    META_COEFFICIENTS,
+    META_MEASURES,
+    META_MIN_RATINGS,
+    MOST_CURVE_K,
+    MOST_UNJUDGED,
+    SELECTION_MEASURES,
+    SELECTION_TOP_K,
+    SystemCorrection,
+    SystemTest,
+)
+from ..labels import (
+    usual_min_judgment,
+)
 from ..measures import PERMUTATIONS, Ties
 from ..study import (
-    COEFFICIENTS,
-    CORRECTIONS,
-    DEFAULT_TOP_K,
-    LISTED,
-    META_MEASURES,
-    MIN_RATINGS,
-    SELECTION_MEASURES,
-    TESTS,
     unjudged_shares as find_unjudged,
 )
 from ..text import how_many
@@ -33,7 +40,7 @@ OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may b
 def curve(
     project: Project,
     *,
-    max_k: Annotated[int, Option(help="Maximum k.", least=1, most=MAX_K)] = DEFAULT_MAX_K,
+    max_k: Annotated[int, Option(help="Maximum k.", least=1, most=MOST_CURVE_K)] = CURVE_K,
     runs: OnlyRuns = (),
     policy: PolicyOptions,
 ) -> Output:
@@ -89,7 +96,7 @@ def selection(
     against: Annotated[str, Option(help="Source of judgments to compare with.")] = "judgments",
     top_k: Annotated[
         int, Option(help="Passages to classify per run and query.", least=1)
-    ] = DEFAULT_TOP_K,
+    ] = SELECTION_TOP_K,
     measures: Annotated[
         tuple[str, ...],
         Option(
@@ -184,7 +191,7 @@ def unjudged(
     ] = None,
     listed: Annotated[
         int, Option("--list", help="Passages to list for grading next, per run.", least=0)
-    ] = LISTED,
+    ] = MOST_UNJUDGED,
     policy: PolicyOptions,
 ) -> Output:
     """Show the share of each run with a label or a judgment, and list passages to grade next."""
@@ -234,11 +241,9 @@ def significance(
         str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")
     ] = DEFAULT_MEASURE,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
-    test: Annotated[
-        str, Option(help="Significance test, paired over queries.", choices=TESTS)
-    ] = "t",
+    test: Annotated[SystemTest, Option(help="Significance test, paired over queries.")] = "t",
     correction: Annotated[
-        str, Option(help="Correction for multiple comparisons.", choices=CORRECTIONS)
+        SystemCorrection, Option(help="Correction for multiple comparisons.")
     ] = "holm",
     baseline: Annotated[
         str | None, Option(help="System to compare with. Default: the best.", metavar="RUN")
@@ -254,8 +259,8 @@ def significance(
     rows = study.compare_systems(
         board,
         baseline,
-        cast(study.Test, test),
-        cast(study.Correction, correction),
+        test,
+        correction,
         permutations,
         seed,
     )
@@ -353,7 +358,7 @@ def meta(
         Option(
             "--min-rating",
             help="Lowest rating at which a passage is relevant; may be repeated."
-            f" Default: {', '.join(map(str, MIN_RATINGS))}.",
+            f" Default: {', '.join(map(str, META_MIN_RATINGS))}.",
         ),
     ] = (),
     rules: Annotated[
@@ -390,7 +395,7 @@ def meta(
         Option(
             "--coefficient",
             help="Rank correlation; may be repeated. Default: all.",
-            choices=COEFFICIENTS,
+            choices=META_COEFFICIENTS,
         ),
     ] = (),
     ties: Annotated[
@@ -427,9 +432,9 @@ def meta(
         min_judgment=labels.Policy.min_judgment if min_judgment is None else min_judgment,
         skipped=cast(labels.Skipped, skipped),
     )
-    shown = coefficients or COEFFICIENTS
+    shown = coefficients or META_COEFFICIENTS
     rows = study.choose_rows(
-        project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy
+        project, names, min_ratings or META_MIN_RATINGS, rules, versions or (None,), policy
     )
     result = study.meta_table(
         project,

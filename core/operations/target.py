@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .. import answers, graders, records
-from ..answers import LEVEL
+from ..choices import SNAPSHOT_LEVEL
 from ..errors import GradingError, InputError, check_known
 from ..text import how_many
 from .console import ProgressLines, read_text_file
@@ -132,7 +132,7 @@ def watch(
     level: Annotated[
         float,
         Option(help="Significance level: a fall with a smaller p-value counts.", least=0, most=1),
-    ] = LEVEL,
+    ] = SNAPSHOT_LEVEL,
     allow_failed: Annotated[bool, Option(help="Continue even if queries failed.")] = False,
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 from .. import bank, labels, measures, records, review
+from ..choices import ADJUDICATION_STATES, AdjudicationState
 from ..records import find_guidelines as guidelines_of, open_double_assignments
-from ..review import STANDINGS, Standing
 from ..text import how_many
 from .console import read_text_file
 from .registry import Argument, Author, Option, Output, Project, at_most_one, operation
@@ -365,12 +365,11 @@ def list_contested(
     *,
     query_id: Annotated[str | None, Option("--query", help="Only this query.")] = None,
     state: Annotated[
-        Standing | None,
+        AdjudicationState | None,
         Option(
             help="Only this state. "
-            + "; ".join((f"{name}: {about}" for name, about in STANDINGS.items()))
+            + "; ".join((f"{name}: {about}" for name, about in ADJUDICATION_STATES.items()))
             + ".",
-            choices=get_args(Standing),
         ),
     ] = None,
 ) -> Output:

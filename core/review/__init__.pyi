@@ -1,10 +1,8 @@
 from ._adjudication import (
-    STANDINGS as STANDINGS,
     BetweenPeople as BetweenPeople,
     Contested as Contested,
     OfPair as OfPair,
     Place as Place,
-    Standing as Standing,
     accept_agreed as accept_agreed,
     between_people as between_people,
     contested_cases as contested_cases,
@@ -44,7 +42,6 @@ from ._disagreements.check_next import Check as Check, CheckNext as CheckNext
 from ._disagreements.disagreement_queue import (
     Cell as Cell,
     Giving as Giving,
-    Order as Order,
     Outcome as Outcome,
     Queue as Queue,
     Row as Row,
@@ -102,7 +99,6 @@ from ._passages.passage_search import (
     Filters as Filters,
     Found as Found,
     Listed as Listed,
-    State as State,
     ToJudge as ToJudge,
     Turn as Turn,
     next_turn as next_turn,

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..bank import latest_version
+from ..choices import AdjudicationState
 from ..errors import InputError, NotAllowed, check_not_empty
 from ..labels import write_override, write_withdrawal
 from ..measures import (
@@ -39,13 +40,6 @@ from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text
 from ..types import RATINGS
 
-Standing = Literal["differs", "agrees", "waiting", "decided"]
-STANDINGS: Mapping[Standing, str] = {
-    "differs": "awaits adjudication, because values differ or are missing",
-    "agrees": "all assessors agree, but the value is not accepted yet",
-    "waiting": "at least one assessor has not finished",
-    "decided": "the adjudicator's decision applies",
-}
 AGREED = "All assessors agree."
 """The reason of a decision that accepts a unanimous value."""
 
@@ -83,7 +77,7 @@ class Contested:
     question: str | None
     number: int
     given: Mapping[str, int | None]
-    standing: Standing
+    standing: AdjudicationState
     decision: Decision | None = None
 
     @property
@@ -164,15 +158,17 @@ def _find_contested(project: Project, among: list[Double], query_id: str | None)
         key, text, words = about[place]
         double, decision = double_by_key[key], decided.get(place)
         complete = {name: values.get(name) for name in double.present}
-        standing: Standing = "decided" if decision else _find_standing(double, complete, done)
+        standing: AdjudicationState = (
+            "decided" if decision else _find_standing(double, complete, done)
+        )
         cases.append(Contested(*place, text, words, key, complete, standing, decision))
-    order = get_args(Standing)
+    order = get_args(AdjudicationState)
     return sorted(cases, key=lambda entry: order.index(entry.standing))
 
 
 def _find_standing(
     double: Double, given: Mapping[str, int | None], done: Mapping[str, Mapping[str, object]]
-) -> Standing:
+) -> AdjudicationState:
     waiting = any(
         value is None and double.query_id not in done.get(name, ()) for name, value in given.items()
     )

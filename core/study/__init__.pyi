@@ -23,9 +23,6 @@ from ._meta_export import (
     meta_tsv as meta_tsv,
 )
 from ._meta_table import (
-    COEFFICIENTS as COEFFICIENTS,
-    META_MEASURES as META_MEASURES,
-    MIN_RATINGS as MIN_RATINGS,
     Cell as Cell,
     MetaTable as MetaTable,
     TableRow as TableRow,
@@ -47,8 +44,6 @@ from ._question_statistics import (
     verdict_meaning as verdict_meaning,
 )
 from ._retriever_selection import (
-    DEFAULT_TOP_K as DEFAULT_TOP_K,
-    SELECTION_MEASURES as SELECTION_MEASURES,
     VerdictCounts as VerdictCounts,
     compare_selection as compare_selection,
 )
@@ -62,14 +57,10 @@ from ._subsampling import (
     says_questions as says_questions,
 )
 from ._system_significance import (
-    CORRECTIONS as CORRECTIONS,
-    TESTS as TESTS,
     Alike as Alike,
-    Correction as Correction,
     Difference as Difference,
     SealedCoverage as SealedCoverage,
     SealedSystem as SealedSystem,
-    Test as Test,
     compare_neighbours as compare_neighbours,
     compare_systems as compare_systems,
     group_alike as group_alike,
@@ -77,7 +68,6 @@ from ._system_significance import (
     sealed_coverage as sealed_coverage,
 )
 from ._unjudged import (
-    LISTED as LISTED,
     JudgedShare as JudgedShare,
     ToGrade as ToGrade,
     Unjudged as Unjudged,

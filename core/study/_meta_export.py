@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..choices import META_COEFFICIENTS
 from ..labels import queries_with_ungraded
 from ..tables import disarm_cell, escape_latex
-from ._meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
+from ._meta_table import (
+    NEAR,
+    POOR,
+    Cell,
+    MetaTable,
+)
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
 _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
@@ -72,7 +78,7 @@ def make_caption(
     return " ".join(sentences)
 
 
-def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
+def meta_tsv(table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS) -> str:
     """Return the table as TSV with full precision. The cell of an undefined value is empty, the
     last column has the reason.
 
@@ -118,7 +124,7 @@ def _text_cells(cells: Sequence[str]) -> list[str]:
 
 
 def meta_latex(
-    table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3
+    table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS, digits: int = 3
 ) -> str:
     """Return the table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
 

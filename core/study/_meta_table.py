@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..bank import find_grader, label_graders, without_answered_by_topic
+from ..choices import DEFAULT_MEASURE, META_COEFFICIENTS, META_MEASURES, META_MIN_RATINGS
 from ..errors import InputError
 from ..grouping import group_pairs
 from ..labels import (
-    DEFAULT_MEASURE,
     DEFAULT_POLICY,
     Comparison,
     Leaderboard,
@@ -29,7 +29,7 @@ from ..labels import (
     order_systems,
     pairs_needed,
 )
-from ..measures import COVER, Correlation, Ties, bootstrap_intervals, parse_measure
+from ..measures import Correlation, Ties, bootstrap_intervals, parse_measure
 from ..records import (
     Qrels,
     find_source,
@@ -39,9 +39,6 @@ from ..records import (
     source_judgments,
 )
 from ..store import Project, as_act
-
-MIN_RATINGS = (1, 3, 4, 5)
-"""The min ratings of exam-plus-plus, table 3."""
 
 BatchScores = dict[str, dict[str, dict[str, float]]]
 """Score by query by measure by run."""
@@ -83,7 +80,7 @@ def list_methods(project: Project) -> list[str]:
 def choose_rows(
     project: Project,
     names: Sequence[str] = (),
-    min_ratings: Sequence[int] = MIN_RATINGS,
+    min_ratings: Sequence[int] = META_MIN_RATINGS,
     label_rules: Sequence[str] = ("max",),
     bank_versions: Sequence[int | None] = (None,),
     policy: Policy = DEFAULT_POLICY,
@@ -225,9 +222,6 @@ def row_boards(
             boards_by_measure[measure] = f"{measure} cannot be computed from judgments."
     return boards_by_measure
 
-
-COEFFICIENTS = ("spearman", "kendall", "tau_ap")
-META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
 
 NEAR = 0.05
 """Values that differ from the best value by at most this count as equally good (exam-plus-plus,
@@ -576,7 +570,7 @@ def _make_cell(
     if samples and not made.correlation.undefined:
         fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
         intervals = bootstrap_intervals(
-            made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped
+            made.board.per_query, fixed, META_COEFFICIENTS, samples, seed, skipped=skipped
         )
     return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
 
@@ -585,7 +579,7 @@ def _mark_rows(rows: Sequence[TableRow]) -> Iterator[TableRow]:
     best: dict[tuple[int, str], float] = {}
     for row in rows:
         for at, cell in enumerate(row.cells):
-            for name in COEFFICIENTS:
+            for name in META_COEFFICIENTS:
                 value = cell.value(name)
                 if value is not None and not cell.itself:
                     best[at, name] = max(value, best.get((at, name), -1.0))
@@ -594,7 +588,8 @@ def _mark_rows(rows: Sequence[TableRow]) -> Iterator[TableRow]:
             replace(
                 cell,
                 marks={
-                    name: _mark_of_cell(cell, name, best.get((at, name))) for name in COEFFICIENTS
+                    name: _mark_of_cell(cell, name, best.get((at, name)))
+                    for name in META_COEFFICIENTS
                 },
             )
             for at, cell in enumerate(row.cells)

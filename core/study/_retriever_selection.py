@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import SELECTION_MEASURES, SELECTION_TOP_K
 from ..errors import InputError, check_in_range
 from ..labels import (
     DEFAULT_POLICY,
@@ -28,10 +29,6 @@ from ..labels import (
 from ..measures import trec_order
 from ..records import Qrels, find_source, imported_leaderboards, ranking_scores, source_judgments
 from ..store import Project
-
-DEFAULT_TOP_K = 10
-SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
-"""Default measures of the correlation. Success@k is the Top-k accuracy of the source text."""
 
 NEEDED = 3
 """Minimum number of systems for a meaningful choice between them."""
@@ -213,7 +210,7 @@ def compare_selection(
     project: Project,
     against: str = "judgments",
     policy: Policy = DEFAULT_POLICY,
-    top_k: int = DEFAULT_TOP_K,
+    top_k: int = SELECTION_TOP_K,
     measures: Sequence[str] = SELECTION_MEASURES,
     unjudged_zero: bool = False,
     unreadable_no: bool = False,

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
+from ..choices import SystemCorrection, SystemTest
 from ..errors import InputError, check_in_range, check_known
 from ..labels import RANKED, Leaderboard, Policy, basis, first_answers
 from ..measures import (
@@ -26,12 +27,6 @@ from ..measures import (
 )
 from ..records import sealed_questions
 from ..store import Project, as_act, cached
-
-Test = Literal["t", "randomisation"]
-Correction = Literal["holm", "none"]
-
-TESTS: tuple[Test, ...] = get_args(Test)
-CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
 NO_QUERIES = "This leaderboard has no scores per query, which a paired test needs."
 SAME = "Both systems have the same score on every query."
@@ -78,8 +73,8 @@ class Difference:
 def compare_systems(
     board: Leaderboard,
     against: str | None = None,
-    test: Test = "t",
-    correction: Correction = "holm",
+    test: SystemTest = "t",
+    correction: SystemCorrection = "holm",
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
@@ -116,8 +111,8 @@ def compare_systems(
 
 def compare_neighbours(
     board: Leaderboard,
-    test: Test = "t",
-    correction: Correction = "holm",
+    test: SystemTest = "t",
+    correction: SystemCorrection = "holm",
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
@@ -130,8 +125,8 @@ def compare_neighbours(
 
 def compare_all(
     board: Leaderboard,
-    test: Test = "t",
-    correction: Correction = "holm",
+    test: SystemTest = "t",
+    correction: SystemCorrection = "holm",
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
@@ -142,7 +137,7 @@ def compare_all(
 
 
 @as_act("see boards")
-def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
+def remembered_pairs(project: Project, board: Leaderboard, test: SystemTest) -> list[Difference]:
     """Return the result of `compare_all`, cached until the leaderboard, its queries or the project
     changes.
     """
@@ -153,13 +148,13 @@ def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[D
 def _compare_pairs(
     board: Leaderboard,
     pairs: Sequence[tuple[str, str]],
-    test: Test,
-    correction: Correction,
+    test: SystemTest,
+    correction: SystemCorrection,
     permutations: int,
     seed: int,
 ) -> list[Difference]:
-    check_known("unknown-test", "test", TESTS, test)
-    check_known("unknown-correction", "correction", CORRECTIONS, correction)
+    check_known("unknown-test", "test", get_args(SystemTest), test)
+    check_known("unknown-correction", "correction", get_args(SystemCorrection), correction)
     check_in_range(
         "samples-out-of-range",
         f"Number of permutations {permutations}",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..bank import check_version, find_grader, label_graders
+from ..choices import MOST_UNJUDGED
 from ..errors import check_in_range
 from ..grading import missing_pairs
 from ..grouping import nest_triples
@@ -15,9 +16,6 @@ from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures import mean_and_standard_error
 from ..records import check_runs, judgment_sources, pool_depth, ranking_scores, source_judgments
 from ..store import Project, as_act, cached
-
-LISTED = 100
-"""Maximum number of listed passages to grade next. Counts include all passages."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def unjudged_shares(
     policy: Policy = DEFAULT_POLICY,
     top_k: int | None = None,
     runs: Sequence[str] | None = None,
-    listed: int = LISTED,
+    listed: int = MOST_UNJUDGED,
 ) -> Unjudged:
     """Return the share of each run's top k with a label or a judgment, and the passages to grade
     next.
@@ -197,7 +195,7 @@ def judged_shares(
 
 
 def to_grade(
-    project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED
+    project: Project, policy: Policy, run: str, top_k: int, listed: int = MOST_UNJUDGED
 ) -> ToGrade:
     """Return the missing grades in the top k of a run under a policy's grader and bank version.
 

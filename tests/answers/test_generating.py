@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from exam_workbench.answers import (
-    ORDERS,
     GeneratorPlan,
     JudgePlan,
     ReadyGenerator,
@@ -26,6 +25,7 @@ from exam_workbench.answers import (
     plan_answers,
 )
 from exam_workbench.answers._answer_generation import NO_ROOM, AnswerPlan
+from exam_workbench.choices import PASSAGE_ORDERS
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control
@@ -153,8 +153,8 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
     wanted = WantedAnswers(ks=(1, 3), from_gold=False)
     with EndpointServer(script) as server:
         settings = {"model": "m", "base_url": server.url, "attempts": 1}
-        models = {order: make_generator(project, GeneratorPlan(settings, order=order)) for order in ORDERS}
-        assert len({one.model.fingerprint for one in models.values()}) == len(ORDERS)
+        models = {order: make_generator(project, GeneratorPlan(settings, order=order)) for order in PASSAGE_ORDERS}
+        assert len({one.model.fingerprint for one in models.values()}) == len(PASSAGE_ORDERS)
         assert [one.model.name for one in models.values()] == ["m", "m, best last", "m, one by one"]
         for model in models.values():
             assert generator_again(project, model.model).model == model.model

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from scipy import stats
 
 from exam_workbench import bank
+from exam_workbench.choices import META_COEFFICIENTS
 from exam_workbench.cli import cli
 from exam_workbench.errors import InputError
 from exam_workbench.exchange import import_files
@@ -25,7 +26,6 @@ from exam_workbench.measures import correlate_scores
 from exam_workbench.records import ranking_scores
 from exam_workbench.store import Project
 from exam_workbench.study import (
-    COEFFICIENTS,
     Cell,
     MetaTable,
     cell_comparison,
@@ -94,7 +94,7 @@ def row_of(table: MetaTable, name: str, min_rating: int | None = None) -> TableR
 
 
 def numbers(cell: Cell) -> list[float | None]:
-    return [cell.value(name) for name in COEFFICIENTS]
+    return [cell.value(name) for name in META_COEFFICIENTS]
 
 
 def levels(project: Project, source: str) -> tuple[int, ...]:
@@ -418,6 +418,6 @@ class TestOutput:
         assert found["samples"] == 20
         (row,) = found["rows"]
         assert (row["name"], row["min_rating"]) == ("test grader", 4)
-        assert set(row["cells"][0]["intervals"]) == set(COEFFICIENTS)
+        assert set(row["cells"][0]["intervals"]) == set(META_COEFFICIENTS)
         refused = CliRunner().invoke(cli, ["meta", "--project", path, "--against", "assessors", "--tsv", "--json"])
         assert isinstance(refused.exception, InputError)

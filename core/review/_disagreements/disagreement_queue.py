@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...bank import latest_version
+from ...choices import DisagreementOrder
 from ...labels import Policy, basis, graded_pairs
 from ...measures import Flags, Indices, match_scales
 from ...records import readable_texts
@@ -22,8 +23,6 @@ from .settling import Place, Settling, settled_cases, side_name
 if TYPE_CHECKING:
     import pandas as pd
 
-
-Order = Literal["worst", "left", "right", "board", "kappa"]
 
 Cell = tuple[Collection[int], Collection[int]]
 """Values of the left side and of the right side; in a merged table a side can have several."""
@@ -81,7 +80,7 @@ def list_disagreements(
     project: Project,
     left: Side,
     right: Side,
-    order: Order = "worst",
+    order: DisagreementOrder = "worst",
     cell: Cell | None = None,
     show_settled: bool = False,
     measure: str = "nDCG@10",
@@ -204,7 +203,7 @@ def _in_cell(matched: Matched, cell: Cell) -> Flags:
     return inside.to_numpy(dtype=bool)
 
 
-def _order_pairs(matched: Matched, order: Order, cell: Cell | None) -> Indices:
+def _order_pairs(matched: Matched, order: DisagreementOrder, cell: Cell | None) -> Indices:
     """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of
     their scale's top.
     """

@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from ...bank import label_graders, speaking_passages
+from ...choices import GradingState
 from ...labels import Basis, Policy, basis, pool_summary
 from ...records import source_of, visible_rows
 from ...store import Cursor, Project
-
-State = Literal["failed", "ungraded", "complete"]
 
 NONE: Literal["none"] = "none"
 """The filter for passages without a label or without a judgment. It is not a number, because
@@ -57,7 +56,7 @@ class Filters:
     judgment: int | Literal["none"] | None = None
     run: str | None = None
     depth: int = 10
-    state: State | None = None
+    state: GradingState | None = None
     flagged: bool = False
     overridden: bool = False
     unjudged_by: str | None = None
@@ -268,7 +267,7 @@ def _pool_position(project: Project, opened: tuple[str, str | None] | None) -> t
     return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
 
 
-_STATES: Mapping[State, str] = {
+_STATES: Mapping[GradingState, str] = {
     "failed": "failed > 0",
     "ungraded": "needed - rated - failed > 0",
     "complete": "needed > 0 AND needed = rated",

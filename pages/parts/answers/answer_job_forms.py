@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import answers, graders, grading, jobs, text
+from exam_workbench import answers, choices, graders, grading, jobs, text
 from exam_workbench.records import AnswerModel, answer_models, run_names
 from exam_workbench.store import Project
 from pages.parts.answers import answer_settings
@@ -97,14 +97,14 @@ def _draw_generating(project: Project) -> None:
             key="answers at",
             persist_state="session",
         )
-        draws, temperature = answers.DRAWS, answers.TEMPERATURE
+        draws, temperature = choices.GOLD_DRAWS, choices.GOLD_TEMPERATURE
         if ready.draws_differ:
             draws = int(
                 st.number_input(
                     "Answers per query from gold passages",
                     1,
                     20,
-                    answers.DRAWS,
+                    choices.GOLD_DRAWS,
                     key="answers draws",
                 )
             )
@@ -113,7 +113,7 @@ def _draw_generating(project: Project) -> None:
                     "Temperature of these answers",
                     0.0,
                     2.0,
-                    answers.TEMPERATURE,
+                    choices.GOLD_TEMPERATURE,
                     0.1,
                     key="answers temperature",
                 )
@@ -186,19 +186,23 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
         return answers.make_generator(project, answers.GeneratorPlan(given, EXTRACTIVE))
     n_tokens = int(
         st.number_input(
-            "Answer length in the prompt (tokens)", 1, 1000, answers.N_TOKENS, key="answers tokens"
+            "Answer length in the prompt (tokens)",
+            1,
+            1000,
+            choices.STATED_TOKENS,
+            key="answers tokens",
         )
     )
-    order: answers.PassageOrder = st.selectbox(
+    order: choices.PassageOrder = st.selectbox(
         "Order of the passages",
-        list(answers.ORDERS),
+        list(choices.PASSAGE_ORDERS),
         format_func=str.capitalize,
         key="answers order",
         help="  \n".join(
-            f"**{name.capitalize()}**: {what}" for name, what in answers.ORDERS.items()
+            f"**{name.capitalize()}**: {what}" for name, what in choices.PASSAGE_ORDERS.items()
         ),
     )
-    longest = max(answers.MAX_TOKENS, 4 * n_tokens)
+    longest = max(choices.ANSWER_TOKENS, 4 * n_tokens)
     return answers.make_generator(
         project, answers.GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order)
     )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, board_summary, labels
+from exam_workbench import audit as room, bank, board_summary, choices, labels
 from exam_workbench.records import judgment_sources, run_names
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -15,7 +15,7 @@ MEASURES = (
     "P@5",
     "RBP(p=0.8)@10",
 )
-AIMS: dict[room.Aim, str] = {
+AIMS: dict[choices.AuditAim, str] = {
     "best": "Best system",
     "pair": "Two systems",
     "width": "All scores",

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from string import ascii_uppercase
+from typing import get_args
 
 import streamlit as st
 
-from exam_workbench import bank, errors, grading, jobs, labels, review, types
+from exam_workbench import bank, choices, errors, grading, jobs, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window
@@ -323,10 +324,14 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     st.text(query.text)
     kind, number = st.columns([3, 2])
     what = kind.segmented_control(
-        "Kind", grading.KINDS, default=grading.KINDS[0], format_func=WHAT.__getitem__, required=True
+        "Kind",
+        get_args(choices.DraftedKind),
+        default="question",
+        format_func=WHAT.__getitem__,
+        required=True,
     )
     n = number.number_input(
-        "Number per subtopic, or per query", 1, grading.MOST, 10, key="drafts wanted"
+        "Number per subtopic, or per query", 1, choices.MOST_DRAFTS, 10, key="drafts wanted"
     )
     titles = {USUAL: "Default: by subtopic if the query has subtopics"}
     titles |= {
@@ -411,7 +416,7 @@ def rewordings_dialog(
     """
     st.text(question.text or "")
     n = st.number_input(
-        "Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted"
+        "Number of wordings", 1, choices.MOST_DRAFTS, review.WORDINGS, key="wordings wanted"
     )
     _ask_model(
         project,

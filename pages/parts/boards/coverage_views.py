@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench import bank, charts, grading, grouping, labels, study, text
+from exam_workbench import bank, charts, choices, grading, grouping, labels, study, text
 from exam_workbench.records import deepest_rank, passage_texts, pool_depth, sealed_questions
 from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_views import Screen
@@ -141,7 +141,7 @@ def draw_by_budget(screen: Screen) -> None:
     """Draw the lines of the chosen systems, then the labelled and judged shares of each system's
     top.
     """
-    deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
+    deepest = min(choices.CURVE_K, max(deepest_rank(screen.project), 1))
     curves = labels.complete_curves(screen.project, screen.policy, deepest)
     order = curves.order(screen.policy.cutoff)
     chosen = st.multiselect(

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import charts, labels, measures, text
+from exam_workbench.choices import SystemTest
 from exam_workbench.records import (
     IMPORTED,
     gold_name,
@@ -21,7 +22,6 @@ from exam_workbench.store import Project
 from exam_workbench.study import (
     PANEL_MEASURES as MEASURES,
     BoardChoice,
-    Test,
     board_name,
     compare_neighbours,
     compare_systems,
@@ -58,7 +58,7 @@ class Screen:
     official: tuple[str, str] | None
     ties: measures.Ties
     queries: labels.QueryChoice
-    test: Test
+    test: SystemTest
 
     def offered(self) -> dict[str, BoardChoice]:
         """Return all leaderboards to choose from, including those of the head."""
@@ -449,12 +449,12 @@ def choose_gold_run(project: Project) -> None:
         )
 
 
-TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
+TEST_NAMES: dict[SystemTest, str] = {"t": "t test", "randomisation": "Randomisation"}
 BARS = {True: "overlap", False: "apart", None: "unknown"}
 BEST, ABOVE = "the best", "the one above"
 
 
-def choose_test() -> tuple[Test, str | None]:
+def choose_test() -> tuple[SystemTest, str | None]:
     """Draw the choices of the paired test and of the system that further columns compare with;
     return both.
     """
@@ -483,7 +483,7 @@ def choose_test() -> tuple[Test, str | None]:
 
 
 def significance_columns(
-    board: labels.Leaderboard, against: str | None, test: Test
+    board: labels.Leaderboard, against: str | None, test: SystemTest
 ) -> list[Column]:
     """Return the chosen further columns for the table of systems.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import exams, graders, grading, jobs
+from exam_workbench import choices, exams, graders, grading, jobs
 from exam_workbench.records import CLOSED_BOOK, ORACLE, find_students, run_names
 from exam_workbench.store import Project
 from pages.parts.shared import job_plan, model_place, presses, ui
@@ -130,7 +130,7 @@ def offer_adding(project: Project, exam: str) -> None:
             " retrieval cannot be changed."
         )
         how = st.selectbox(
-            "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
+            "Method", choices.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"
         )
         name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
         if presses.button("Retrieve passages", type="primary", key="retrieve"):
@@ -149,12 +149,12 @@ def _draw_student_form(project: Project) -> None:
         st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind")
     )
     contexts = [CLOSED_BOOK]
-    if kind not in exams.RULES or kind in exams.READING_RULES:
+    if kind not in choices.EXAMINEE_RULES or kind in exams.READING_RULES:
         contexts += [ORACLE, *(retrieval.name for retrieval in exams.list_retrievals(project))]
     settings: dict[str, Any] = {}
     icl = 0
     with ui.errors():
-        if kind not in exams.RULES:
+        if kind not in choices.EXAMINEE_RULES:
             settings = _choose_model(kind)
             icl = int(
                 st.number_input(
@@ -178,7 +178,7 @@ def _draw_student_form(project: Project) -> None:
         name = st.text_input(
             "Name", key="student name", placeholder="Generated from the settings"
         ).strip()
-        by = kind if kind in exams.RULES else None
+        by = kind if kind in choices.EXAMINEE_RULES else None
         plan = exams.Plan(by, settings, context, k, icl, name=name or None)
         presses.act_button(
             "Add examinee",
@@ -198,7 +198,7 @@ def _choose_model(kind: str) -> dict[str, Any]:
     per = st.selectbox(
         "Divide the likelihood of a choice by",
         graders.NORMALISATIONS,
-        graders.NORMALISATIONS.index(exams.NORMALISE),
+        graders.NORMALISATIONS.index(choices.CHOICE_NORMALISATION),
         key="student per",
     )
     return {**settings, "normalise": per}

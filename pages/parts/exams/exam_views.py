@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from exam_workbench import charts, exams
+from exam_workbench import charts, choices, exams
 from exam_workbench.measures.item_response import Bounded
 from exam_workbench.store import Project
 from exam_workbench.text import format_interval, how_many
@@ -89,13 +89,13 @@ def draw_topics(sat: Sat) -> None:
     ui.require_content(
         rows,
         "No topic has enough answers",
-        f"Each cell needs {exams.LEAST} answers of one examinee to items of one topic. Topics"
-        " come with generated or imported items.",
+        f"Each cell needs {choices.LEAST_TOPIC_ANSWERS} answers of one examinee to items of one"
+        " topic. Topics come with generated or imported items.",
     )
     chart_display.draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
     st.caption(
-        f"Share of right answers and number of answers. Cells with fewer than {exams.LEAST}"
-        " answers are left out."
+        "Share of right answers and number of answers. Cells with fewer than"
+        f" {choices.LEAST_TOPIC_ANSWERS} answers are left out."
     )
 
 
@@ -109,9 +109,13 @@ def draw_two(sat: Sat) -> None:
     first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
-    address.drop_foreign_value("test", exams.TESTS)
+    address.drop_foreign_value("test", choices.EXAMINEE_TESTS)
     test = how.selectbox(
-        "Test", exams.TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params"
+        "Test",
+        choices.EXAMINEE_TESTS,
+        format_func=TEST_NAMES.__getitem__,
+        key="test",
+        bind="query-params",
     )
     wanted = {first, second}
     one = next(

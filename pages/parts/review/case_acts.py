@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import errors, labels, review
+from exam_workbench import choices, errors, labels, review
 from exam_workbench.records import pooled_queries
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
@@ -32,7 +32,7 @@ class Desk:
     left: review.Side
     right: review.Side
     policy: labels.Policy | None
-    order: review.Order
+    order: choices.DisagreementOrder
     measure: str
     said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
     weighed: dict[str, Any] | None = None
@@ -274,7 +274,7 @@ def queue_data(
     cell: review.Cell | None,
     listed: review.Queue,
     policy: labels.Policy | None,
-    order: review.Order,
+    order: choices.DisagreementOrder,
 ) -> dict[str, Any]:
     """Return the data for the browser.
 
@@ -477,7 +477,7 @@ def _describe_check(check: review.Check, agreement: review.Agreement) -> str:
 def _why_empty(
     found: review.Agreement,
     some_settled: bool,
-    order: review.Order,
+    order: choices.DisagreementOrder,
     of_query: bool,
     cell: review.Cell | None,
 ) -> str:
@@ -500,7 +500,7 @@ def _why_empty(
 
 
 KEY = "cases"
-ORDERS: dict[review.Order, str] = {
+ORDERS: dict[choices.DisagreementOrder, str] = {
     "worst": "Largest difference first",
     "left": "Left higher",
     "right": "Right higher",
@@ -547,7 +547,7 @@ def _draw_filters(
     right: review.Side,
     agreement: review.Agreement,
     asked: actions.Asked,
-) -> tuple[review.Order, str]:
+) -> tuple[choices.DisagreementOrder, str]:
     """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)
     names = _order_names(agreement)
@@ -588,7 +588,7 @@ def _draw_filters(
     return order, measure
 
 
-def _order_names(agreement: review.Agreement) -> dict[review.Order, str]:
+def _order_names(agreement: review.Agreement) -> dict[choices.DisagreementOrder, str]:
     names = dict(ORDERS)
     named = agreement.names != (agreement.left.owner, agreement.right.owner)
     left, right = (
