@@ -7,32 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .audit import audited_by, under_way
+from . import audit, choices, labels, measures, records, review, study
 from .choices import SystemTest
 from .errors import InputError
-from .labels import (
-    FEWEST_GRADED,
-    Comparison,
-    Leaderboard,
-    Policy,
-    QueryChoice,
-    basis,
-    compare,
-    counted_queries,
-    graded_sentence,
-    graded_share,
-    leaderboard,
-    pairs_needed,
-)
-from .measures import MEASURES, Ties, parse_measure
-from .records import ranking_scores
-from .review import agreement_status
 from .store import Project, as_act
-from .study import (
-    Alike,
-    group_alike,
-    remembered_pairs,
-)
 
 
 @dataclass(frozen=True)
@@ -60,33 +38,35 @@ class Readiness:
     @property
     def graded(self) -> str:
         """The graded share in percent, see `labels.graded_share`."""
-        return graded_share(self.usable, self.needed)
+        return labels.graded_share(self.usable, self.needed)
 
     @property
     def grading(self) -> str:
         """The graded share with its basis, as a sentence without a full stop; empty if the measure
         needs no grades.
         """
-        return graded_sentence(self.usable, self.needed, self.measure)
+        return labels.graded_sentence(self.usable, self.needed, self.measure)
 
     @property
     def too_few(self) -> bool:
         """Whether fewer than `FEWEST_GRADED` of the pairs have a rating."""
-        return self.usable < FEWEST_GRADED * self.needed
+        return self.usable < labels.FEWEST_GRADED * self.needed
 
 
 @as_act("see boards", at_face=False)
-def board_readiness(project: Project, policy: Policy, measure: str) -> Readiness:
+def board_readiness(project: Project, policy: labels.Policy, measure: str) -> Readiness:
     """Return the readiness of the leaderboard of a measure.
 
     Raises:
         InputError: the measure, grader or version is unknown.
     """
-    base, wanted = basis(project, policy), parse_measure(measure, policy.cutoff)
+    base, wanted = labels.basis(project, policy), measures.parse_measure(measure, policy.cutoff)
     pairs = (
-        pairs_needed(project, base, wanted) if wanted.takes_grades else {"needed": 0, "usable": 0}
+        labels.pairs_needed(project, base, wanted)
+        if wanted.takes_grades
+        else {"needed": 0, "usable": 0}
     )
-    compared = agreement_status(project, policy) if project.allows("read the bank") else None
+    compared = review.agreement_status(project, policy) if project.allows("read the bank") else None
     return Readiness(
         measure=wanted.name,
         needed=pairs["needed"],
@@ -97,12 +77,12 @@ def board_readiness(project: Project, policy: Policy, measure: str) -> Readiness
     )
 
 
-def _describe_audit(project: Project, policy: Policy, measure: str) -> str:
-    if (audited := audited_by(project, policy, measure)) is not None:
+def _describe_audit(project: Project, policy: labels.Policy, measure: str) -> str:
+    if (audited := audit.audited_by(project, policy, measure)) is not None:
         return (
             "audited" if audited.measure == measure else f"only {audited.measure_title} is audited"
         )
-    return "not audited" if under_way(project, policy) is None else "audit in progress"
+    return "not audited" if audit.under_way(project, policy) is None else "audit in progress"
 
 
 @dataclass(frozen=True)
@@ -118,9 +98,9 @@ class BoardSummary:
             without.
     """
 
-    board: Leaderboard
-    compared: Comparison | None
-    groups: Alike
+    board: labels.Leaderboard
+    compared: labels.Comparison | None
+    groups: study.Alike
     ready: Readiness
     fully_graded: list[str]
 
@@ -146,7 +126,7 @@ class BoardSummary:
         return f"Fully graded: {', '.join(self.fully_graded)}." if self.fully_graded else ""
 
     @property
-    def official(self) -> Leaderboard | None:
+    def official(self) -> labels.Leaderboard | None:
         """The official leaderboard over the same queries; None without one, or if every query waits
         for grades.
         """
@@ -200,7 +180,7 @@ class BoardSummary:
         """The part on the queries in the mean: "Over 3 of 54 queries; 51 wait for grades"."""
         own = self.compared.queries.board if self.official and self.compared else None
         elsewhere = 0 if own is None else own - len(self.board.query_ids)
-        counted = counted_queries(self.board.query_ids, self.board.ungraded, elsewhere)
+        counted = labels.counted_queries(self.board.query_ids, self.board.ungraded, elsewhere)
         return counted[:1].upper() + counted[1:]
 
     @property
@@ -235,12 +215,12 @@ class BoardSummary:
 @as_act("see boards", at_face=False)
 def summarize_board(
     project: Project,
-    policy: Policy,
+    policy: labels.Policy,
     measure: str,
     against: str | None = None,
     against_measure: str | None = None,
-    ties: Ties = "average",
-    queries: QueryChoice = "common",
+    ties: choices.Ties = "average",
+    queries: labels.QueryChoice = "common",
     test: SystemTest = "t",
 ) -> BoardSummary:
     """Return the leaderboard of a measure with its state.
@@ -255,7 +235,7 @@ def summarize_board(
     """
     compared = None
     if against is not None:
-        compared = compare(
+        compared = labels.compare(
             project,
             measure,
             against,
@@ -267,8 +247,10 @@ def summarize_board(
     if compared is not None and compared.board.systems:
         board = compared.board
     else:
-        board = leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
-    groups = group_alike(board, remembered_pairs(project, board, test))
+        board = labels.leaderboard(
+            project, measure, "exam", policy, with_ungraded=queries != "common"
+        )
+    groups = study.group_alike(board, study.remembered_pairs(project, board, test))
     # While a job grades, readiness would count later grades than the leaderboard.
     ready = replace(
         board_readiness(project, policy, measure), needed=board.needed, usable=board.usable
@@ -277,23 +259,27 @@ def summarize_board(
     return BoardSummary(board, compared, groups, ready, complete)
 
 
-def _fully_graded(project: Project, policy: Policy) -> list[str]:
-    base = basis(project, policy)
-    offered = [parse_measure(name, policy.cutoff) for name in MEASURES]
-    pairs = {one.name: pairs_needed(project, base, one) for one in offered if one.by_query_alone}
+def _fully_graded(project: Project, policy: labels.Policy) -> list[str]:
+    base = labels.basis(project, policy)
+    offered = [measures.parse_measure(name, policy.cutoff) for name in measures.MEASURES]
+    pairs = {
+        one.name: labels.pairs_needed(project, base, one) for one in offered if one.by_query_alone
+    }
     return [name for name, counts in pairs.items() if counts["usable"] == counts["needed"]]
 
 
 @as_act("see boards", at_face=False)
 def find_summary(
-    project: Project, policy: Policy, measure: str, against: str | None
+    project: Project, policy: labels.Policy, measure: str, against: str | None
 ) -> BoardSummary | None:
     """Return the result of `summarize_board`; None without a leaderboard, whose own screen says why
     it is missing.
     """
     try:
         return (
-            summarize_board(project, policy, measure, against) if ranking_scores(project) else None
+            summarize_board(project, policy, measure, against)
+            if records.ranking_scores(project)
+            else None
         )
     except InputError:
         return None

@@ -10,6 +10,8 @@ from typing import Literal, get_args
 
 DEFAULT_MEASURE = "nDCG@10"
 LeaderboardPer = Literal["query", "subtopic", "topic", "union"]
+Ties = Literal["average", "random"]
+"""The ranks of equal scores in a correlation."""
 CURVE_K = 50
 """Default depth of a coverage curve."""
 MOST_CURVE_K = 1000
@@ -35,6 +37,7 @@ MOST_UNJUDGED = 100
 """Maximum number of listed passages to grade next. Counts include all passages."""
 SystemTest = Literal["t", "randomisation"]
 SystemCorrection = Literal["holm", "none"]
+PERMUTATIONS = 10_000
 
 DisagreementOrder = Literal["worst", "left", "right", "board", "kappa"]
 GradingState = Literal["failed", "ungraded", "complete"]
@@ -45,15 +48,82 @@ ADJUDICATION_STATES: Mapping[AdjudicationState, str] = {
     "waiting": "at least one assessor has not finished",
     "decided": "the adjudicator's decision applies",
 }
+AUDIT_ALPHA = 0.05
+AuditVariance = Literal["pool", "queries"]
+"""The population of an interval. `pool`: these queries, with the whole pool judged. `queries`:
+further similar queries.
+"""
 AuditAim = Literal["best", "pair", "width", "budget"]
 """The aim of an audit. `best`: find the best system. `pair`: find the better of two systems.
 `width`: know every score within a half-width. `budget`: get results from a given number of
 judgments."""
 
+BackEndName = Literal["transformers", "openai"]
+BACK_ENDS: tuple[BackEndName, ...] = get_args(BackEndName)
+Api = Literal["chat", "completions"]
+"""Kind of request: an answer in a chat, or the continuation of a text."""
+APIS: tuple[Api, ...] = get_args(Api)
+DTYPES = ("auto", "float32", "bfloat16")
+MOST_BEAMS = 64
+"""Maximum number of beams: memory and time grow with them, and short answers need only a few."""
+LikelihoodPer = Literal["tokens", "characters", "none"]
+"""Divisor of an option's log-likelihood, so that long options have no disadvantage."""
+NORMALISATIONS: tuple[LikelihoodPer, ...] = get_args(LikelihoodPer)
+GRADER_KINDS = (
+    "embedding",
+    "self-rating",
+    "answer",
+    "extractive",
+    "choice",
+    "direct",
+    "support-embedding",
+    "support",
+)
+CONCURRENCY = 8
+"""Calls of a job at a time."""
+PATIENCE = 3600.0
+"""Default number of seconds for which a job waits for an unreachable endpoint."""
+LONGEST_PATIENCE = 365 * 24 * PATIENCE
+"""Longest allowed waiting time of a job, in seconds: a year."""
+PROBED_PAIRS = 20
+"""Default number of pairs for each change of a passage that the check of a grader tries."""
 DraftedKind = Literal["question", "nugget"]
+DRAFTED_WORDINGS = 5
 MOST_DRAFTS = 100
 """Maximum number of drafts per request."""
 BEIR_SPLIT = "test"
+BANK_FORMS = ("v3", "ragtime26", "nuggetizer")
+"""The forms of a bank for other tools."""
+LEADERBOARD_FORMS = {
+    "trec_eval": ("measure", "query", "value"),
+    "tot": ("run", "measure", "query", "value"),
+    "ir_measures": ("run", "query", "measure", "value"),
+    "rag4reports": ("query", "run", "measure", "value"),
+    "jsonl": ("run", "query", "measure", "value"),
+    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
+}
+"""The columns of each long form. A file in the form trec_eval holds one run, named after the file.
+"""
+SheetForm = Literal["tsv", "jsonl"]
+IMPORT_KINDS = (
+    "queries",
+    "passages",
+    "bank",
+    "exam",
+    "graded",
+    "runs",
+    "responses",
+    "qrels",
+    "labels",
+    "leaderboard",
+    "responses-matrix",
+    "lm-eval",
+    "students",
+    "answers",
+    "answer-verdicts",
+)
+EXAM_DOMAIN = "a collection of documents"
+"""Default subject of the passages of a multiple-choice exam."""
 
 Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
@@ -79,6 +149,19 @@ LEAST_TOPIC_ANSWERS = 10
 """Minimum number of answers that an examinee must have given in a topic for its accuracy to be
 shown.
 """
+
+ResponseModel = Literal["3pl", "2pl", "1pl"]
+"""3pl: discrimination, difficulty and guessing; 2pl: without guessing; 1pl: difficulty alone
+(discrimination 1).
+"""
+EstimatorName = Literal["map", "paper"]
+ItemCriterion = Literal["information", "d", "item-rest"]
+ITEM_CRITERIA: tuple[ItemCriterion, ...] = get_args(ItemCriterion)
+ITEM_DRAWS = 200
+"""Default number of bootstrap draws of an item response model."""
+ITEM_DROP = 10.0
+"""Default share of the items, in percent, that a step of the improvement of an exam removes."""
+ITEM_STEPS = 5
 
 STATED_TOKENS = 5
 """Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open.
@@ -111,9 +194,41 @@ ANSWER_RULES: dict[AnswerRule, str] = {
 """Generators without a prompt, with descriptions. They are deterministic: every draw would be the
 same.
 """
+ANSWER_PROMPT = "reteval-answer"
+ANSWER_CHECKS = (
+    "em",
+    "f1",
+    "rouge1",
+    "bleu",
+    "chrf",
+    "meteor",
+    "words",
+    "contains",
+    "embedding",
+    "bertscore",
+    "llm",
+    "graded",
+)
 GOLD_DRAWS = 3
 GOLD_TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 ANSWER_SEED = 1
+AnswerCase = Literal["A", "B", "C", "D", "E", "F", "K"]
+ANSWER_CASES: dict[AnswerCase, str] = {
+    "A": "A passage with the answer is not annotated as relevant",
+    "B": "The searched passages contain another version of the gold passage",
+    "C": "Other passages distracted the model from the gold passage",
+    "D": "The model could not answer from the gold passages",
+    "E": "The answer is right, but no answer from the gold passages agrees with it",
+    "F": "The comparison of the two answers is wrong",
+    "K": "Right from the model's own knowledge, without evidence",
+}
+"""The cases with their descriptions. A to F are from the paper (llm-reteval, section 4.1); K is
+ours.
+"""
+UNANNOTATED_JUDGMENT = 2
+"""The judgment for a passage that answers the query but was not annotated (case A): highly
+relevant.
+"""
 SNAPSHOT_LEVEL = 0.05
 """A fall counts if noise alone gives one as large with a probability below this."""

@@ -14,7 +14,7 @@ import orjson
 import pandas as pd
 
 from .bank import check_version, make_named, remember_settings
-from .choices import DEFAULT_MEASURE
+from .choices import CONCURRENCY, DEFAULT_MEASURE
 from .errors import GradingError, InputError
 from .exchange import Group, Options, import_groups, make_demo
 from .formats import Source
@@ -152,7 +152,7 @@ class Project:
         bank_version: int | None = None,
         max_calls: int | None = None,
         max_cost: float | None = None,
-        concurrency: int = Request.concurrency,
+        concurrency: int = CONCURRENCY,
         retry_failed: bool = False,
         **parameters: Any,
     ) -> dict[str, Any]:

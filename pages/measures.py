@@ -6,7 +6,10 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, choices, errors, labels, study, text, types
-from exam_workbench.measures import MEASURES as KNOWN, Ties
+from exam_workbench.choices import Ties
+from exam_workbench.measures import (
+    MEASURES as KNOWN,
+)
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
 from pages.parts.boards import agreement_table

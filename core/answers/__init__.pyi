@@ -56,7 +56,6 @@ from ._reteval import (
     query_values as query_values,
 )
 from ._reteval_findings import (
-    RELEVANT as RELEVANT,
     AgreementRow as AgreementRow,
     CaseRow as CaseRow,
     Failures as Failures,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..bank import find_prompt_for, question_text_key
 from ..choices import (
+    ANSWER_PROMPT,
     ANSWER_RULES,
     ANSWER_SEED,
     ANSWER_TOKENS,
@@ -81,7 +82,6 @@ from ._answer_contexts import (
 )
 
 USE = "answer from passages"
-PROMPT = "reteval-answer"
 PARTING = "\n\n"
 """Separator of the passages of a context."""
 
@@ -103,7 +103,7 @@ class GeneratorPlan:
 
     settings: Mapping[str, Any] | None = None
     rule: AnswerRule | None = None
-    prompt: str = PROMPT
+    prompt: str = ANSWER_PROMPT
     n_tokens: int = STATED_TOKENS
     max_tokens: int = ANSWER_TOKENS
     name: str | None = None
@@ -211,7 +211,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         AnswerModel(
             plan.name
             or short_model_name(model)
-            + ("" if prompt.name == PROMPT else f", {prompt.name}")
+            + ("" if prompt.name == ANSWER_PROMPT else f", {prompt.name}")
             + ("" if plan.order == PASSAGE_ORDER else f", {plan.order}"),
             fingerprint_of(["generator", model, prompt.hash, identity, own]),
             model,

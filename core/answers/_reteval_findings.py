@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
 
+from ..choices import ANSWER_CASES, UNANNOTATED_JUDGMENT, AnswerCase
 from ..errors import InputError, check_known, unknown_name
 from ..grouping import group_pairs
 from ..measures import NewScore, Stake, Table, compare_evaluations, rank_stakes
 from ..measures.answers import (
-    CASES,
     RECALL_FAILURES,
     RETEVAL_FAILURES,
     Against,
-    Case,
     Point,
     Proposal,
     QueryCorrelation,
@@ -73,11 +72,6 @@ from ._reteval import (
     verdict_numbers,
 )
 
-RELEVANT = 2
-"""The judgment for a passage that answers the query but was not annotated (case A): highly
-relevant.
-"""
-
 
 @dataclass(frozen=True)
 class CaseRow:
@@ -125,7 +119,7 @@ def list_cases(
     Raises:
         InputError: the run, the depth or the letter is unknown.
     """
-    check_known("unknown-kind", "case", CASES, only)
+    check_known("unknown-kind", "case", ANSWER_CASES, only)
     rows = _case_rows(project, evaluation, _matching_places(evaluation, run, k))
     rows = [
         row for row in rows if (only is None or row.case == only) and not (to_do and row.confirmed)
@@ -348,14 +342,14 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
     )[0]
 
 
-def check_case(case: str) -> Case:
+def check_case(case: str) -> AnswerCase:
     """Return the letter of a case.
 
     Raises:
         InputError: it is unknown.
     """
-    check_known("unknown-kind", "case", CASES, case)
-    return next(letter for letter in CASES if letter == case)
+    check_known("unknown-kind", "case", ANSWER_CASES, case)
+    return next(letter for letter in ANSWER_CASES if letter == case)
 
 
 def confirm_case(
@@ -416,7 +410,7 @@ def place_of_case(evaluation: Evaluation, query_id: str, run: str, k: int) -> Ca
 
 
 def judge_as_relevant(
-    project: Project, row: CaseRow, passage_id: str, author: str, value: int = RELEVANT
+    project: Project, row: CaseRow, passage_id: str, author: str, value: int = UNANNOTATED_JUDGMENT
 ) -> None:
     """Judge a retrieved passage as relevant: it answers the query but was not annotated (case A).
 

@@ -1,6 +1,5 @@
 from ._audit_data import draw_batch as draw_batch
 from ._audit_plan import (
-    ALPHA as ALPHA,
     count_texts as count_texts,
     design_audit as design_audit,
     end_audit as end_audit,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bank import find_grader, without_answered_by_topic
+from ..choices import AUDIT_ALPHA
 from ..errors import InputError, check_not_empty, check_rules
 from ..formats import LARGEST
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
@@ -20,7 +21,6 @@ from ._audit_records import Audit, Goal, find_audit, list_batches
 
 BATCH_SIZE, LOOKS = 100, 4
 """Default number of passages per batch, and default number of batches."""
-ALPHA = 0.05
 LARGEST_SEED = 2**31 - 1
 
 DESIGN, END_AUDIT, END_BATCH = "design audit", "end audit", "end audit batch"
@@ -54,7 +54,7 @@ def design_audit(
     highest: int | None = None,
     batch_size: int | None = None,
     looks: int | None = None,
-    alpha: float = ALPHA,
+    alpha: float = AUDIT_ALPHA,
     seed: int | None = None,
     author: str,
 ) -> Audit:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..choices import AuditAim
+from ..choices import AuditAim, AuditVariance
 from ..measures import Coefficient, cohen_kappa, cross_table, known_or_none
 from ..measures.audit import (
     Array,
@@ -18,7 +18,6 @@ from ..measures.audit import (
     Estimates,
     Quality,
     Rate,
-    Variance,
     compare_all_systems,
     composite_scores,
     decide_best,
@@ -275,7 +274,7 @@ class AuditBoard:
     audit: str
     measure: str
     confidence: float
-    variance: Variance
+    variance: AuditVariance
     systems: list[AuditedSystem]
     groups: list[list[str]]
     differences: list[Difference]
@@ -318,7 +317,7 @@ class AuditBoard:
 
 
 @cached()
-def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> AuditBoard:
+def audit_board(project: Project, audit: Audit, variance: AuditVariance = "pool") -> AuditBoard:
     """Return the leaderboard of an audit from its current judgments.
 
     Args:
@@ -329,7 +328,7 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
     return board_of(gather_facts(project, audit), variance, kin)
 
 
-def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
+def board_of(facts: Facts, variance: AuditVariance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
     """Return the leaderboard of an audit, computed only from its facts; see `audit_board`.
 
     Args:

@@ -20,9 +20,12 @@ from ..bank import (
     label_graders,
     latest_version,
 )
+from ..choices import PROBED_PAIRS
 from ..errors import InputError
 from ..graders import Control, Grader
-from ..grading import PROBED, probe_grader
+from ..grading import (
+    probe_grader,
+)
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, usual_min_judgment
 from ..measures import Array, Flags, known_or_none
 from ..measures.audit import (
@@ -428,7 +431,7 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
 
 
 def probe_robustness(
-    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED
+    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED_PAIRS
 ) -> GraderCard:
     """Probe a grader, and return the card that it then gets.
 

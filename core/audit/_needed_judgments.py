@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bank import without_answered_by_topic
+from ..choices import AUDIT_ALPHA
 from ..errors import InputError
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import (
@@ -28,7 +29,7 @@ from ..measures.audit import (
 from ..records import SCALE, check_runs, run_names
 from ..store import Project
 from ._audit_data import Estimation, Facts, estimate_gains, gather_facts, values_of, weigh_passages
-from ._audit_plan import ALPHA, BATCH_SIZE, LOOKS, check_goal, weights_from
+from ._audit_plan import BATCH_SIZE, LOOKS, check_goal, weights_from
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board
 
@@ -327,7 +328,7 @@ def forecast_plan(
     runs: Sequence[str] = (),
     highest: int = max(SCALE),
     looks: int = LOOKS,
-    alpha: float = ALPHA,
+    alpha: float = AUDIT_ALPHA,
 ) -> Forecast:
     """Return the forecast of an audit with this plan, without using judgments; nothing is written.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from .. import graders as all_graders
+from ..choices import GRADER_KINDS
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import make_grader
 from ..store import Cursor, Project, as_act, cached, quoted_text
@@ -171,7 +171,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
             f"Several graders use the method '{name}'.",
             f"Use one of these names: {names}.",
         )
-    if aliases or name in all_graders.GRADERS:
+    if aliases or name in GRADER_KINDS:
         raise InputError(
             "grader-without-grades",
             f"The grader '{name}' has not graded anything yet.",

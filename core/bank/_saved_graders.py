@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from .. import graders
+from ..choices import GRADER_KINDS
 from ..errors import GradingError, InputError, check_known, check_not_empty, unknown_name
 from ..graders import BATCH_SHARE, Price, Prompt, built_in_prompts, read_prompt, write_prompt
 from ..store import Project, as_name, log_action, put_setting, read_setting
@@ -189,7 +190,7 @@ def save_named_grader(
     )
     grader = graders.make_grader(kind, parameters, list_prompts(project))
     # One name means one grader, in every command and on every screen.
-    if name in graders.GRADERS or name in _names_of_others(project, grader.spec):
+    if name in GRADER_KINDS or name in _names_of_others(project, grader.spec):
         raise InputError(
             "name-taken",
             f"The name '{name}' belongs to another grader.",
@@ -262,14 +263,12 @@ def grader_settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
                     " model and prompt.",
                 )
             return stored.kind, stored.parameters
-    if name in graders.GRADERS:
+    if name in GRADER_KINDS:
         return name, {}
     for named in named_graders(project):
         if name == named.name or name in _saved_fingerprints(project, named):
             return named.kind, named.parameters
-    known = dict.fromkeys(
-        [*graders.GRADERS, *(f"'{named.name}'" for named in named_graders(project))]
-    )
+    known = dict.fromkeys([*GRADER_KINDS, *(f"'{named.name}'" for named in named_graders(project))])
     known |= dict.fromkeys(f"'{spec.name}'" for spec in _stored_specs(project))
     raise unknown_name("unknown-grader", "grader", name, known)
 

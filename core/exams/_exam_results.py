@@ -11,19 +11,22 @@ from itertools import combinations
 
 import numpy as np
 
-from ..choices import LEAST_TOPIC_ANSWERS, ExamineeTest
+from ..choices import (
+    ITEM_DRAWS,
+    ITEM_DROP,
+    ITEM_STEPS,
+    LEAST_TOPIC_ANSWERS,
+    EstimatorName,
+    ExamineeTest,
+    ItemCriterion,
+    ResponseModel,
+)
 from ..errors import InputError
 from ..grouping import group_pairs
 from ..measures import ALPHA, Array, adjust_holm, mcnemar_tests, randomisation_test, wilson_interval
 from ..measures.item_response import (
-    DROP,
-    REPEATS,
-    STEPS,
     Analysis,
-    Criterion,
-    EstimatorName,
     Improvement,
-    Model,
     Planting,
     analyse_responses,
     design_of,
@@ -362,7 +365,7 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
 def fit_abilities(
     project: Project,
     query_id: str | None = None,
-    model: Model = "3pl",
+    model: ResponseModel = "3pl",
     estimator: EstimatorName = "map",
     intervals: bool = False,
 ) -> Analysis:
@@ -387,7 +390,7 @@ def fit_abilities(
         table.factors,
         model,
         estimator,
-        REPEATS if intervals else 0,
+        ITEM_DRAWS if intervals else 0,
         intervals,
     )
     return replace(told, remarks=[*told.remarks, *table.remarks])
@@ -397,9 +400,9 @@ def fit_abilities(
 def propose_shorter_exam(
     project: Project,
     query_id: str | None = None,
-    drop: float = DROP,
-    steps: int = STEPS,
-    criterion: Criterion = "information",
+    drop: float = ITEM_DROP,
+    steps: int = ITEM_STEPS,
+    criterion: ItemCriterion = "information",
 ) -> Improvement:
     """Propose the items that an exam could do without; nothing is changed.
 

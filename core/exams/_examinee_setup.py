@@ -10,13 +10,17 @@ from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
 
-from ..choices import CHOICE_NORMALISATION, EXAMINEE_RULES, ExamineeRule
+from ..choices import (
+    CHOICE_NORMALISATION,
+    EXAMINEE_RULES,
+    NORMALISATIONS,
+    ExamineeRule,
+    LikelihoodPer,
+)
 from ..errors import GradingError, InputError, check_in_range, check_known
 from ..graders import (
-    NORMALISATIONS,
     BackEnd,
     Example,
-    Per,
     Prompt,
     ReadingGrader,
     back_end_name,
@@ -313,7 +317,7 @@ class Ready:
     prompt: Prompt
     back_end: BackEnd | None
     by: str
-    per: Per
+    per: LikelihoodPer
 
 
 def get_ready(student: Student) -> Ready:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ..bank import DraftedItem, Generation, clean_line
+from ..choices import EXAM_DOMAIN
 from ..errors import InputError, check_in_range
 from ..formats import EXAM as EXAM
 from ..graders import (
@@ -324,7 +325,6 @@ def _named_choice(answer: object, choices: Sequence[str]) -> int | None:
 
 USUAL_PROMPTS = {"transformers": "exam-item", "openai": "exam-item-json"}
 """By back end: the paper's own prompt, and one for chats that requests JSON."""
-DOMAIN = "a collection of documents"
 TOKENS = 1024
 """Room for an item with its explanation."""
 WRITTEN = 220
@@ -367,7 +367,7 @@ class Wanted:
     """
 
     query_id: str = EXAM
-    domain: str = DOMAIN
+    domain: str = EXAM_DOMAIN
     prompt: str | None = None
     run: str | None = None
     limit: int | None = None

@@ -7,8 +7,6 @@ from . import (
     trec_files as trec_files,
 )
 from ._audit_sheet import (
-    SHEET_FORMS as SHEET_FORMS,
-    SheetForm as SheetForm,
     SheetLine as SheetLine,
     read_sheet as read_sheet,
     write_sheet as write_sheet,
@@ -40,7 +38,6 @@ from ._file_kinds import (
 )
 from ._graded_form import OURS as OURS
 from ._leaderboard_files import (
-    BOARD_FORMS as BOARD_FORMS,
     TableRow as TableRow,
     read_boards as read_boards,
     write_board_form as write_board_form,

@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from ..choices import SheetForm
 from ..errors import Report
 from ..tables import disarm_cell
 from ..text import one_line, quote_name
@@ -25,9 +26,6 @@ from ._source import (
     report_refusals,
 )
 from .trec_files import INTEGER, LARGEST, QRELS_COLUMNS
-
-SheetForm = Literal["tsv", "jsonl"]
-SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")
 
 HEADER = ("query_id", "query", "questions", "passage_id", "passage", "judgment", "note")
 CANNOT_SAY = "cannot say"

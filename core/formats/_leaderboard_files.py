@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
+from ..choices import LEADERBOARD_FORMS
 from ..errors import InputError, Report
 from ..tables import disarm_cell, escape_latex, rearm_cell
 from ..text import first_few
@@ -47,16 +48,6 @@ from .trec_files import (
 TableRow = tuple[float | None, str, float, float | None, int | None]
 """One line of a written leaderboard: rank, run, score, standard error, number of queries."""
 
-BOARD_FORMS = {
-    "trec_eval": ("measure", "query", "value"),
-    "tot": ("run", "measure", "query", "value"),
-    "ir_measures": ("run", "query", "measure", "value"),
-    "rag4reports": ("query", "run", "measure", "value"),
-    "jsonl": ("run", "query", "measure", "value"),
-    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
-}
-"""The columns of each long form. A file in the form trec_eval holds one run, named after the file.
-"""
 KEYS = ("run_id", "topic_id", "measure", "value")
 LONG = roles_of(KEYS).keys()
 """The keys of a jsonl record as we write them, and the roles that a record needs. Other names for
@@ -217,7 +208,7 @@ def write_board_form(
             "Q0": "Q0",
             "rank": rank,
         }
-        line = [cells[name] for name in BOARD_FORMS[form]]
+        line = [cells[name] for name in LEADERBOARD_FORMS[form]]
         record = dict(zip(KEYS, line, strict=False))
         out.write(
             (
@@ -304,7 +295,7 @@ def _split_tables(lines: list[tuple[int, str]], file: str, report: Report) -> li
 
 def _records_table(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
     """Return the records of the form jsonl as one table."""
-    table = _Table(list(BOARD_FORMS["jsonl"]))
+    table = _Table(list(LEADERBOARD_FORMS["jsonl"]))
     for number, line in lines:
         with report_refusals(report, file, number):
             record = parse_object(line)
@@ -328,7 +319,7 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
     rows = [cells for _, cells in table.rows]
     names: list[str] = []
     if form:
-        names = list(BOARD_FORMS[form])
+        names = list(LEADERBOARD_FORMS[form])
         if len(header) != len(names):
             raise Refused(
                 "form-differs",
@@ -354,7 +345,7 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
                 "header-missing",
                 "the first line has numbers, and it is unclear which columns hold runs, queries"
                 " and measures; name the"
-                f" form with --form ({', '.join(BOARD_FORMS)}), or add a header such as run,"
+                f" form with --form ({', '.join(LEADERBOARD_FORMS)}), or add a header such as run,"
                 " query, measure, value",
             )
     elif rows and not any(
@@ -514,7 +505,7 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     if width == 6:
         # A run has six columns too, so the columns must rule that out.
         is_clear = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
-        return list(BOARD_FORMS["ranking"] if is_clear else ())
+        return list(LEADERBOARD_FORMS["ranking"] if is_clear else ())
     topics = [_hold_queries(each, queries) for each in cells]
     if any(not topics[at] and not queries.isdisjoint(each) for at, each in enumerate(cells[:-1])):
         return []
@@ -526,12 +517,12 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     if sorted(kinds) in (["measure", "query", "run", "value"], ["measure", "query", "value"]):
         return (
             kinds
-            if tuple(kinds) in BOARD_FORMS.values() or standard[kinds.index("measure")]
+            if tuple(kinds) in LEADERBOARD_FORMS.values() or standard[kinds.index("measure")]
             else []
         )
     if sum(topics[:-1]) != 1 or not numbers[-1]:
         return []
-    for names in BOARD_FORMS.values():
+    for names in LEADERBOARD_FORMS.values():
         if len(names) == width and topics[names.index("query")]:
             run, measure = names.index("run") if "run" in names else 0, names.index("measure")
             is_clear = measures[measure] or (

@@ -68,14 +68,11 @@ from ._grader_interface import (
     other_models_note as other_models_note,
 )
 from ._grader_kinds import (
-    APIS as APIS,
-    BACK_ENDS as BACK_ENDS,
     CHECKS as CHECKS,
     CHOICES_BY as CHOICES_BY,
     EXTRACTIVE_MODEL as EXTRACTIVE_MODEL,
     GRADERS as GRADERS,
     LOCAL_MODEL as LOCAL_MODEL,
-    NORMALISATIONS as NORMALISATIONS,
     back_end_name as back_end_name,
     find_remaking_parameters as find_remaking_parameters,
     make_back_end as make_back_end,
@@ -84,11 +81,10 @@ from ._grader_kinds import (
     usual_prompt as usual_prompt,
 )
 from ._local.loading import (
-    DTYPES as DTYPES,
     current_loading as current_loading,
     model_identity as model_identity,
 )
-from ._local.transformers_back_end import MOST_BEAMS as MOST_BEAMS, pair_scores as pair_scores
+from ._local.transformers_back_end import pair_scores as pair_scores
 from ._plan_files import (
     NamedGrade as NamedGrade,
     PlannedGrader as PlannedGrader,
@@ -114,7 +110,6 @@ from ._reading.calls import (
     BackEnd as BackEnd,
     Call as Call,
     Completion as Completion,
-    Per as Per,
     ReadingGrader as ReadingGrader,
     Sampling as Sampling,
     Steps as Steps,

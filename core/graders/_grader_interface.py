@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from ..choices import CONCURRENCY
 from ..limits import allow_event, describe_exceeded, read_limit
 from ..types import Asked, Grade, GraderSpec
 
@@ -282,7 +283,7 @@ class Control:
     max_calls: int | None = None
     max_cost: float | None = None
     price: Price | None = None
-    concurrency: int = 8
+    concurrency: int = CONCURRENCY
     report: Callable[[str], None] = lambda line: None
     attempts: int | None = None
     vectors: VectorStore | None = None

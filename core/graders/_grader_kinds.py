@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
+from ..choices import BACK_ENDS, NORMALISATIONS
 from ..errors import GradingError, InputError, check_known
 from ..types import GraderSpec, Kind
 from ._access import current_access
-from ._endpoint.chat import Api
 from ._grader_interface import Grader
 from ._local.loading import has_chat_template, model_identity, resolved_dtype
 from ._local.transformers_back_end import ExtractiveBackEnd, TransformersBackEnd
 from ._prompts.prompt import USES, Prompt, built_in_prompts, fence_mark, prompt_variables
-from ._reading.calls import BackEnd, Method, Per, ReadingGrader, Sampling, Steps
+from ._reading.calls import (
+    BackEnd,
+    Method,
+    ReadingGrader,
+    Sampling,
+    Steps,
+)
 from ._reading.grading_methods import (
     Check,
     answer_and_check,
@@ -32,12 +38,9 @@ from ._reading.parsing import RULES_VERSION
 Parameters = Mapping[str, Any]
 Value = TypeVar("Value", bound=str)
 
-BACK_ENDS = ("transformers", "openai")
 CHECKS = ("words", "edit-distance", "model")
 """Ways to check answers: by words, by the paper's rule for words alone, or by a model."""
 CHOICES_BY = ("likelihood", "letter")
-APIS: tuple[Api, ...] = get_args(Api)
-NORMALISATIONS: tuple[Per, ...] = get_args(Per)
 EXTRACTIVE_MODEL = "sjrhuschlee/flan-t5-large-squad2"
 LOCAL_MODEL = "google/flan-t5-large"
 """The papers' model (exam-plus-plus, section 5.1)."""

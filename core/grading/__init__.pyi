@@ -25,7 +25,6 @@ from ._grade_storage import (
 )
 from ._grader_checks import (
     AGAIN as AGAIN,
-    PROBED as PROBED,
     SENTINELS as SENTINELS,
     probe_grader as probe_grader,
     watch_grader as watch_grader,

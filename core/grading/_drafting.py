@@ -18,10 +18,9 @@ from ..bank import (
     list_prompts,
     named_graders,
 )
-from ..choices import MOST_DRAFTS, DraftedKind
+from ..choices import BACK_ENDS, MOST_DRAFTS, DraftedKind
 from ..errors import GradingError, InputError, check_known
 from ..graders import (
-    BACK_ENDS,
     CUT_OFF,
     EMPTY,
     LOCAL_MODEL,

@@ -14,6 +14,7 @@ from ..bank import (
     remember_settings,
     settings_again,
 )
+from ..choices import PROBED_PAIRS
 from ..errors import InputError
 from ..graders import CHANGES, Control, Grader, is_remote, make_grader
 from ..store import Project, log_action
@@ -127,12 +128,8 @@ def _begin_edition(project: Project, spec: GraderSpec, author: str) -> None:
         remember_settings(project, renewed, known.kind, parameters, author)
 
 
-PROBED = 20
-"""Default number of pairs for each change."""
-
-
 def probe_grader(
-    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED
+    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED_PAIRS
 ) -> int:
     """Ask a grader about changed passages of pairs that it graded, and store its answers.
 

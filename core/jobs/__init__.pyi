@@ -1,7 +1,5 @@
 from ._job_run import (
     ALL_MISSING as ALL_MISSING,
-    LONGEST_PATIENCE as LONGEST_PATIENCE,
-    PATIENCE as PATIENCE,
     UNCAPPED as UNCAPPED,
     BackgroundJob as BackgroundJob,
     Caps as Caps,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from ..bank import model_prices
+from ..choices import CONCURRENCY, PATIENCE
 from ..errors import GradingError, InputError, WorkbenchError
 from ..graders import (
     NOTHING_USED,
@@ -34,11 +35,6 @@ from ..records import (
 )
 from ..store import ActName, Cursor, Project
 
-PATIENCE = 3600.0
-"""Default number of seconds for which a job waits for an unreachable endpoint."""
-LONGEST_PATIENCE = 365 * 24 * PATIENCE
-"""Longest allowed waiting time of a job, in seconds: a year."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Caps:
@@ -53,7 +49,7 @@ class Caps:
 
     max_calls: int | None = None
     max_cost: float | None = None
-    concurrency: int = 8
+    concurrency: int = CONCURRENCY
     patience: float = PATIENCE
 
 

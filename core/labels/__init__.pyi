@@ -1,11 +1,7 @@
 from ._basis import (
-    DEFAULT_POLICY as DEFAULT_POLICY,
     MISSING as MISSING,
-    SETTING_OF_MIN_JUDGMENT as SETTING_OF_MIN_JUDGMENT,
     Basis as Basis,
-    Policy as Policy,
     Ratings as Ratings,
-    Skipped as Skipped,
     basis as basis,
     check_rating_rule as check_rating_rule,
     coverage_of as coverage_of,
@@ -15,7 +11,6 @@ from ._basis import (
     labels_of as labels_of,
     overriding_sql as overriding_sql,
     ratings as ratings,
-    usual_min_judgment as usual_min_judgment,
     weights_of as weights_of,
     weights_that_count as weights_that_count,
 )
@@ -117,6 +112,13 @@ from ._overrides import (
 from ._parquet_leaderboards import (
     GradeFiles as GradeFiles,
     leaderboard_of_files as leaderboard_of_files,
+)
+from ._policy import (
+    DEFAULT_POLICY as DEFAULT_POLICY,
+    SETTING_OF_MIN_JUDGMENT as SETTING_OF_MIN_JUDGMENT,
+    Policy as Policy,
+    Skipped as Skipped,
+    usual_min_judgment as usual_min_judgment,
 )
 from ._query_ratings import (
     QueryRatings as QueryRatings,

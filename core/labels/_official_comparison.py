@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..choices import DEFAULT_MEASURE
+from ..choices import DEFAULT_MEASURE, Ties
 from ..measures import (
     Correlation,
-    Ties,
     bootstrap_intervals,
     bootstrap_samples,
     correlate_scores,
@@ -19,9 +18,12 @@ from ..measures import (
 )
 from ..records import find_source, imported_leaderboards
 from ..store import Project, as_act
-from ._basis import DEFAULT_POLICY, Policy
 from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
+from ._policy import (
+    DEFAULT_POLICY,
+    Policy,
+)
 
 QueryChoice = Literal["common", "all", "own"]
 """The queries over which two leaderboards are averaged. `common`: the queries of both, except

@@ -30,7 +30,6 @@ from ..types import SEPARATOR, GraderSpec, Question
 from ._basis import (
     MISSING,
     Basis,
-    Policy,
     Ratings,
     basis,
     coverage_of,
@@ -40,6 +39,9 @@ from ._basis import (
 )
 from ._grading_progress import grades_table
 from ._leaderboard_making import score_runs
+from ._policy import (
+    Policy,
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from ._agreement import (
 )
 from ._correlation import (
     Correlation as Correlation,
-    Ties as Ties,
     bootstrap_intervals as bootstrap_intervals,
     bootstrap_samples as bootstrap_samples,
     correlate_by as correlate_by,
@@ -33,7 +32,6 @@ from ._means_and_tests import (
     ALPHA as ALPHA,
     DRIFT_ALARM as DRIFT_ALARM,
     HELD_OUT as HELD_OUT,
-    PERMUTATIONS as PERMUTATIONS,
     SEALED_LEVEL as SEALED_LEVEL,
     Array as Array,
     Flags as Flags,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import Ties
 from ..errors import InputError, check_in_range, unknown_name
 from ._means_and_tests import (
     Array,
@@ -20,8 +21,6 @@ from ._means_and_tests import (
     drawn_counts,
     resampled_means,
 )
-
-Ties = Literal["average", "random"]
 
 PerQuery = Mapping[str, Mapping[str, float]]
 """system -> query id -> score; a query that the system skipped is absent"""

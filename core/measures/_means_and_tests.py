@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import PERMUTATIONS
+
 Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.int64]
@@ -202,7 +204,6 @@ def drawn_counts(things: int, samples: int = SAMPLES, seed: int = 0) -> Array:
     return dice.multinomial(things, np.full(things, 1 / things), size=samples).astype(np.float64)
 
 
-PERMUTATIONS = 10_000
 ALPHA = 0.05
 """A difference is significant if its corrected p is below this level."""
 

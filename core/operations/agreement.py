@@ -10,12 +10,6 @@ from typing import Annotated, Any
 from .. import labels, records, review
 from ..choices import DEFAULT_MEASURE, DisagreementOrder
 from ..errors import InputError
-from ..review import (
-    Side,
-    changes as changes_between,
-    list_settlings as record_of_settled,
-    side_agreement as agreement_of,
-)
 from .policy import PolicyOptions, QueriesOption
 from .registry import (
     LARGEST,
@@ -94,7 +88,7 @@ def agreement(
     comparison = (
         confirmed.held_out
         if held_out and confirmed and confirmed.held_out
-        else agreement_of(project, *both)
+        else review.side_agreement(project, *both)
     )
     shown = comparison.merged if merged else comparison
     if latex:
@@ -124,7 +118,7 @@ def agreement(
 
 def policy_sides(
     policy: labels.Policy, source: str | None, grader: str | None, person: str | None
-) -> tuple[Side, Side]:
+) -> tuple[review.Side, review.Side]:
     """Return the two sides of a comparison: the policy's labels with judgments, a grader or a
     person.
     """
@@ -152,11 +146,11 @@ def _sides_from_options(
         str | None,
         Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME"),
     ] = None,
-) -> tuple[Side, Side]:
+) -> tuple[review.Side, review.Side]:
     return policy_sides(policy, source, against_grader, against_person)
 
 
-SidesOptions = Annotated[tuple[Side, Side], Gathered(_sides_from_options)]
+SidesOptions = Annotated[tuple["review.Side", "review.Side"], Gathered(_sides_from_options)]
 """The two sides that disagree."""
 
 
@@ -321,7 +315,7 @@ def record(
     """Show all actions on disagreements."""
     if as_csv:
         return Output().text(review.record_csv(project))
-    acts = record_of_settled(project)
+    acts = review.list_settlings(project)
     return Output({"acts": [asdict(act) for act in acts]}).table(
         ("when", "who", "action", "query", "passage", "question", "reason", "resolved"),
         [
@@ -342,8 +336,8 @@ def record(
 
 def _find_row(
     project: Project,
-    left: Side,
-    right: Side,
+    left: review.Side,
+    right: review.Side,
     query_id: str,
     passage_id: str,
     question_id: str | None,
@@ -364,7 +358,7 @@ def _find_row(
     return matching[0]
 
 
-def _judged_source(project: Project, left: Side, right: Side) -> str:
+def _judged_source(project: Project, left: review.Side, right: review.Side) -> str:
     for side in (left, right):
         if isinstance(side, review.Judgments):
             return records.find_source(project, side.source)
@@ -476,7 +470,7 @@ def _to_grade(project: Project, compared: review.StateChanges, measure: str) -> 
     edits = review.version_edits(
         project, compared.before.bank_version or 0, compared.after.bank_version or 0
     )
-    return changes_between(project, measure, compared.before, edits).to_grade
+    return review.changes(project, measure, compared.before, edits).to_grade
 
 
 def _as_dict(compared: review.StateChanges, to_grade: int | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 from .. import (
     answers,
+    choices,
     exchange,
     formats,
     graders,
@@ -18,13 +19,10 @@ from .. import (
     records,
     study,
 )
-from ..answers import (
-    JUDGES,
-    GeneratorPlan,
-    Gold,
-    View,
-)
 from ..choices import (
+    ANSWER_CASES,
+    ANSWER_CHECKS,
+    ANSWER_PROMPT,
     ANSWER_SEED,
     ANSWER_TOKENS,
     GOLD_DRAWS,
@@ -37,9 +35,6 @@ from ..choices import (
     Retriever,
 )
 from ..errors import InputError, Report, check_known, unknown_name
-from ..jobs import Extent
-from ..labels import usual_min_judgment
-from ..measures.answers import CASES
 from ..text import first_few, how_many
 from .console import (
     ProgressLines,
@@ -116,8 +111,8 @@ def _extent_options(
     patience: Patience,
     retry_failed: Annotated[bool, Option(help="Also retry the failed calls.")] = False,
     only_failed: Annotated[bool, Option(help="Retry only the failed calls.")] = False,
-) -> Extent:
-    return Extent(
+) -> jobs.Extent:
+    return jobs.Extent(
         limit=limit,
         max_calls=max_calls,
         max_cost=max_cost,
@@ -128,7 +123,7 @@ def _extent_options(
     )
 
 
-CapsOptions = Annotated[Extent, Gathered(_extent_options)]
+CapsOptions = Annotated["jobs.Extent", Gathered(_extent_options)]
 """Options that limit a job."""
 DryRun = Annotated[
     bool,
@@ -152,16 +147,18 @@ GoldJudgment = Annotated[
             "Lowest judgment of a gold passage (default: the level of an"
             " imported data set, else 1)."
         ),
-        kept=usual_min_judgment,
+        kept=labels.usual_min_judgment,
     ),
 ]
 
 
-def _gold_options(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
-    return Gold(against or None, Gold.min_judgment if min_judgment is None else min_judgment)
+def _gold_options(*, against: Against = (), min_judgment: GoldJudgment = None) -> answers.Gold:
+    return answers.Gold(
+        against or None, answers.Gold.min_judgment if min_judgment is None else min_judgment
+    )
 
 
-GoldOptions = Annotated[Gold, Gathered(_gold_options)]
+GoldOptions = Annotated["answers.Gold", Gathered(_gold_options)]
 """Options that select the gold passages."""
 
 
@@ -182,7 +179,7 @@ def _view_options(
         str,
         Option(
             help="Answer check: the method that decides which answers are right.",
-            choices=list(JUDGES),
+            choices=ANSWER_CHECKS,
         ),
     ] = "llm",
     judge_model: Annotated[
@@ -195,8 +192,8 @@ def _view_options(
     without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
     against: Against = (),
     min_judgment: GoldJudgment = None,
-) -> View:
-    return View(
+) -> answers.View:
+    return answers.View(
         runs or None,
         tuple(sorted(set(ks))) or answers.KS,
         generator,
@@ -210,7 +207,7 @@ def _view_options(
     )
 
 
-ViewOptions = Annotated[View, Gathered(_view_options)]
+ViewOptions = Annotated["answers.View", Gathered(_view_options)]
 """Options that select answers and the check of their correctness."""
 
 
@@ -278,7 +275,7 @@ def generate(
         str | None, Option(help="Use this earlier generator again, without model options.")
     ] = None,
     rule: Annotated[AnswerRule | None, Option(help="Answer by this rule, without a model.")] = None,
-    prompt: Annotated[str, Option(help="Name of the prompt.")] = GeneratorPlan.prompt,
+    prompt: Annotated[str, Option(help="Name of the prompt.")] = ANSWER_PROMPT,
     n_tokens: Annotated[
         int, Option(help="Answer length that the prompt asks for, in tokens.", least=1)
     ] = STATED_TOKENS,
@@ -313,7 +310,7 @@ def generate(
         queries or None,
     )
     with may_use_key(settings):
-        plan = GeneratorPlan(
+        plan = answers.GeneratorPlan(
             settings,
             rule,
             prompt,
@@ -347,7 +344,7 @@ def generate(
 
 
 def _choose_generator(
-    project: Project, name: str | None, plan: GeneratorPlan
+    project: Project, name: str | None, plan: answers.GeneratorPlan
 ) -> answers.ReadyGenerator:
     if name is not None:
         if plan.settings or plan.rule:
@@ -568,9 +565,9 @@ def rag(
                 name, answers.make_run(project, name, retriever, author, depth, print_message)
             )
         )
-    plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
+    plan = answers.GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
-        plan = GeneratorPlan(rule=rule)
+        plan = answers.GeneratorPlan(rule=rule)
     ready = _choose_generator(project, None, plan)
     queries = tuple(query.query_id for query in answers.asked_queries(project))
     wanted = answers.WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
@@ -579,7 +576,7 @@ def rag(
         ready,
         wanted,
         author,
-        Extent(patience=patience),
+        jobs.Extent(patience=patience),
         progress_watcher("answers"),
         graders.Control(report=call_note_printer()),
     )
@@ -638,7 +635,7 @@ def reteval(
     judge = (
         evaluation.judge_model.name
         if evaluation.judge_model
-        else JUDGES[evaluation.view.judge].title
+        else answers.JUDGES[evaluation.view.judge].title
     )
     confirmed = sum(failure.confirmed for failure in failed.values())
     every = sum(failure.recall + failure.reteval for failure in failed.values())
@@ -720,7 +717,7 @@ def cases(
     *,
     view: ViewOptions,
     only: Annotated[
-        str | None, Option("--case", help="Only this case.", choices=list(CASES))
+        str | None, Option("--case", help="Only this case.", choices=list(ANSWER_CASES))
     ] = None,
     to_do: Annotated[bool, Option(help="Only unconfirmed cases.")] = False,
 ) -> Output:
@@ -767,7 +764,7 @@ def _case_record(row: answers.CaseRow) -> dict[str, Any]:
     }
 
 
-def _run_and_depth(view: View) -> tuple[str, int]:
+def _run_and_depth(view: answers.View) -> tuple[str, int]:
     if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
         raise InputError(
             "option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K."
@@ -781,13 +778,15 @@ def confirm(
     *,
     query: Annotated[str, Argument(metavar="QUERY")],
     view: ViewOptions,
-    case: Annotated[str, Option(help="Case to confirm.", choices=list(CASES))],
+    case: Annotated[str, Option(help="Case to confirm.", choices=list(ANSWER_CASES))],
     note: Annotated[str, Option(help="Reason.")] = "",
     judge_passage: Annotated[
         str | None,
         Option(help="Case A: also judge this passage of the top k as relevant.", metavar="PASSAGE"),
     ] = None,
-    value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = answers.RELEVANT,
+    value: Annotated[
+        int, Option(help="Value of that judgment, 0 to 3.")
+    ] = choices.UNANNOTATED_JUDGMENT,
     add_answer: Annotated[
         bool, Option(help="Case E: also add the answer to the query's right answers.")
     ] = False,
@@ -811,7 +810,7 @@ def confirm(
     answers.confirm_case(project, evaluation, query, run, k, case, author, note)
     return (
         f"{query}: case {case} confirmed for {run} at depth {k}"
-        f" ({CASES[answers.check_case(case)]})."
+        f" ({ANSWER_CASES[answers.check_case(case)]})."
     )
 
 
@@ -986,7 +985,7 @@ def agreement(
         ),
     ] = None,
     judges: Annotated[
-        tuple[str, ...], Option("--judge", help="Only this answer check.", choices=list(JUDGES))
+        tuple[str, ...], Option("--judge", help="Only this answer check.", choices=ANSWER_CHECKS)
     ] = (),
     curve: Annotated[bool, Option(help="Show the agreement at each threshold.")] = False,
 ) -> Output:

@@ -7,15 +7,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from .. import audit, audit as room, bank, formats
-from ..audit import (
-    find_audit,
-)
-from ..choices import AuditAim
-from ..formats import SHEET_FORMS, SheetForm
-from ..measures.audit import VARIANCES, Rate, Variance
+from ..choices import AUDIT_ALPHA, AuditAim, AuditVariance, SheetForm
 from ..text import how_many
 from .console import deliver_files, warn_of_terms
 from .policy import PolicyOptions
@@ -31,6 +26,9 @@ from .registry import (
     operation,
 )
 
+if TYPE_CHECKING:
+    from ..measures.audit import Rate
+
 AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
 
 
@@ -40,10 +38,9 @@ def board(
     *,
     name: AuditName = None,
     variance: Annotated[
-        Variance,
+        AuditVariance,
         Option(
             help="pool: intervals for these queries; queries: for similar queries too.",
-            choices=VARIANCES,
         ),
     ] = "pool",
     file: Annotated[
@@ -65,7 +62,7 @@ def board(
         )
     else:
         with opening() as project:
-            audit = find_audit(project, name)
+            audit = room.find_audit(project, name)
             audited, reached = (
                 room.audit_board(project, audit, variance),
                 room.audit_outcome(project, audit),
@@ -131,7 +128,7 @@ def curve(
     name: AuditName = None,
 ) -> Output:
     """Estimate how many judgments the goal needs, and the width of the intervals."""
-    forecast = room.forecast_audit(project, find_audit(project, name))
+    forecast = room.forecast_audit(project, room.find_audit(project, name))
     return (
         Output(asdict(forecast))
         .table(
@@ -158,7 +155,7 @@ def choose_grader(
 
     The correlation is that of a grader's leaderboard with the audited leaderboard.
     """
-    choice = room.choose_grader(project, find_audit(project, name))
+    choice = room.choose_grader(project, room.find_audit(project, name))
     return (
         Output(asdict(choice))
         .table(
@@ -206,7 +203,7 @@ def calibrate(
 
     Without --accept, nothing changes.
     """
-    audit = find_audit(project, name)
+    audit = room.find_audit(project, name)
     output = _calibration_output(room.calibrate_labels(project, audit))
     if accept is not None:
         room.accept_cut_points(project, audit, accept, author)
@@ -276,7 +273,7 @@ def methods(
     name: AuditName = None,
 ) -> Output:
     """Show a paragraph about the audit for the methods section of a paper."""
-    paragraph = room.describe_methods(project, find_audit(project, name))
+    paragraph = room.describe_methods(project, room.find_audit(project, name))
     return Output({"methods": paragraph}).line(paragraph)
 
 
@@ -350,7 +347,7 @@ def design(
         int | None,
         Option(help="Number of batches; you may stop after each.", least=1, most=MOST_DRAWS),
     ] = None,
-    alpha: Annotated[float, Option(help="Error rate over all batches together.")] = room.ALPHA,
+    alpha: Annotated[float, Option(help="Error rate over all batches together.")] = AUDIT_ALPHA,
     seed: Annotated[
         int | None, Option(help="Seed of the draws (default: random).", least=0)
     ] = None,
@@ -437,7 +434,7 @@ def draw(
     author: Author,
 ) -> Output:
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
-    batch = room.draw_batch(project, find_audit(project, name), author, size, twice)
+    batch = room.draw_batch(project, room.find_audit(project, name), author, size, twice)
     return Output({"batch": batch.as_dict()}).note(
         f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of"
         f" {batch.frame - batch.known:,}."
@@ -453,7 +450,7 @@ def status(
     name: AuditName = None,
 ) -> Output:
     """Show the progress of an audit: batches and assessors."""
-    audit = find_audit(project, name)
+    audit = room.find_audit(project, name)
     drawn, people = room.list_batches(project, audit), room.list_audit_assessors(project, audit)
     output = Output(
         {
@@ -519,7 +516,7 @@ def export(
     output: Annotated[
         str, Option("-o", "--output", help="Output file; - for standard output.", file="write")
     ],
-    form: Annotated[SheetForm, Option(help="Format of the output.", choices=SHEET_FORMS)] = "tsv",
+    form: Annotated[SheetForm, Option(help="Format of the output.")] = "tsv",
     assessor: Annotated[
         str | None,
         Option(
@@ -536,7 +533,7 @@ def export(
     warn_of_terms(project)
     sheet = room.make_sheet(
         project,
-        find_audit(project, name),
+        room.find_audit(project, name),
         form,
         assessor,
         most,
@@ -562,7 +559,9 @@ def import_(
 
     If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
-    done = room.import_sheet(project, find_audit(project, name), formats.Source.of(file), author)
+    done = room.import_sheet(
+        project, room.find_audit(project, name), formats.Source.of(file), author
+    )
     return Output(vars(done)).note(room.import_sentence(done))
 
 
@@ -576,7 +575,7 @@ def give_back(
     """Release the queries reserved for --author, also those in exported files. Judgments are
     kept.
     """
-    given = room.give_back(project, find_audit(project, name), author)
+    given = room.give_back(project, room.find_audit(project, name), author)
     return f"Released: {how_many(given, 'queries')}."
 
 
@@ -588,7 +587,7 @@ def end_batch(
     author: Author,
 ) -> str:
     """End the newest batch before all its passages are judged. Intervals account for that."""
-    found = find_audit(project, name)
+    found = room.find_audit(project, name)
     room.end_batch(project, found, author)
     return f"Ended the newest batch of '{found.name}'."
 
@@ -601,6 +600,6 @@ def end(
     author: Author,
 ) -> str:
     """End an audit. No more passages are drawn or judged; the leaderboard is kept."""
-    found: audit.Audit = find_audit(project, name)
+    found: audit.Audit = room.find_audit(project, name)
     room.end_audit(project, found, author)
     return f"Ended the audit '{found.name}'."

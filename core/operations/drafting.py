@@ -9,11 +9,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from .. import bank, exams, exchange, formats, graders, grading, jobs, review
+from .. import bank, choices, exams, exchange, formats, graders, grading, jobs, review
 from ..bank import STATES
-from ..choices import MOST_DRAFTS, DraftedKind
+from ..choices import EXAM_DOMAIN, MOST_DRAFTS, DraftedKind
 from ..errors import GradingError, InputError
-from ..exams import EXAM, Thresholds, Wanted, retire_exam_items as retire_items
 from ..tables import disarm_cell
 from ..text import how_many, one_line
 from .console import call_note_printer, price_words, progress_watcher, read_text_file
@@ -286,7 +285,7 @@ def rewordings(
     question: Annotated[str, Argument(metavar="QUESTION")],
     number: Annotated[
         int, Option("-n", help="Largest number of wordings.", least=1, most=MOST_DRAFTS)
-    ] = review.WORDINGS,
+    ] = choices.DRAFTED_WORDINGS,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     settings: ModelOptions,
     prompt: PromptOption = None,
@@ -384,7 +383,7 @@ def _filter_options(
         float | None,
         Option(help="Flag items at or above this cosine to another item as near-duplicates."),
     ] = None,
-) -> Callable[..., Thresholds]:
+) -> Callable[..., exams.Thresholds]:
     bounds = {
         "extra_gram": extra_gram,
         "extra_embedding": extra_embedding,
@@ -396,14 +395,16 @@ def _filter_options(
     }
     given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
 
-    def choose_thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
+    def choose_thresholds(
+        values: Sequence[Any], recorded: exams.Thresholds | None = None
+    ) -> exams.Thresholds:
         usual = exams.usual_thresholds(values, exams.SHARE if share is None else share)
         return replace(recorded if recorded is not None and share is None else usual, **given)
 
     return choose_thresholds
 
 
-FilterOptions = Annotated[Callable[..., Thresholds], Gathered(_filter_options)]
+FilterOptions = Annotated[Callable[..., "exams.Thresholds"], Gathered(_filter_options)]
 """Thresholds of the filters: a function from the values of the items to thresholds."""
 
 
@@ -517,8 +518,8 @@ def item_categories(
 
 
 def checked_items(
-    project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., Thresholds]
-) -> tuple[list[exams.Checked], Thresholds]:
+    project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., exams.Thresholds]
+) -> tuple[list[exams.Checked], exams.Thresholds]:
     """Return active items of the bank, open proposals, or both, with the results of the filters."""
     values = exams.item_values(project, query_id, of)
     accepted = exams.last_acceptance(project, query_id) if of == "bank" else None
@@ -562,8 +563,8 @@ SaveNote = Annotated[
 def generate_exam_items(
     project: Project,
     *,
-    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
-    domain: Annotated[str, Option(help="Subject of the passages, for the prompt.")] = Wanted.domain,
+    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = "exam",
+    domain: Annotated[str, Option(help="Subject of the passages, for the prompt.")] = EXAM_DOMAIN,
     run: Annotated[
         str | None,
         Option(
@@ -595,7 +596,7 @@ def generate_exam_items(
 
     Interrupted jobs resume with the same command. Passages already asked about are skipped.
     """
-    wanted = Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
+    wanted = exams.Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
     with may_use_key(settings):
         drafter = grading.make_drafter(settings)
         if dry_run:
@@ -703,7 +704,7 @@ def retire(
 
     To undo a saved change, restore an earlier bank version.
     """
-    gone = retire_items(project, item_ids, current_author())
+    gone = exams.retire_exam_items(project, item_ids, current_author())
     return _save_items(project, [q.question_id for q in gone], "retired", note)
 
 
@@ -712,13 +713,13 @@ def import_(
     project: Project,
     *,
     file: Annotated[Path, Argument(file="read")],
-    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
+    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = "exam",
     preview: Annotated[
         bool, Option(help="Show the effects of the import; change nothing.")
     ] = False,
 ) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
-    options = exchange.Options(source=None if query_id == EXAM else query_id)
+    options = exchange.Options(source=None if query_id == exams.EXAM else query_id)
     done = exchange.import_files(
         project, "exam", [formats.Source.of(file)], current_author(), options, preview
     )

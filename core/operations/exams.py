@@ -5,42 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
-import numpy as np
-
-from .. import exams, formats, graders, study
+from .. import exams, formats, graders, records, study
 from ..choices import (
+    BACK_ENDS,
     CHOICE_NORMALISATION,
+    DTYPES,
     EXAMINEE_RULES,
+    ITEM_DRAWS,
+    ITEM_DROP,
+    ITEM_STEPS,
     LEAST_TOPIC_ANSWERS,
+    NORMALISATIONS,
     RETRIEVAL_DEPTH,
     RETRIEVERS,
+    EstimatorName,
     ExamineeTest,
+    ItemCriterion,
+    ResponseModel,
     Retriever,
 )
 from ..errors import GradingError, InputError, Report
-from ..exams import (
-    AnswerTable,
-)
-from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS
-from ..measures.item_response import (
-    CRITERIA,
-    DROP,
-    ESTIMATORS,
-    MODELS,
-    REPEATS,
-    STEPS,
-    Analysis,
-    Criterion,
-    EstimatorName,
-    Model,
-    analyse_responses,
-    design_of,
-    fit_marginal,
-    improve_items as improve_exam,
-)
-from ..records import CLOSED_BOOK, list_examinees as every_student
+from ..measures import item_response
+from ..records import CLOSED_BOOK
 from ..text import first_few, format_interval, how_many
 from .console import call_note_printer, print_message, progress_watcher
 from .grader_options import Patience, may_use_key
@@ -154,7 +142,7 @@ def list_(
     """List examinees and their progress in the exam."""
     progress = [
         (student, exams.examinee_standing(project, student, query_id))
-        for student in every_student(project)
+        for student in records.list_examinees(project)
     ]
     value = {
         "students": [
@@ -463,22 +451,20 @@ def _comparisons_output(comparisons: list[exams.Comparison], test: ExamineeTest)
 
 T = TypeVar("T")
 
-RankedBy = Annotated[
-    str, Option(help="Value that ranks the items, lowest first.", choices=CRITERIA)
-]
+RankedBy = Annotated[ItemCriterion, Option(help="Value that ranks the items, lowest first.")]
 
 
 @dataclass(frozen=True)
 class _Answers:
-    table: AnswerTable
-    model: Model
+    table: exams.AnswerTable
+    model: ResponseModel
     estimator: EstimatorName
     seed: int
 
-    def analyse(self, bootstrap: int, held_out: bool) -> Analysis:
+    def analyse(self, bootstrap: int, held_out: bool) -> item_response.Analysis:
         """Return the item response analysis of the answers."""
         table = self.table
-        analysis = analyse_responses(
+        analysis = item_response.analyse_responses(
             table.students,
             table.items,
             table.correct,
@@ -513,19 +499,16 @@ def _answers_options(
         bool, Option(help="Ignore factors: estimate one ability per examinee.")
     ] = False,
     model: Annotated[
-        str,
-        Option(
-            help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only.", choices=MODELS
-        ),
+        ResponseModel,
+        Option(help="3pl: with guessing; 2pl: without guessing; 1pl: difficulty only."),
     ] = "3pl",
     estimator: Annotated[
-        str,
+        EstimatorName,
         Option(
             help=(
                 "map: most probable parameters. paper: highest likelihood within the"
                 " bounds of the paper."
             ),
-            choices=list(ESTIMATORS),
         ),
     ] = "map",
     seed: Annotated[int, Option(help="Random seed.", least=0)] = 0,
@@ -544,7 +527,7 @@ def _answers_options(
                 table = exams.answer_table(project, query_id)
         if flat:
             table = replace(table, factors=None, remarks=())
-        return _Answers(table, cast(Model, model), cast(EstimatorName, estimator), seed)
+        return _Answers(table, model, estimator, seed)
 
     return read_answers
 
@@ -553,16 +536,19 @@ AnswersOptions = Annotated[Callable[[Opening], _Answers], Gathered(_answers_opti
 """A function that reads the answers and returns them with the model to fit."""
 
 
-def _read_answer_table(file: Path, factors: Path | None) -> AnswerTable:
+def _read_answer_table(file: Path, factors: Path | None) -> exams.AnswerTable:
     examinees = _read_file(file, formats.read_matrix)
     items = list(dict.fromkeys(item for examinee in examinees for item in examinee.verdicts))
     place = {item: at for at, item in enumerate(items)}
+    # Imported here, because answers of the project need no array.
+    import numpy as np
+
     table = np.full((len(examinees), len(items)), np.nan)
     for row, examinee in enumerate(examinees):
         for item, right in examinee.verdicts.items():
             table[row, place[item]] = right
     levels = None if factors is None else _read_file(factors, formats.read_factors)
-    return AnswerTable([examinee.student for examinee in examinees], items, table, levels)
+    return exams.AnswerTable([examinee.student for examinee in examinees], items, table, levels)
 
 
 def _read_file(path: Path, read: Callable[[formats.Source, Report], T]) -> T:
@@ -582,7 +568,7 @@ def fit_command(
     bootstrap: Annotated[
         int,
         Option(help="Bootstrap repeats for the intervals of abilities.", least=0, most=MOST_DRAWS),
-    ] = REPEATS,
+    ] = ITEM_DRAWS,
     marginal: Annotated[
         bool, Option(help="Integrate abilities out. For many examinees; ignores factors.")
     ] = False,
@@ -663,7 +649,7 @@ def fit_command(
 
 
 def _marginal_output(answers: _Answers) -> Output:
-    fit = fit_marginal(answers.table.correct, answers.model)
+    fit = item_response.fit_marginal(answers.table.correct, answers.model)
     rows = [
         {"item": item, "d": d, "b": b, "g": g}
         for item, d, b, g in zip(
@@ -710,7 +696,7 @@ def items_command(
 ) -> Output:
     """List items with their parameters and information, weakest first."""
     analysis = wanted(opening).analyse(0, held_out=False)
-    rows = sorted(analysis.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
+    rows = sorted(analysis.items, key=lambda row: (row.by(by), row.item))
     return (
         Output({"by": by, "items": [asdict(row) for row in rows], "remarks": analysis.remarks})
         .table(
@@ -769,20 +755,20 @@ def improve_command(
             most=100,
             parse=_check_percent,
         ),
-    ] = DROP,
-    steps: Annotated[int, Option(help="Number of steps.", least=1, most=MOST_DRAWS)] = STEPS,
+    ] = ITEM_DROP,
+    steps: Annotated[int, Option(help="Number of steps.", least=1, most=MOST_DRAWS)] = ITEM_STEPS,
     by: RankedBy = "information",
 ) -> Output:
     """Propose items to retire, step by step, and show the effect. Nothing is removed."""
     answers = wanted(opening)
     table = answers.table
-    improvement = improve_exam(
+    improvement = item_response.improve_items(
         table.correct,
-        design_of(table.students, table.factors),
+        item_response.design_of(table.students, table.factors),
         table.items,
         drop,
         steps,
-        cast(Criterion, by),
+        by,
         answers.model,
         answers.estimator,
         answers.seed,

@@ -9,21 +9,8 @@ from typing import Annotated
 
 from .. import audit, bank, exams, exchange, formats, labels, records
 from ..board_summary import board_readiness
-from ..choices import DEFAULT_MEASURE
+from ..choices import BANK_FORMS, DEFAULT_MEASURE, LEADERBOARD_FORMS
 from ..errors import GradingError, InputError
-from ..exchange import (
-    Manifest,
-    graded_file,
-    nugget_docs_zip,
-    nugget_grades_jsonl,
-    queries_jsonl,
-    reports_jsonl,
-    runs_zip,
-)
-from ..formats import BOARD_FORMS, FORMS
-from ..labels import (
-    Policy,
-)
 from ..store import log_readonly_action
 from ..text import how_many
 from .console import (
@@ -54,8 +41,8 @@ class Asked:
     source: str
     binary: bool
     measure: str
-    policy: Policy
-    manifest: Manifest | None
+    policy: labels.Policy
+    manifest: exchange.Manifest | None
     save_manifest: Path | None
     note: str
     require_complete: bool
@@ -218,26 +205,32 @@ def _export_leaderboard(project: Project, asked: Asked) -> bytes:
 _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "qrels": _export_qrels,
     "bank": _export_bank,
-    "graded": lambda project, asked: graded_file(project, asked.chosen),
+    "graded": lambda project, asked: exchange.graded_file(project, asked.chosen),
     "leaderboard": _export_leaderboard,
     "exam": lambda project, asked: exams.exam_json(project, asked.chosen).encode(),
     "responses-matrix": lambda project, asked: exams.answers_csv(project, asked.chosen).encode(),
-    "runs": lambda project, asked: runs_zip(project),
-    "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
-    "nugget-grades": lambda project, asked: nugget_grades_jsonl(
+    "runs": lambda project, asked: exchange.runs_zip(project),
+    "queries": lambda project, asked: exchange.queries_jsonl(
+        project, asked.form is not None
+    ).encode(),
+    "nugget-grades": lambda project, asked: exchange.nugget_grades_jsonl(
         project, asked.policy, False
     ).encode(),
-    "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(
+    "nugget-doc-grades": lambda project, asked: exchange.nugget_grades_jsonl(
         project, asked.policy, True
     ).encode(),
-    "nugget-docs": lambda project, asked: nugget_docs_zip(project, asked.policy),
-    "reports": lambda project, asked: reports_jsonl(project, asked.policy).encode(),
+    "nugget-docs": lambda project, asked: exchange.nugget_docs_zip(project, asked.policy),
+    "reports": lambda project, asked: exchange.reports_jsonl(project, asked.policy).encode(),
     "bundle": _export_bundle,
 }
 
 _DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
 """Exports of a file that `export` writes; the others write and record theirs themselves."""
-FORMS_OF = {"bank": tuple(FORMS), "queries": ("autojudge",), "leaderboard": tuple(BOARD_FORMS)}
+FORMS_OF = {
+    "bank": BANK_FORMS,
+    "queries": ("autojudge",),
+    "leaderboard": tuple(LEADERBOARD_FORMS),
+}
 """Forms of other tools, by exported content."""
 FOLDERS = ("project", "grades")
 """Exports of several files."""

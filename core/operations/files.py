@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from .. import bank, exchange, formats
-from ..choices import BEIR_SPLIT
+from ..choices import BEIR_SPLIT, IMPORT_KINDS, LEADERBOARD_FORMS
 from ..errors import FileError, InputError, ProjectError
-from ..exchange import (
-    IMPORTERS,
-    check_project as look_at_everything,
-)
-from ..formats import BOARD_FORMS
 from ..locations import projects_folder
 from ..store import (
     Backup,
@@ -87,7 +82,7 @@ _OF_KINDS = {
 def import_(
     opening: Opening,
     *,
-    kind: Annotated[str, Argument(choices=[*IMPORTERS, "beir", "dataset", "project"])],
+    kind: Annotated[str, Argument(choices=[*IMPORT_KINDS, "beir", "dataset", "project"])],
     files: Annotated[tuple[Path, ...], Argument(file="read")],
     source: Annotated[
         str | None,
@@ -105,7 +100,7 @@ def import_(
         str | None,
         Option(
             help="Form of a leaderboard file with scores per query. Default: detected.",
-            choices=list(BOARD_FORMS),
+            choices=list(LEADERBOARD_FORMS),
         ),
     ] = None,
     gold: Annotated[
@@ -261,7 +256,7 @@ def check(
     The exit code is 1 if there are problems. Each is shown with its table, count, first example and
     fix.
     """
-    by_check = look_at_everything(project)
+    by_check = exchange.check_project(project)
     wrong = [item for findings in by_check.values() for item in findings]
     records = [
         {

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from .. import bank, formats, graders, grading, jobs, records
+from ..choices import CONCURRENCY
 from ..errors import GradingError, InputError
-from ..graders import grade_plan as grade_on_ray
-from ..grading import Request, Scope
 from ..records import JOB_SUBJECTS
 from ..text import how_many
 from ..types import GraderSpec
@@ -59,13 +58,13 @@ def _scope_options(
     sentences: Annotated[
         bool, Option(help="Grade the sentences that cite instead of passages, for Supported-Cover.")
     ] = False,
-) -> Scope:
-    return Scope(
+) -> grading.Scope:
+    return grading.Scope(
         queries or None, runs or None, retry_failed, only_failed, top=top, sentences=sentences
     )
 
 
-ScopeOptions = Annotated[Scope, Gathered(_scope_options)]
+ScopeOptions = Annotated["grading.Scope", Gathered(_scope_options)]
 """Options that select pairs."""
 BankVersion = Annotated[int | None, Option(help="Bank version (default: the newest).")]
 _PLANNED = {
@@ -164,9 +163,7 @@ def grade(
         float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)
     ] = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
-    concurrency: Annotated[
-        int, Option(help="Parallel calls.", least=1, most=1024)
-    ] = Request.concurrency,
+    concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = CONCURRENCY,
     patience: Patience,
     batch: Annotated[
         bool, Option(help="Send the calls as batches, answered within a day at half the price.")
@@ -187,7 +184,7 @@ def grade(
         raise InputError(
             "option-missing", "--batch-size and --no-wait need --batch.", "Add --batch."
         )
-    request = Request(
+    request = grading.Request(
         scope,
         bank_version,
         max_calls=max_calls,
@@ -348,7 +345,7 @@ def grade_plan(
     ] = None,
 ) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
-    done = grade_on_ray(
+    done = graders.grade_plan(
         plan, output, address, workers, gpus, lambda line: print_message(f"exam: {line}")
     )
     missing = done.rows - done.done
@@ -364,7 +361,7 @@ def grade_plan(
     return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
-def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:
+def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: grading.Scope) -> None:
     """Print how many queries or questions are skipped because their text is unknown; an id is never
     graded instead.
     """
@@ -393,7 +390,7 @@ def _follow_job(job: jobs.BackgroundJob, host: Guest) -> jobs.Progress:
 
 
 def grade_in_batches(
-    opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool
+    opening: Opening, chosen: GraderChoice, request: grading.Request, no_wait: bool
 ) -> Output | str:
     """Send the missing pairs as batches, and wait for them; between two checks other programs can
     use the project.

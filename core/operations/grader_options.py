@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from .. import bank, graders
+from .. import bank, choices, graders
+from ..choices import APIS, BACK_ENDS, DTYPES, GRADER_KINDS, LONGEST_PATIENCE, PATIENCE
 from ..errors import InputError
-from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS
-from ..jobs import LONGEST_PATIENCE, PATIENCE
 from .console import read_text_file
 from .registry import Gathered, Option, Project, current_author
 
@@ -101,7 +100,10 @@ def _grader_options(
     *,
     grader_name: Annotated[
         str,
-        Option("--grader", help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list."),
+        Option(
+            "--grader",
+            help=f"Grader: {', '.join(GRADER_KINDS)}, or a name from exam graders list.",
+        ),
     ] = "embedding",
     model: ModelName = None,
     back_end: BackEnd = None,
@@ -111,12 +113,17 @@ def _grader_options(
     dtype: Dtype = None,
     num_beams: Annotated[
         int | None,
-        Option(help="Beam width of a local model; 1 is greedy search.", least=1, most=MOST_BEAMS),
+        Option(
+            help="Beam width of a local model; 1 is greedy search.",
+            least=1,
+            most=choices.MOST_BEAMS,
+        ),
     ] = None,
     normalise: Annotated[
         str | None,
         Option(
-            help="Divisor of the likelihood of a choice (default: tokens).", choices=NORMALISATIONS
+            help="Divisor of the likelihood of a choice (default: tokens).",
+            choices=choices.NORMALISATIONS,
         ),
     ] = None,
     cue: Annotated[

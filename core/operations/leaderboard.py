@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from .. import audit, bank, labels, measures
-from ..choices import DEFAULT_MEASURE, LeaderboardPer
-from ..measures import SUPPORT_PRECISION, SUPPORT_RECALL, SUPPORTED_COVER
+from ..choices import DEFAULT_MEASURE, LeaderboardPer, Ties
 from ..store import MEMORY, SPILL, Project
 from ..text import one_line
 from .console import ProgressLines
@@ -187,10 +186,9 @@ def correlate(
     ] = None,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
     ties: Annotated[
-        str,
+        Ties,
         Option(
             help="Ties: average ranks, or the mean of ten random orders.",
-            choices=["average", "random"],
         ),
     ] = "average",
     within_error: Annotated[
@@ -214,7 +212,7 @@ def correlate(
         source,
         against_measure,
         policy,
-        cast(measures.Ties, ties),
+        ties,
         within_error,
         queries,
     )
@@ -272,11 +270,6 @@ GraderName = Annotated[
         metavar="NAME",
     ),
 ]
-MEASURES_OF = {
-    "recall": SUPPORT_RECALL,
-    "precision": SUPPORT_PRECISION,
-    "coverage": SUPPORTED_COVER,
-}
 PassageId = Annotated[str, Argument(metavar="PASSAGE")]
 Position = Annotated[int, Argument(metavar="SENTENCE", least=1)]
 CitedId = Annotated[str, Argument(metavar="CITED")]
@@ -316,7 +309,12 @@ def show_support(
         for count in ("sentences", "citations", "unresolved", "ungraded", "failed"):
             row[count] = row.get(count, 0) + getattr(item, count)
     graded = any(item.grades for item in bank.label_graders(project))
-    for name, measure in MEASURES_OF.items():
+    names = {
+        "recall": measures.SUPPORT_RECALL,
+        "precision": measures.SUPPORT_PRECISION,
+        "coverage": measures.SUPPORTED_COVER,
+    }
+    for name, measure in names.items():
         systems: dict[str, labels.System] = {}
         if name != "coverage" or graded:
             wanted = measures.parse_measure(f"{measure}@1" if first else measure)

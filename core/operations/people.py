@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Annotated
 
 from .. import labels, records
-from ..records import bring_back as put_back, list_actions as activity_of
 from ..store import ABOUT_ROLES, ROLES, Member, Project, Role, current_author
 from ..text import how_many
 from .registry import Argument, Author, Option, Output, TextOutput, at_most_one, operation
@@ -395,7 +394,7 @@ def activity(
     )
     if as_csv:
         return Output().text(records.activity_csv(project, sought))
-    result = activity_of(project, sought, limit or 0)
+    result = records.list_actions(project, sought, limit or 0)
     return Output(
         {
             "total": result.total,
@@ -435,7 +434,7 @@ def bring_back(
 
     The present data is kept. You can restore it with the number of this new action.
     """
-    restored = [one.whole for one in put_back(project, act, current_author())]
+    restored = [one.whole for one in records.bring_back(project, act, current_author())]
     return Output({"act": act, "restored": restored}).note(
         *(f"Restored {whole}." for whole in restored)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ..labels import Policy, usual_min_judgment
+from ..labels import Policy, Skipped, usual_min_judgment
 from .registry import Gathered, Option
 
 
@@ -35,11 +35,7 @@ def _policy_options(
         bool, Option(help="Use the grader's ratings without overrides.")
     ] = False,
     skipped: Annotated[
-        str,
-        Option(
-            help="Score of a query that a run skipped: zero, or ignore the query.",
-            choices=["zero", "ignore"],
-        ),
+        Skipped, Option(help="Score of a query that a run skipped: zero, or ignore the query.")
     ] = Policy.skipped,
     min_judgment: Annotated[
         int | None,
@@ -58,7 +54,7 @@ def _policy_options(
         label=label,
         rating=rating_rule,
         weighted=not unweighted,
-        skipped="ignore" if skipped == "ignore" else "zero",
+        skipped=skipped,
         # None only without a project, for grades in files.
         min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
         overrides=not no_overrides,

@@ -29,7 +29,6 @@ from .. import (
     study,
 )
 from ..errors import InputError, check_known
-from ..exchange import Table
 from ..grouping import group_pairs
 from ..labels import Policy
 from ..measures import item_response
@@ -264,7 +263,7 @@ def _make_figure(caption: str, chart: charts.Chart) -> exchange.Figure:
     return exchange.Figure(caption, charts.render_chart(charts.for_print(chart), ".svg").decode())
 
 
-Parts = Iterator[str | tuple[str, ...] | Table | exchange.Figure]
+Parts = Iterator["str | tuple[str, ...] | exchange.Table | exchange.Figure"]
 
 
 def _leaderboard_parts(
@@ -287,7 +286,7 @@ def _leaderboard_parts(
         for row, system in zip(rows, board.systems, strict=True):
             other = official.get(system.run)
             row += [other.score, other.std_error, other.rank] if other else [None, None, None]
-    yield Table(f"Systems by {board.measure}", head, rows)
+    yield exchange.Table(f"Systems by {board.measure}", head, rows)
     if board.systems:
         yield _make_figure(
             "Scores with one standard error. Lines on the right join systems that are not separated"
@@ -326,7 +325,7 @@ def _agreement_parts(project: Project, compared: labels.Comparison | None, polic
             correlation.tau_ap,
             correlation.pearson,
         )
-        yield Table(
+        yield exchange.Table(
             f"Correlation with {official.source} {official.measure} over"
             f" {correlation.systems} systems",
             ["Spearman", "Kendall (tau-b)", "tau_AP", "Pearson"],
@@ -345,7 +344,7 @@ def _agreement_parts(project: Project, compared: labels.Comparison | None, polic
         yield error.message
         return
     table = both.table
-    yield Table(
+    yield exchange.Table(
         f"Labels (rows) and judgments of {official.source} (columns): numbers of passages",
         ["Label", *map(str, table.column_names)],
         [
@@ -385,7 +384,7 @@ def _audit_parts(project: Project, audited: audit.Audit | None, policy: Policy) 
         return
     board = audit.audit_board(project, audited)
     yield audit.audit_outcome(project, audited).says
-    yield Table(
+    yield exchange.Table(
         f"Audited scores by {board.measure}, with intervals of {board.confidence:.0%}",
         ["Rank", "System", "Audited", "Low", "High", "Grader"],
         [[one.rank, one.run, one.audited, one.low, one.high, one.machine] for one in board.systems],
@@ -415,7 +414,7 @@ def _method_parts(project: Project, board: labels.Leaderboard, wanted: ReportReq
         "Overrides": f"{state.overridden:,}" if policy.overrides else "not used",
         "Bank version": str(version),
     }
-    yield Table("Scoring settings", ["Setting", "Value"], list(settings.items()))
+    yield exchange.Table("Scoring settings", ["Setting", "Value"], list(settings.items()))
     queries = counts["queries"] - counts["exams"]
     yield (
         f"The collection has {queries:,} queries, {counts['passages']:,} passages and"

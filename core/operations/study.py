@@ -5,7 +5,7 @@ leaderboard.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, cast
+from typing import Annotated
 
 from .. import bank, labels, study
 from ..choices import (
@@ -16,18 +16,14 @@ from ..choices import (
     META_MIN_RATINGS,
     MOST_CURVE_K,
     MOST_UNJUDGED,
+    PERMUTATIONS,
     SELECTION_MEASURES,
     SELECTION_TOP_K,
     SystemCorrection,
     SystemTest,
+    Ties,
 )
-from ..labels import (
-    usual_min_judgment,
-)
-from ..measures import PERMUTATIONS, Ties
-from ..study import (
-    unjudged_shares as find_unjudged,
-)
+from ..labels import Skipped, usual_min_judgment
 from ..text import how_many
 from .policy import PolicyOptions, QueriesOption
 from .registry import MOST_DRAWS, Option, Output, Project, at_most_one, operation
@@ -195,7 +191,7 @@ def unjudged(
     policy: PolicyOptions,
 ) -> Output:
     """Show the share of each run with a label or a judgment, and list passages to grade next."""
-    coverage = find_unjudged(project, policy, top_k, runs or None, listed)
+    coverage = study.unjudged_shares(project, policy, top_k, runs or None, listed)
     output = Output(asdict(coverage)).table(
         ("run", "source", f"Judged@{coverage.top_k}", "judged", "of"),
         [
@@ -384,11 +380,7 @@ def meta(
         ),
     ] = None,
     skipped: Annotated[
-        str,
-        Option(
-            help="Score of a query that a run skipped: zero, or ignore the query.",
-            choices=["zero", "ignore"],
-        ),
+        Skipped, Option(help="Score of a query that a run skipped: zero, or ignore the query.")
     ] = "zero",
     coefficients: Annotated[
         tuple[str, ...],
@@ -399,10 +391,7 @@ def meta(
         ),
     ] = (),
     ties: Annotated[
-        str,
-        Option(
-            help="Ties: average ranks, or the mean of random orders.", choices=["average", "random"]
-        ),
+        Ties, Option(help="Ties: average ranks, or the mean of random orders.")
     ] = "average",
     repeats: Annotated[int, Option(help="Number of random orders.", most=MOST_DRAWS)] = 10,
     within_error: Annotated[
@@ -430,7 +419,7 @@ def meta(
         weighted=not unweighted,
         overrides=not no_overrides,
         min_judgment=labels.Policy.min_judgment if min_judgment is None else min_judgment,
-        skipped=cast(labels.Skipped, skipped),
+        skipped=skipped,
     )
     shown = coefficients or META_COEFFICIENTS
     rows = study.choose_rows(
@@ -443,7 +432,7 @@ def meta(
         measures or META_MEASURES,
         against_measure,
         policy,
-        cast(Ties, ties),
+        ties,
         repeats,
         within_error,
         samples,

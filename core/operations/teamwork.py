@@ -12,7 +12,7 @@ from typing import Annotated
 
 from .. import bank, labels, measures, records, review
 from ..choices import ADJUDICATION_STATES, AdjudicationState
-from ..records import find_guidelines as guidelines_of, open_double_assignments
+from ..records import open_double_assignments
 from ..text import how_many
 from .console import read_text_file
 from .registry import Argument, Author, Option, Output, Project, at_most_one, operation
@@ -119,7 +119,7 @@ def show(
     ] = None,
 ) -> Output:
     """Show the guidelines of the project and of a query."""
-    found = guidelines_of(project, query_id)
+    found = records.find_guidelines(project, query_id)
     output = Output(asdict(found))
     for text in filter(None, (found.project, found.query)):
         output.line(text)

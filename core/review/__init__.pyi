@@ -106,7 +106,6 @@ from ._passages.passage_search import (
     where_to_begin as where_to_begin,
 )
 from ._question_faults import (
-    WORDINGS as WORDINGS,
     Repair as Repair,
     count_held_out as count_held_out,
     list_strays as list_strays,

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import bank
 from ..bank import grader_again
+from ..choices import DRAFTED_WORDINGS
 from ..errors import InputError
 from ..graders import Control
 from ..grading import Drafter, Report, Request, draft_rewordings, run_job
@@ -27,10 +28,8 @@ from ..records import (
 from ..store import Project, log_action
 from ..types import ANSWERED, Question
 
-WORDINGS, EXAMPLES = 5, 3
-"""Usual number of drafted wordings, and number of passages of each kind of error that the model
-reads.
-"""
+EXAMPLES = 3
+"""Number of passages of each kind of error that the model reads."""
 TOLD = {
     True: "This passage answers the question:",
     False: "This passage does not answer the question:",
@@ -279,7 +278,7 @@ def suggest_rewordings(
     policy: Policy,
     source: str,
     author: str,
-    n: int = WORDINGS,
+    n: int = DRAFTED_WORDINGS,
     prompt: str | None = None,
     control: Control | None = None,
 ) -> Report:

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from ..bank import label_graders
+from ..choices import Ties
 from ..errors import InputError, check_known
 from ..labels import Comparison, Leaderboard, Policy, QueryChoice, compare_boards, leaderboard
 from ..measures import (
     COVER,
     Choosing,
     Table,
-    Ties,
     compare_evaluations,
     parse_measure,
     separable_differences,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..bank import find_grader, label_graders, without_answered_by_topic
-from ..choices import DEFAULT_MEASURE, META_COEFFICIENTS, META_MEASURES, META_MIN_RATINGS
+from ..choices import DEFAULT_MEASURE, META_COEFFICIENTS, META_MEASURES, META_MIN_RATINGS, Ties
 from ..errors import InputError
 from ..grouping import group_pairs
 from ..labels import (
@@ -29,7 +29,11 @@ from ..labels import (
     order_systems,
     pairs_needed,
 )
-from ..measures import Correlation, Ties, bootstrap_intervals, parse_measure
+from ..measures import (
+    Correlation,
+    bootstrap_intervals,
+    parse_measure,
+)
 from ..records import (
     Qrels,
     find_source,

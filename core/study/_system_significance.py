@@ -10,12 +10,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..choices import SystemCorrection, SystemTest
+from ..choices import PERMUTATIONS, SystemCorrection, SystemTest
 from ..errors import InputError, check_in_range, check_known
 from ..labels import RANKED, Leaderboard, Policy, basis, first_answers
 from ..measures import (
     ALPHA,
-    PERMUTATIONS,
     SEALED_LEVEL,
     Array,
     adjust_holm,

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from exam_workbench import bank
+from exam_workbench.choices import LEADERBOARD_FORMS
 from exam_workbench.exchange import bank_in_form, board_in_form, queries_jsonl, reports_jsonl
-from exam_workbench.formats import BOARD_FORMS
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import correlate_by
 from exam_workbench.types import Question
@@ -88,7 +88,7 @@ def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -
     expected = {(run, topic): score for run, scores in board.per_query.items() for topic, score in scores.items()}
     # A skipped query is in the mean as 0.
     expected |= {("three", "q2"): 0.0, **{(run, "all"): score for run, score in board.scores.items()}}
-    for form in BOARD_FORMS:
+    for form in LEADERBOARD_FORMS:
         content, path = board_in_form(board, form)[0], tmp_path / f"{form}.txt"
         if form == "trec_eval":
             zipfile.ZipFile(io.BytesIO(content)).extractall(path)

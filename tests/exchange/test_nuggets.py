@@ -15,9 +15,13 @@ import pytest
 import yaml
 
 from exam_workbench import bank, exchange
+from exam_workbench.choices import LEADERBOARD_FORMS
 from exam_workbench.errors import FileError
 from exam_workbench.exchange._integrity import check_project
-from exam_workbench.formats import BOARD_FORMS, Source, detect_kind
+from exam_workbench.formats import (
+    Source,
+    detect_kind,
+)
 from exam_workbench.labels import Policy, leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
 from exam_workbench.records import add_queries, imported_leaderboards, queries_of
@@ -657,7 +661,7 @@ def test_a_board_comes_back_from_each_form_with_its_scores_by_query(tmp_path: Pa
         by_query = {run: dict(scores) for run, scores in board.per_query.items()}
         if skipped == "zero":
             by_query["three"]["q2"] = 0.0
-        for form in BOARD_FORMS:
+        for form in LEADERBOARD_FORMS:
             content, measures = exchange.board_in_form(board, form)
             assert yaml.safe_load(measures) == {"measures": [{"name": MEASURE, "dtype": "float"}]}
             sources = [Source("b.eval.txt", data=content)]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from exam_workbench import formats
+from exam_workbench import choices, formats
 from exam_workbench.errors import FileError, InputError, Report
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats.passage_files import read_passages
@@ -467,15 +467,17 @@ def lines(form: str, values: Values, separator: str, names: dict[str, str] | Non
                     found.append(json.dumps(record))
                 else:
                     cells = {"run": run, "query": query, "measure": measure, "value": repr(value), "Q0": "Q0"}
-                    found.append(separator.join({**cells, "rank": "0"}[name] for name in formats.BOARD_FORMS[form]))
+                    found.append(
+                        separator.join({**cells, "rank": "0"}[name] for name in choices.LEADERBOARD_FORMS[form])
+                    )
     random.shuffle(found)
     if names and form != "jsonl":
-        found.insert(0, separator.join(names.get(name, name) for name in formats.BOARD_FORMS[form]))
+        found.insert(0, separator.join(names.get(name, name) for name in choices.LEADERBOARD_FORMS[form]))
     return found
 
 
 def variant(random: Random) -> Variant:
-    form = random.choice(list(formats.BOARD_FORMS))
+    form = random.choice(list(choices.LEADERBOARD_FORMS))
     given = form if random.random() < 0.2 else None
     known = random.choices((*KNOWN, "unknown"), (4, 3, 3))[0]
     queries = random.sample(KNOWN.get(known, UNKNOWN), random.randint(1, 6))
@@ -569,7 +571,7 @@ def written(form: str, measure: str = "nDCG@10", with_all: bool = True, runs: Se
     return out.getvalue()
 
 
-@pytest.mark.parametrize("form", formats.BOARD_FORMS)
+@pytest.mark.parametrize("form", choices.LEADERBOARD_FORMS)
 @pytest.mark.parametrize("with_all", [True, False])
 def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(form: str, with_all: bool) -> None:
     runs = ["bm25"] if form == "trec_eval" else [*BY_QUERY]

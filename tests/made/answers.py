@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exam_workbench.measures.item_response import Model, answer_probability
+from exam_workbench.choices import ResponseModel
+from exam_workbench.measures.item_response import (
+    answer_probability,
+)
 from exam_workbench.measures.item_response._response_models import Design, Items, factor_design
 
 ADDED: Mapping[str, Mapping[str, float]] = {
@@ -45,7 +48,7 @@ def students(added: Mapping[str, Mapping[str, float]] = ADDED) -> dict[str, list
     return {factor: [row[i] for row in rows] for i, factor in enumerate(added)}
 
 
-def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED) -> Exam:
+def exam(n: int, seed: int = 0, model: ResponseModel = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED) -> Exam:
     """Return the answers of all examinees to n items, drawn with a seed."""
     rng = np.random.default_rng(seed)
     design = factor_design(students(added))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from exam_workbench.choices import ANSWER_CASES
 from exam_workbench.measures import NewScore, compare_evaluations, rank_stakes
 from exam_workbench.measures.answers import (
-    CASES,
     RECALL_FAILURES,
     RETEVAL_FAILURES,
     Texts,
@@ -96,7 +96,7 @@ def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
 def test_no_verdict_is_without_a_proposal_or_a_reason_why_there_is_none() -> None:
     for said in product((YES, NO, UNKNOWN), repeat=4):
         found = propose_case(Verdicts(*said), other)
-        assert found.reason and (found.case is None or found.case in CASES)
+        assert found.reason and (found.case is None or found.case in ANSWER_CASES)
         # A failed comparison, and one that nobody disputes, are never sorted.
         assert found.case is None or Verdicts(*said).part, said
         if Verdicts(*said).part and None not in said:

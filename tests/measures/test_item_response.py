@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from exam_workbench.choices import EstimatorName, ResponseModel
 from exam_workbench.measures._means_and_tests import wilson_interval
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
-    MODELS,
     Bounded,
-    EstimatorName,
-    Model,
     analyse_responses,
     answer_information,
     answer_probability,
@@ -73,8 +72,8 @@ def test_far_from_an_item_information_is_none_rather_than_undefined() -> None:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("model", MODELS)
-def test_the_gradient_is_that_of_finite_differences(model: Model, estimator: EstimatorName) -> None:
+@pytest.mark.parametrize("model", get_args(ResponseModel))
+def test_the_gradient_is_that_of_finite_differences(model: ResponseModel, estimator: EstimatorName) -> None:
     rng = np.random.default_rng(3)
     made = exam(12, seed=2)
     made.responses[rng.random(made.responses.shape) < 0.2] = np.nan
@@ -168,9 +167,9 @@ def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", get_args(ResponseModel))
 def test_items_and_students_that_are_all_right_all_wrong_or_missing_give_finite_numbers(
-    model: Model, estimator: EstimatorName
+    model: ResponseModel, estimator: EstimatorName
 ) -> None:
     made = exam(30, seed=8)
     answers = made.responses

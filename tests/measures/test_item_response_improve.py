@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from exam_workbench.choices import ITEM_CRITERIA, ItemCriterion
 from exam_workbench.measures.item_response import (
-    CRITERIA,
     GRID,
-    Criterion,
     analyse_responses,
     answer_probability,
     design_of,
@@ -38,18 +37,18 @@ def with_bad_items(seed: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def found_bad() -> dict[Criterion, int]:
+def found_bad() -> dict[ItemCriterion, int]:
     """How many of the 22 bad items are among the lowest 22, by criterion."""
     made = exam(148, 3)
     rows = item_worth(with_bad_items(3), fit_responses(with_bad_items(3), made.design, starts=1), NAMES)
     bad = set(NAMES[:BAD])
     return {
         criterion: len(bad & {row.item for row in sorted(rows, key=lambda row: row.by(criterion))[:BAD]})
-        for criterion in CRITERIA
+        for criterion in ITEM_CRITERIA
     }
 
 
-def test_information_and_item_rest_find_items_that_are_answered_at_random(found_bad: dict[Criterion, int]) -> None:
+def test_information_and_item_rest_find_items_that_are_answered_at_random(found_bad: dict[ItemCriterion, int]) -> None:
     # By chance 22 of 148 would hold 3.3 of the 22.
     assert found_bad["information"] >= 11
     assert found_bad["item-rest"] >= 8

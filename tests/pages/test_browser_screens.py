@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from exam_workbench import audit as room
 from exam_workbench.audit import Goal
+from exam_workbench.choices import ANSWER_CASES
 from exam_workbench.labels import compare, leaderboard, per_query_scores
-from exam_workbench.measures.answers import CASES
 from exam_workbench.records import confirmed_cases, done_queries, judged_pairs
 from exam_workbench.study import group_alike
 from exam_workbench.study._system_significance import compare_all
@@ -242,7 +242,7 @@ def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_pa
     heading.click()
     page.keyboard.press("a")
     expect(heading).to_have_text(question("c"))
-    expect(page.locator(".news")).to_contain_text(CASES["A"])
+    expect(page.locator(".news")).to_contain_text(ANSWER_CASES["A"])
     ready(page)
     page.reload()
     expect(heading).to_have_text(question("c"))

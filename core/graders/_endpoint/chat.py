@@ -11,15 +11,13 @@ from typing import Any, Literal
 
 import orjson
 
+from ...choices import Api
 from ...limits import read_limit
 from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill_prompt, prompt_variables
 from .._reading.calls import Call, Completion, is_answer, make_settled_test, read_completion
 from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
-
-Api = Literal["chat", "completions"]
-"""Kind of request: an answer in a chat, or the continuation of a text."""
 
 Clean = Callable[[str], str]
 """Removes keys from a text."""

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 import openai
 import orjson
 
+from ...choices import Api
 from ...errors import GradingError, InputError, check_in_range
 from ...limits import read_limit
 from .._access import (
@@ -32,7 +33,6 @@ from .._reading.calls import Call, Completion, Steps
 from .call_session import Session
 from .chat import (
     MOST_THINKING,
-    Api,
     Dialect,
     EndpointBatch,
     Request,

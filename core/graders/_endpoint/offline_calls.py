@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ...choices import Api
 from ...errors import GradingError
 from ...types import Asked, Grade
 from .._grader_interface import NO_TOKENS, Grader, Pair, Tokens
@@ -18,7 +19,6 @@ from .._local.transformers_back_end import LocalBackEnd
 from .._reading.calls import EMPTY_PASSAGE, Completion, ReadingGrader
 from .chat import (
     UNEXPLAINED,
-    Api,
     Request,
     UnusableBodyError,
     find_objection,

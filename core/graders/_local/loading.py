@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
+from ...choices import DTYPES
 from ...errors import GradingError, InputError
 from .._access import check_revision, current_access, holds_model, place_of
 
 Task = Literal["text", "span", "pair"]
 """Task of a model: write text, extract spans from a passage, or score a question with a passage."""
 
-DTYPES = ("auto", "float32", "bfloat16")
 
 LONGEST = 8192
 """Default maximum of a prompt's tokens: passages are paragraphs, and memory grows with the prompt.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from ...choices import MOST_BEAMS
 from ...errors import GradingError, InputError
 from ...grouping import group_pairs
 from .._access import OfferedEndpoint, current_access, use_access
@@ -177,8 +178,6 @@ The longer ones are asked again together, so that a batch does not wait for one 
 """
 MOSTLY = 0.25
 """Share of long answers from which all answers get their full length at once."""
-MOST_BEAMS = 64
-"""Maximum number of beams: memory and time grow with them, and short answers need only a few."""
 
 
 @dataclass(eq=False)

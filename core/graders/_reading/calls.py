@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from ...choices import LikelihoodPer
 from ...errors import GradingError, InputError
 from ...types import Asked, Grade, GraderSpec
 from .._grader_interface import Control, Grader, Outcome, Pair
@@ -32,9 +33,6 @@ Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood
 full. `span` is an extract of the passage. `likelihood` writes nothing and weighs `Call.options`.
 """
 
-Per = Literal["tokens", "characters", "none"]
-"""Divisor of an option's log-likelihood, so that long options have no disadvantage."""
-
 
 @dataclass(frozen=True)
 class Call:
@@ -59,7 +57,7 @@ class Call:
     fence: bool = False
     options: tuple[str, ...] = ()
     max_tokens: int = 64
-    per: Per = "tokens"
+    per: LikelihoodPer = "tokens"
     schema: Mapping[str, Any] | None = None
 
 

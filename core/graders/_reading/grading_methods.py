@@ -8,10 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
+from ...choices import LikelihoodPer
 from ...limits import read_limit
 from ...types import Asked, Grade
 from .._prompts.prompt import Prompt, prompt_variables
-from .calls import Call, Completion, Per, Steps, read_completion
+from .calls import (
+    Call,
+    Completion,
+    Steps,
+    read_completion,
+)
 from .matching import contains_key, is_no_answer, without_letter, word_match
 from .non_answers import without_thoughts
 from .parsing import missing_answer, no_answer
@@ -141,7 +147,7 @@ def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) 
 
 
 def choice_by_likelihood(
-    asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens"
+    asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: LikelihoodPer = "tokens"
 ) -> Steps:
     """Select the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
 

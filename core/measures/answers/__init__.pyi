@@ -15,12 +15,10 @@ from ._answer_scores import (
     threshold_curve as threshold_curve,
 )
 from ._answer_texts import (
-    CASES as CASES,
     NEAR as NEAR,
     RECALL_FAILURES as RECALL_FAILURES,
     RETEVAL_FAILURES as RETEVAL_FAILURES,
     TEXT_SCORES as TEXT_SCORES,
-    Case as Case,
     Proposal as Proposal,
     Texts as Texts,
     Verdict as Verdict,

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...choices import AnswerCase
 from ...grouping import group_pairs
 from ...text import stem_word, without_citations
 from .._intents import SIMILARITIES
@@ -270,26 +271,11 @@ def _bleu_scorer() -> BLEU:
     return BLEU(effective_order=True)
 
 
-Case = Literal["A", "B", "C", "D", "E", "F", "K"]
-
-CASES: dict[Case, str] = {
-    "A": "A passage with the answer is not annotated as relevant",
-    "B": "The searched passages contain another version of the gold passage",
-    "C": "Other passages distracted the model from the gold passage",
-    "D": "The model could not answer from the gold passages",
-    "E": "The answer is right, but no answer from the gold passages agrees with it",
-    "F": "The comparison of the two answers is wrong",
-    "K": "Right from the model's own knowledge, without evidence",
-}
-"""The cases with their descriptions. A to F are from the paper (llm-reteval, section 4.1); K is
-ours.
-"""
-
-RECALL_FAILURES: tuple[Case, ...] = ("A", "B", "C")
+RECALL_FAILURES: tuple[AnswerCase, ...] = ("A", "B", "C")
 """Cases in which Recall is wrong about the retriever. The Refined set is the queries without such a
 confirmed case.
 """
-RETEVAL_FAILURES: tuple[Case, ...] = ("D", "E", "F")
+RETEVAL_FAILURES: tuple[AnswerCase, ...] = ("D", "E", "F")
 """Cases in which LLM-retEval is wrong about the retriever."""
 
 Verdict = bool | None
@@ -357,9 +343,9 @@ class Proposal:
         passage: position in the top k, from 0, of the passage that the reason mentions.
     """
 
-    case: Case | None
+    case: AnswerCase | None
     reason: str
-    others: tuple[Case, ...] = ()
+    others: tuple[AnswerCase, ...] = ()
     passage: int | None = None
 
 
@@ -556,7 +542,7 @@ def _same_words(texts: Texts) -> str | None:
     return None
 
 
-def corrected_verdicts(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
+def corrected_verdicts(case: AnswerCase, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     """Return the verdicts of Recall and LLM-retEval, corrected by a confirmed case.
 
     In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the

@@ -10,12 +10,10 @@ from ._audit_planning import (
     simultaneous_intervals as simultaneous_intervals,
 )
 from ._audited_scores import (
-    VARIANCES as VARIANCES,
     Comparisons as Comparisons,
     Estimates as Estimates,
     GraderSet as GraderSet,
     Rate as Rate,
-    Variance as Variance,
     compare_all_systems as compare_all_systems,
     compare_graders as compare_graders,
     composite_scores as composite_scores,

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...choices import AuditVariance
 from ...errors import InputError
 from .._means_and_tests import adjust_holm, maximal_sections
 from ._gain_estimates import Corrected
 from ._sampling_design import Array, Flags
-
-Variance: TypeAlias = Literal["pool", "queries"]
-VARIANCES: tuple[Variance, ...] = ("pool", "queries")
-"""The population of an interval. `pool`: these queries, with the whole pool judged. `queries`:
-further similar queries.
-"""
 
 CONFIDENCE = 0.95
 
@@ -70,7 +64,7 @@ def estimate_sums(
     w: Array,
     corrected: Corrected,
     *,
-    variance: Variance = "pool",
+    variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
@@ -189,7 +183,7 @@ def compare_all_systems(
     w: Array,
     corrected: Corrected,
     *,
-    variance: Variance = "pool",
+    variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Comparisons:
@@ -305,7 +299,7 @@ def machine_bias(
     machine: Array,
     corrected: Corrected,
     *,
-    variance: Variance = "pool",
+    variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
@@ -331,7 +325,7 @@ def group_bias(
     corrected: Corrected,
     members: Flags,
     *,
-    variance: Variance = "pool",
+    variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:

@@ -5,9 +5,7 @@ from ._exam_analysis import (
     design_of as design_of,
 )
 from ._exam_improvement import (
-    DROP as DROP,
     FEWEST_ITEMS as FEWEST_ITEMS,
-    STEPS as STEPS,
     TIMES as TIMES,
     Improvement as Improvement,
     Planting as Planting,
@@ -15,24 +13,18 @@ from ._exam_improvement import (
     plant_faults as plant_faults,
 )
 from ._fit_statistics import (
-    CRITERIA as CRITERIA,
-    REPEATS as REPEATS,
-    Criterion as Criterion,
     ItemWorth as ItemWorth,
     item_rest as item_rest,
 )
 from ._response_fits import (
     ESTIMATORS as ESTIMATORS,
     FEWEST as FEWEST,
-    EstimatorName as EstimatorName,
     fit_graded as fit_graded,
     fit_marginal as fit_marginal,
     graded_information as graded_information,
 )
 from ._response_models import (
     GRID as GRID,
-    MODELS as MODELS,
-    Model as Model,
     answer_information as answer_information,
     answer_probability as answer_probability,
     information_by_category as information_by_category,

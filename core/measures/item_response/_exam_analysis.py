@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ...choices import ITEM_DRAWS, EstimatorName, ResponseModel
 from ...errors import InputError
 from ...text import first_few, how_many
 from .._means_and_tests import wilson_interval
 from ._fit_statistics import (
-    REPEATS,
     Draws,
     FitStatistics,
     ItemWorth,
@@ -28,12 +28,16 @@ from ._fit_statistics import (
 from ._response_fits import (
     FEWEST,
     FEWEST_STUDENTS,
-    EstimatorName,
     Fit,
     check_responses,
     fit_responses,
 )
-from ._response_models import Array, Design, Model, factor_design, flat_design
+from ._response_models import (
+    Array,
+    Design,
+    factor_design,
+    flat_design,
+)
 
 # A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of
 # draws is ten times this number.
@@ -237,9 +241,9 @@ def analyse_responses(
     items: Sequence[str],
     responses: Array,
     factors: Mapping[str, Mapping[str, str]] | None = None,
-    model: Model = "3pl",
+    model: ResponseModel = "3pl",
     estimator: EstimatorName = "map",
-    bootstrap: int = REPEATS,
+    bootstrap: int = ITEM_DRAWS,
     held_out: bool = True,
     seed: int = 0,
 ) -> Analysis:

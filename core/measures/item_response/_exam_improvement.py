@@ -10,15 +10,34 @@ from typing import Literal
 
 import numpy as np
 
+from ...choices import (
+    ITEM_CRITERIA,
+    ITEM_DROP,
+    ITEM_STEPS,
+    EstimatorName,
+    ItemCriterion,
+    ResponseModel,
+)
 from ...errors import check_in_range
-from ._fit_statistics import CRITERIA, Criterion, ItemWorth, item_worth
-from ._response_fits import EstimatorName, Fit, fit_responses
-from ._response_models import GRID, Array, Design, Indices, Items, Model, mean_information
+from ._fit_statistics import (
+    ItemWorth,
+    item_worth,
+)
+from ._response_fits import (
+    Fit,
+    fit_responses,
+)
+from ._response_models import (
+    GRID,
+    Array,
+    Design,
+    Indices,
+    Items,
+    mean_information,
+)
 
 FEWEST_ITEMS = 30
 """Minimum number of items; an exam is not shortened below it."""
-DROP = 10.0
-STEPS = 5
 
 # A half with fewer examinees than this says nothing about the other half.
 _FEWEST_STUDENTS = 5
@@ -79,7 +98,7 @@ class Improvement:
         stopped: why it ended before the requested number of steps; empty if it did not.
     """
 
-    criterion: Criterion
+    criterion: ItemCriterion
     steps: list[Step]
     held_out: HeldOut | None
     stopped: str
@@ -94,10 +113,10 @@ def improve_items(
     responses: Array,
     design: Design,
     items: Sequence[str],
-    drop: float = DROP,
-    steps: int = STEPS,
-    criterion: Criterion = "information",
-    model: Model = "3pl",
+    drop: float = ITEM_DROP,
+    steps: int = ITEM_STEPS,
+    criterion: ItemCriterion = "information",
+    model: ResponseModel = "3pl",
     estimator: EstimatorName = "map",
     seed: int = 0,
 ) -> Improvement:
@@ -175,7 +194,12 @@ def link_scale(fitted: Fit, to: Array) -> tuple[Array, Items]:
 
 
 def _drop_stepwise(
-    table: Array, first: Fit, items: Sequence[str], drop: float, steps: int, criterion: Criterion
+    table: Array,
+    first: Fit,
+    items: Sequence[str],
+    drop: float,
+    steps: int,
+    criterion: ItemCriterion,
 ) -> tuple[list[Step], str]:
     kept = np.arange(len(items))
     fitted = first
@@ -221,7 +245,7 @@ def _held_out(
     items: Sequence[str],
     drop: float,
     steps: int,
-    criterion: Criterion,
+    criterion: ItemCriterion,
     all_dropped: set[str],
     seed: int,
 ) -> HeldOut | None:
@@ -292,7 +316,7 @@ class Planting:
     items: int
     planted: int
     last: int
-    found: Mapping[Criterion, float]
+    found: Mapping[ItemCriterion, float]
 
     @property
     def by_chance(self) -> float:
@@ -300,7 +324,9 @@ class Planting:
         return self.planted * self.last / self.items
 
 
-def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> dict[Criterion, int]:
+def among_last(
+    rows: Sequence[ItemWorth], bad: Collection[str], last: int
+) -> dict[ItemCriterion, int]:
     """Return, by criterion, the number of given items among the items ranked last; ties are broken
     by id.
 
@@ -308,8 +334,8 @@ def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> di
         bad: ids of the given items.
         last: number of items, ranked last, that are searched.
     """
-    hits: dict[Criterion, int] = {}
-    for criterion in CRITERIA:
+    hits: dict[ItemCriterion, int] = {}
+    for criterion in ITEM_CRITERIA:
         ordered = sorted((row.by(criterion), row.item) for row in rows)
         hits[criterion] = sum(item in bad for _, item in ordered[:last])
     return hits
@@ -319,7 +345,7 @@ def plant_faults(
     responses: Array,
     design: Design,
     items: Sequence[str],
-    model: Model = "3pl",
+    model: ResponseModel = "3pl",
     estimator: EstimatorName = "map",
     seed: int = 0,
 ) -> list[Planting]:
@@ -346,7 +372,7 @@ def plant_faults(
     planted, last = (max(1, round(len(items) * share)) for share in (SHARE, LAST))
     plantings = []
     for fault, spoil in FAULTS.items():
-        counts = dict.fromkeys(CRITERIA, 0)
+        counts = dict.fromkeys(ITEM_CRITERIA, 0)
         for time in range(TIMES):
             # All faults use the same items, so that the comparison is between faults, not between
             # items.

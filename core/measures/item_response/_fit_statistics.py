@@ -7,10 +7,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
+from ...choices import ITEM_DRAWS, ItemCriterion
 from .._means_and_tests import defined_quotients
 from ._response_fits import (
     ESTIMATORS,
@@ -160,9 +160,6 @@ def _hidden_error(table: Array, fitted: Fit, seed: int) -> tuple[float | None, f
     return told, base
 
 
-Criterion = Literal["information", "d", "item-rest"]
-CRITERIA: tuple[Criterion, ...] = ("information", "d", "item-rest")
-
 WEAK = 0.1
 """An item with a lower item-rest correlation hardly depends on ability."""
 
@@ -193,14 +190,14 @@ class ItemWorth:
     held: tuple[str, ...]
     reason: str
 
-    def by(self, criterion: Criterion) -> float:
+    def by(self, criterion: ItemCriterion) -> float:
         """Return the number by which items are ordered. Items without a correlation precede all
         other items.
         """
         return RANKED[criterion](self)
 
 
-RANKED: dict[Criterion, Callable[[ItemWorth], float]] = {
+RANKED: dict[ItemCriterion, Callable[[ItemWorth], float]] = {
     "information": lambda one: one.information,
     "d": lambda one: one.d,
     "item-rest": lambda one: -2.0 if one.item_rest is None else one.item_rest,
@@ -298,7 +295,6 @@ def _why_dropped(
     return next((reason for applies, reason in reasons if applies), "")
 
 
-REPEATS = 200
 CONFIDENCE = 0.95
 
 # A repeat starts at the fit, and its sampling error is far above this tolerance.
@@ -324,7 +320,9 @@ class Draws:
         return self.parts @ self.design.matrix.T
 
 
-def bootstrap_items(responses: Array, fitted: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
+def bootstrap_items(
+    responses: Array, fitted: Fit, repeats: int = ITEM_DRAWS, seed: int = 0
+) -> Draws:
     """Fit repeatedly to n of the n items, drawn with replacement, to estimate the effect of other
     items on abilities.
 

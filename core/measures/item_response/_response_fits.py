@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from ...choices import EstimatorName, ResponseModel
 from ...errors import InputError
 from ._response_models import (
     LEAST,
@@ -19,12 +20,9 @@ from ._response_models import (
     Flags,
     Indices,
     Items,
-    Model,
     answer_probability,
     sigmoid,
 )
-
-EstimatorName = Literal["map", "paper"]
 
 Box = tuple[float, float]
 
@@ -108,7 +106,7 @@ def prior_curvature(d: Array, b: Array, g: Array) -> tuple[Array, Array, Array]:
     return 1 / (_D_SD * d) ** 2, np.full_like(b, 1 / _B_SD**2), by_g
 
 
-KINDS: dict[Model, str] = {"1pl": "b", "2pl": "bd", "3pl": "bdg"}
+KINDS: dict[ResponseModel, str] = {"1pl": "b", "2pl": "bd", "3pl": "bdg"}
 """The letters of the parameters of a model's items, in the order of vectors."""
 
 
@@ -135,12 +133,14 @@ class Objective:
 
     signs: Array
     design: Design
-    model: Model
+    model: ResponseModel
     estimator: Estimator
     weights: Array
 
     @classmethod
-    def of(cls, responses: Array, design: Design, model: Model, estimator: Estimator) -> Objective:
+    def of(
+        cls, responses: Array, design: Design, model: ResponseModel, estimator: Estimator
+    ) -> Objective:
         """Return the objective of answers, in which each item counts once.
 
         Args:
@@ -271,7 +271,7 @@ class Fit:
         converged: whether the search converged.
     """
 
-    model: Model
+    model: ResponseModel
     estimator: EstimatorName
     design: Design
     parts: Array
@@ -309,7 +309,7 @@ def check_responses(responses: Array) -> Array:
 def fit_responses(
     responses: Array,
     design: Design,
-    model: Model = "3pl",
+    model: ResponseModel = "3pl",
     estimator: EstimatorName = "map",
     starts: int = STARTS,
     seed: int = 0,
@@ -493,7 +493,7 @@ class MarginalFit:
         parameters: number of free parameters of the items.
     """
 
-    model: Model
+    model: ResponseModel
     items: Items
     log_likelihood: float
     theta: Array
@@ -527,7 +527,7 @@ class GradedFit:
     converged: bool
 
 
-def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
+def fit_marginal(responses: Array, model: ResponseModel = "2pl") -> MarginalFit:
     """Fit items by marginal likelihood, with standard normal abilities.
 
     Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters,

@@ -6,19 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ...errors import InputError
 from ...grouping import group_pairs
 from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indices
-
-Model = Literal["3pl", "2pl", "1pl"]
-MODELS: tuple[Model, ...] = ("3pl", "2pl", "1pl")
-"""3pl: discrimination, difficulty and guessing; 2pl: without guessing; 1pl: difficulty alone
-(discrimination 1).
-"""
 
 GRID: Array = np.linspace(-3.0, 3.0, 61)
 """The abilities at which curves are drawn."""

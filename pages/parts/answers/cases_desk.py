@@ -12,8 +12,9 @@ from urllib.parse import quote, unquote
 
 import streamlit as st
 
-from exam_workbench import answers, errors
-from exam_workbench.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
+from exam_workbench import answers, choices, errors
+from exam_workbench.choices import ANSWER_CASES
+from exam_workbench.measures.answers import RECALL_FAILURES, RETEVAL_FAILURES, Verdict
 from exam_workbench.records import add_gold_answer, judging, withdraw_gold_answer
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
@@ -64,7 +65,7 @@ def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
     run = case_places().named("run") if case_places().named("run") in runs else None
     k = next((one for one in ks if str(one) == case_places().named("k")), None)
-    only = case_places().named("case") if case_places().named("case") in CASES else None
+    only = case_places().named("case") if case_places().named("case") in ANSWER_CASES else None
     to_do = case_places().named("show") != "all"
     key = (
         "cases of answers",
@@ -104,7 +105,7 @@ def desk_data(
         "filters": _filter_data(evaluation),
         "letters": [
             {"letter": letter, "short": SHORT[letter], "says": says}
-            for letter, says in CASES.items()
+            for letter, says in ANSWER_CASES.items()
         ],
         "rows": [
             {
@@ -145,7 +146,7 @@ def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
         chosen = case_places().named(name) if case_places().named(name) in dict(options) else ""
         return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
 
-    letters = [(letter, f"{letter}  {says}") for letter, says in CASES.items()]
+    letters = [(letter, f"{letter}  {says}") for letter, says in ANSWER_CASES.items()]
     return [
         filter_choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
         filter_choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
@@ -237,7 +238,9 @@ def _case_data(
                 "by": html.as_shown(item.author),
                 "note": html.as_shown(item.note),
                 "mine": item.author == me,
-                "says": next((says for letter, says in CASES.items() if letter == item.case), ""),
+                "says": next(
+                    (says for letter, says in ANSWER_CASES.items() if letter == item.case), ""
+                ),
             }
             for item in row.confirmed
         ],
@@ -358,10 +361,10 @@ def _change_case(at: Desk, act: actions.Act) -> None:
             answers.confirm_case(at.project, at.evaluation, *place, letter, author, note)
             row = answers.case_at(at.project, at.evaluation, *place)
             text = ui.shorten_text(row.side.query.text, 80)
-            words = f"{letter} for “{text}”: {CASES[letter]}."
+            words = f"{letter} for “{text}”: {ANSWER_CASES[letter]}."
             if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
                 said = " and ".join(
-                    f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile
+                    f"{one.author} {one.case} ({ANSWER_CASES[one.case]})" for one in meanwhile
                 )
                 words += (
                     f" Also confirmed by {said}. Your decision counts because it is the latest."
@@ -376,8 +379,8 @@ def _change_case(at: Desk, act: actions.Act) -> None:
             row = answers.case_at(at.project, at.evaluation, *place)
             answers.judge_as_relevant(at.project, row, str(act["passage"]), author)
             at.say(
-                f"Passage {act['passage']} is judged {answers.RELEVANT}. To count it as gold,"
-                f" choose “{judging.source_of(author)}” under Change settings.",
+                f"Passage {act['passage']} is judged {choices.UNANNOTATED_JUDGMENT}. To count it as"
+                f" gold, choose “{judging.source_of(author)}” under Change settings.",
                 {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
             )
             at.sources = True

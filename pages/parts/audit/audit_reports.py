@@ -5,7 +5,10 @@ and assessors.
 import streamlit as st
 
 from exam_workbench import audit as room, bank
-from exam_workbench.formats import SHEET_FORMS, SheetForm, Source
+from exam_workbench.choices import SheetForm
+from exam_workbench.formats import (
+    Source,
+)
 from exam_workbench.measures.audit import Rate
 from exam_workbench.records import state_families
 from exam_workbench.store import Project
@@ -279,7 +282,7 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
                 "Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190
             )
             form = st.selectbox(
-                "Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220
+                "Format", list(FORMS), format_func=FORMS.__getitem__, key="sheet-form", width=220
             )
             ui.download(
                 "Download sheet",

@@ -416,7 +416,11 @@ def rewordings_dialog(
     """
     st.text(question.text or "")
     n = st.number_input(
-        "Number of wordings", 1, choices.MOST_DRAFTS, review.WORDINGS, key="wordings wanted"
+        "Number of wordings",
+        1,
+        choices.MOST_DRAFTS,
+        choices.DRAFTED_WORDINGS,
+        key="wordings wanted",
     )
     _ask_model(
         project,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import charts, labels, measures, text
+from exam_workbench import charts, choices, labels, measures, text
 from exam_workbench.choices import SystemTest
 from exam_workbench.records import (
     IMPORTED,
@@ -56,7 +56,7 @@ class Screen:
     policy: labels.Policy
     measure: str
     official: tuple[str, str] | None
-    ties: measures.Ties
+    ties: choices.Ties
     queries: labels.QueryChoice
     test: SystemTest
 

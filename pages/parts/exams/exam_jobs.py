@@ -197,8 +197,8 @@ def _choose_model(kind: str) -> dict[str, Any]:
         return settings
     per = st.selectbox(
         "Divide the likelihood of a choice by",
-        graders.NORMALISATIONS,
-        graders.NORMALISATIONS.index(choices.CHOICE_NORMALISATION),
+        choices.NORMALISATIONS,
+        choices.NORMALISATIONS.index(choices.CHOICE_NORMALISATION),
         key="student per",
     )
     return {**settings, "normalise": per}

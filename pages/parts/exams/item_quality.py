@@ -10,18 +10,15 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import charts, exams, text
+from exam_workbench.choices import ITEM_CRITERIA, EstimatorName, ResponseModel
 from exam_workbench.measures.item_response import (
-    CRITERIA,
     ESTIMATORS,
     FEWEST_ITEMS,
     GRID,
-    MODELS,
     TIMES,
     Analysis,
-    EstimatorName,
     Improvement,
     ItemWorth,
-    Model,
     answer_information,
     answer_probability,
 )
@@ -40,7 +37,7 @@ RETIRING = "The items stay in the exam until you save the question bank."
 """Help text of buttons that retire items."""
 
 
-def choose_settings() -> tuple[Model, EstimatorName]:
+def choose_settings() -> tuple[ResponseModel, EstimatorName]:
     """Draw the choices of model and estimator and return them."""
     with st.popover(
         "Model",
@@ -50,8 +47,8 @@ def choose_settings() -> tuple[Model, EstimatorName]:
     ):
         model = st.selectbox(
             "Model",
-            MODELS,
-            index=MODELS.index("3pl"),
+            list(MODEL_NAMES),
+            index=list(MODEL_NAMES).index("3pl"),
             format_func=MODEL_NAMES.__getitem__,
             key="model",
             bind="query-params",
@@ -338,13 +335,13 @@ def offer_planting(project: Project, exam: str) -> None:
         head = found[0]
         st.dataframe(
             {"Fault": [FAULT_NAMES[row.fault] for row in found]}
-            | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+            | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in ITEM_CRITERIA},
             hide_index=True,
             column_config={
                 CRITERION_NAMES[by]: st.column_config.ProgressColumn(
                     format="%.1f", min_value=0.0, max_value=head.planted
                 )
-                for by in CRITERIA
+                for by in ITEM_CRITERIA
             },
         )
         st.container(key="planted").caption(

@@ -7,7 +7,17 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench import audit, bank, board_summary, exams, exchange, formats, labels, text
+from exam_workbench import (
+    audit,
+    bank,
+    board_summary,
+    choices,
+    exams,
+    exchange,
+    formats,
+    labels,
+    text,
+)
 from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.records import official_sources, ranking_scores, sealed_questions, terms_of
 from exam_workbench.store import Project
@@ -200,7 +210,7 @@ def _draw_board(project: Project, author: str) -> None:
     _in_form(
         project,
         "leaderboard",
-        list(formats.BOARD_FORMS),
+        list(choices.LEADERBOARD_FORMS),
         lambda form: exchange.board_in_form(
             labels.leaderboard(project, measure, source, policy), form
         )[0],

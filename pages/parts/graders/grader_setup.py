@@ -9,7 +9,7 @@ from typing import Any, Self
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import bank, errors, graders
+from exam_workbench import bank, choices, errors, graders
 from exam_workbench.store import Project, as_name
 from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
 
@@ -275,7 +275,7 @@ def _draw_settings(
     where = form.at(first).select(
         "back_end",
         "Model location",
-        graders.BACK_ENDS,
+        choices.BACK_ENDS,
         graders.back_end_name(form.stored),
         BACK_END_NAMES,
     )
@@ -292,7 +292,7 @@ def _draw_settings(
             form.at(second).select(
                 "normalise",
                 "Divide likelihood by",
-                graders.NORMALISATIONS,
+                choices.NORMALISATIONS,
                 "tokens",
                 NORMALISATION_NAMES,
                 "Without it, long choices have lower likelihoods. The papers divide by"
@@ -422,7 +422,7 @@ def _draw_extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[
         where = form.at(first).select(
             "verify_back_end",
             "Check model location",
-            graders.BACK_ENDS,
+            choices.BACK_ENDS,
             "transformers",
             BACK_END_NAMES,
         )
@@ -455,7 +455,7 @@ def _local_details(form: Form, writes: bool) -> None:
     form.at(columns[2]).select(
         "dtype",
         "Number format",
-        graders.DTYPES,
+        choices.DTYPES,
         "auto",
         about=(
             "Automatic: bfloat16 if the GPU or processor supports it, else float32. They are"
@@ -469,7 +469,7 @@ def _local_details(form: Form, writes: bool) -> None:
             "Beams",
             1,
             1,
-            graders.MOST_BEAMS,
+            choices.MOST_BEAMS,
             "Texts that beam search keeps at each step. 1 is greedy search and shows the"
             " rating probabilities.",
         )
@@ -489,7 +489,7 @@ def _endpoint_details(form: Form) -> None:
     form.at(columns[5]).select(
         "api",
         "API",
-        graders.APIS,
+        choices.APIS,
         "chat",
         API_NAMES,
         "Plain completions are for models that only continue a text. They have"

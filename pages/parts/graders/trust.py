@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit, bank, grading, jobs, types
+from exam_workbench import audit, bank, choices, grading, jobs, types
 from exam_workbench.graders import Grader
 from exam_workbench.store import Project
 from pages.parts.shared import presses, ui
@@ -31,7 +31,7 @@ def draw(project: Project) -> None:
             "Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card"
         )
         pairs = st.number_input(
-            "Pairs per change", 1, None, grading.PROBED, key="probed", width=150
+            "Pairs per change", 1, None, choices.PROBED_PAIRS, key="probed", width=150
         )
         if presses.button("Test robustness", icon=":material/shield:", key="probe"):
             _ask_grader(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from exam_workbench import errors, exchange, formats, text
+from exam_workbench import choices, errors, exchange, formats, text
 from exam_workbench.store import Project
 from pages.parts.shared import html, presses, streamlit_bridge, ui
 
@@ -202,7 +202,7 @@ def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     form = (
         st.selectbox(
             "Form of the leaderboard",
-            list(formats.BOARD_FORMS),
+            list(choices.LEADERBOARD_FORMS),
             index=None,
             key="board form",
             placeholder="Recognised from the file",

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from exam_workbench import bank, graders, grading, jobs, text, types
+from exam_workbench import bank, choices, graders, grading, jobs, text, types
 from exam_workbench.records import pool_depth, run_names, set_pool_depth
 from exam_workbench.store import Project, cache
 from pages.parts.shared import presses, ui
@@ -370,7 +370,7 @@ def draw_limits(
         minutes = st.number_input(
             "Wait for the endpoint (minutes)",
             0,
-            round(jobs.LONGEST_PATIENCE / MINUTE),
+            round(choices.LONGEST_PATIENCE / MINUTE),
             round(caps.patience / MINUTE),
             key=f"{key} patience",
             persist_state="session",

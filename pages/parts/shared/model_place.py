@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import errors, graders, grading
+from exam_workbench import choices, errors, graders, grading
 from exam_workbench.store import Project
 from pages.parts.shared import ui, visitor
 
@@ -283,7 +283,7 @@ def choose_settings(project: Project, key: str) -> dict[str, str] | None:
     usual: dict[str, str] = st.session_state.get(LAST) or grading.usual_settings(project)
     where = st.segmented_control(
         "Where the model runs",
-        graders.BACK_ENDS,
+        choices.BACK_ENDS,
         default=usual["back_end"],
         format_func=WHERE.__getitem__,
         required=True,
@@ -312,7 +312,7 @@ def choose_model_place(
     if kind == "openai":
         address, endpoint = choose_endpoint(stored, key, bound)
         return {"back_end": kind, **address, "model": choose_model(model, endpoint, f"{key} model")}
-    back_end = {"back_end": kind} if kind in graders.BACK_ENDS else {}
+    back_end = {"back_end": kind} if kind in choices.BACK_ENDS else {}
     return {**back_end, "model": choose_local(model, default, f"{key} local", bound=bound)}
 
 
