@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from . import audit, choices, labels, measures, records, review, study
-from .choices import SystemTest
+from . import audit, labels, measures, records, review, study
+from .choices import SystemTest, Ties
 from .errors import InputError
 from .store import Project, as_act
 
@@ -219,7 +219,7 @@ def summarize_board(
     measure: str,
     against: str | None = None,
     against_measure: str | None = None,
-    ties: choices.Ties = "average",
+    ties: Ties = "average",
     queries: labels.QueryChoice = "common",
     test: SystemTest = "t",
 ) -> BoardSummary:

@@ -1,12 +1,15 @@
 """Choices that options allow, with their limits and defaults.
 
-They stand apart from the code behind them, which loads slowly: a command reads its options first.
+A command reads its options first, so they are kept apart from the code behind them, which loads
+slowly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal, get_args
+
+# Leaderboards and studies
 
 DEFAULT_MEASURE = "nDCG@10"
 LeaderboardPer = Literal["query", "subtopic", "topic", "union"]
@@ -16,7 +19,9 @@ CURVE_K = 50
 """Default depth of a coverage curve."""
 MOST_CURVE_K = 1000
 """Maximum depth of a curve. People do not read deeper, and pools are not deeper."""
-
+SystemTest = Literal["t", "randomisation"]
+SystemCorrection = Literal["holm", "none"]
+PERMUTATIONS = 10_000
 SELECTION_TOP_K = 10
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
 """Default measures of the correlation. Success@k is the Top-k accuracy of the source text."""
@@ -35,9 +40,8 @@ META_MIN_RATINGS = (1, 3, 4, 5)
 """The min ratings of exam-plus-plus, table 3."""
 MOST_UNJUDGED = 100
 """Maximum number of listed passages to grade next. Counts include all passages."""
-SystemTest = Literal["t", "randomisation"]
-SystemCorrection = Literal["holm", "none"]
-PERMUTATIONS = 10_000
+
+# Review and the audit
 
 DisagreementOrder = Literal["worst", "left", "right", "board", "kappa"]
 GradingState = Literal["failed", "ungraded", "complete"]
@@ -48,16 +52,29 @@ ADJUDICATION_STATES: Mapping[AdjudicationState, str] = {
     "waiting": "at least one assessor has not finished",
     "decided": "the adjudicator's decision applies",
 }
-AUDIT_ALPHA = 0.05
-AuditVariance = Literal["pool", "queries"]
-"""The population of an interval. `pool`: these queries, with the whole pool judged. `queries`:
-further similar queries.
-"""
 AuditAim = Literal["best", "pair", "width", "budget"]
 """The aim of an audit. `best`: find the best system. `pair`: find the better of two systems.
 `width`: know every score within a half-width. `budget`: get results from a given number of
 judgments."""
+AuditVariance = Literal["pool", "queries"]
+"""The population of an interval. `pool`: these queries, with the whole pool judged. `queries`:
+further similar queries.
+"""
+AUDIT_ALPHA = 0.05
+SheetForm = Literal["tsv", "jsonl"]
 
+# Graders and jobs
+
+GRADER_KINDS = (
+    "embedding",
+    "self-rating",
+    "answer",
+    "extractive",
+    "choice",
+    "direct",
+    "support-embedding",
+    "support",
+)
 BackEndName = Literal["transformers", "openai"]
 BACK_ENDS: tuple[BackEndName, ...] = get_args(BackEndName)
 Api = Literal["chat", "completions"]
@@ -69,16 +86,6 @@ MOST_BEAMS = 64
 LikelihoodPer = Literal["tokens", "characters", "none"]
 """Divisor of an option's log-likelihood, so that long options have no disadvantage."""
 NORMALISATIONS: tuple[LikelihoodPer, ...] = get_args(LikelihoodPer)
-GRADER_KINDS = (
-    "embedding",
-    "self-rating",
-    "answer",
-    "extractive",
-    "choice",
-    "direct",
-    "support-embedding",
-    "support",
-)
 CONCURRENCY = 8
 """Calls of a job at a time."""
 PATIENCE = 3600.0
@@ -88,23 +95,12 @@ LONGEST_PATIENCE = 365 * 24 * PATIENCE
 PROBED_PAIRS = 20
 """Default number of pairs for each change of a passage that the check of a grader tries."""
 DraftedKind = Literal["question", "nugget"]
-DRAFTED_WORDINGS = 5
 MOST_DRAFTS = 100
 """Maximum number of drafts per request."""
-BEIR_SPLIT = "test"
-BANK_FORMS = ("v3", "ragtime26", "nuggetizer")
-"""The forms of a bank for other tools."""
-LEADERBOARD_FORMS = {
-    "trec_eval": ("measure", "query", "value"),
-    "tot": ("run", "measure", "query", "value"),
-    "ir_measures": ("run", "query", "measure", "value"),
-    "rag4reports": ("query", "run", "measure", "value"),
-    "jsonl": ("run", "query", "measure", "value"),
-    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
-}
-"""The columns of each long form. A file in the form trec_eval holds one run, named after the file.
-"""
-SheetForm = Literal["tsv", "jsonl"]
+DRAFTED_WORDINGS = 5
+
+# Files
+
 IMPORT_KINDS = (
     "queries",
     "passages",
@@ -122,9 +118,24 @@ IMPORT_KINDS = (
     "answers",
     "answer-verdicts",
 )
+BEIR_SPLIT = "test"
+BANK_FORMS = ("v3", "ragtime26", "nuggetizer")
+"""The forms of a bank for other tools."""
+LEADERBOARD_FORMS = {
+    "trec_eval": ("measure", "query", "value"),
+    "tot": ("run", "measure", "query", "value"),
+    "ir_measures": ("run", "query", "measure", "value"),
+    "rag4reports": ("query", "run", "measure", "value"),
+    "jsonl": ("run", "query", "measure", "value"),
+    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
+}
+"""The columns of each long form. A file in the form trec_eval holds one run, named after the file.
+"""
+
+# Exams and item response
+
 EXAM_DOMAIN = "a collection of documents"
 """Default subject of the passages of a multiple-choice exam."""
-
 Retriever = Literal["bm25", "embedding", "hybrid"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
 RETRIEVAL_DEPTH = 10
@@ -149,7 +160,6 @@ LEAST_TOPIC_ANSWERS = 10
 """Minimum number of answers that an examinee must have given in a topic for its accuracy to be
 shown.
 """
-
 ResponseModel = Literal["3pl", "2pl", "1pl"]
 """3pl: discrimination, difficulty and guessing; 2pl: without guessing; 1pl: difficulty alone
 (discrimination 1).
@@ -163,6 +173,9 @@ ITEM_DROP = 10.0
 """Default share of the items, in percent, that a step of the improvement of an exam removes."""
 ITEM_STEPS = 5
 
+# Generated answers
+
+ANSWER_PROMPT = "reteval-answer"
 STATED_TOKENS = 5
 """Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open.
 """
@@ -194,7 +207,10 @@ ANSWER_RULES: dict[AnswerRule, str] = {
 """Generators without a prompt, with descriptions. They are deterministic: every draw would be the
 same.
 """
-ANSWER_PROMPT = "reteval-answer"
+GOLD_DRAWS = 3
+GOLD_TEMPERATURE = 0.5
+"""Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
+ANSWER_SEED = 1
 ANSWER_CHECKS = (
     "em",
     "f1",
@@ -209,10 +225,6 @@ ANSWER_CHECKS = (
     "llm",
     "graded",
 )
-GOLD_DRAWS = 3
-GOLD_TEMPERATURE = 0.5
-"""Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
-ANSWER_SEED = 1
 AnswerCase = Literal["A", "B", "C", "D", "E", "F", "K"]
 ANSWER_CASES: dict[AnswerCase, str] = {
     "A": "A passage with the answer is not annotated as relevant",

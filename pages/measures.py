@@ -6,10 +6,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, choices, errors, labels, study, text, types
-from exam_workbench.choices import Ties
-from exam_workbench.measures import (
-    MEASURES as KNOWN,
-)
+from exam_workbench.measures import MEASURES as KNOWN
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
 from pages.parts.boards import agreement_table
@@ -27,7 +24,7 @@ def cell_details(
     table: study.MetaTable,
     place: tuple[int, int],
     official: labels.Policy,
-    ties: Ties,
+    ties: choices.Ties,
     queries: labels.QueryChoice,
 ) -> dict[str, Any]:
     """Return the details of a cell: its two leaderboards."""

@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 from ..choices import RETRIEVAL_DEPTH, Retriever
 from ..errors import InputError, Report, check_known
-from ..exams import (
-    rank_passages,
-)
+from ..exams import rank_passages
 from ..graders import BackEnd, Control, other_models_note
 from ..grouping import group_pairs
 from ..jobs import (

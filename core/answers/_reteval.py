@@ -54,9 +54,7 @@ from ._answer_contexts import (
     passage_texts,
     top_passages,
 )
-from ._answer_generation import (
-    KS,
-)
+from ._answer_generation import KS
 
 Said = Literal["recall", "reteval", "gpteval"]
 Measured = Literal["LLM-retEval", "GPT-Eval", "Recall", "Precision", "F1"]

@@ -37,9 +37,7 @@ from ..measures.audit import (
 from ..store import Project, cached
 from ..text import first_few
 from ._audit_data import Estimation, Facts, estimate_gains, gather_facts
-from ._audit_records import (
-    Audit,
-)
+from ._audit_records import Audit
 from ._calibration import label_quality
 from ._grader_cards import find_circularity
 

@@ -23,9 +23,7 @@ from ..bank import (
 from ..choices import PROBED_PAIRS
 from ..errors import InputError
 from ..graders import Control, Grader
-from ..grading import (
-    probe_grader,
-)
+from ..grading import probe_grader
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, usual_min_judgment
 from ..measures import Array, Flags, known_or_none
 from ..measures.audit import (

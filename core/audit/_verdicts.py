@@ -9,12 +9,7 @@ from datetime import timedelta
 from ..bank import asked_questions, unsealed_questions
 from ..choices import SheetForm
 from ..errors import InputError, Report, check_in_range
-from ..formats import (
-    SheetLine,
-    Source,
-    read_sheet,
-    write_sheet,
-)
+from ..formats import SheetLine, Source, read_sheet, write_sheet
 from ..labels import basis, label_qrels
 from ..records import JUDGE, SCALE, WITHDRAW, passage_texts, put_judgment, queries_of
 from ..store import Cursor, Project, log_action

@@ -65,10 +65,7 @@ from ._examinee_setup import (
     prompt_values,
     with_worked,
 )
-from ._item_retrievals import (
-    list_retrievals,
-    make_retrieval,
-)
+from ._item_retrievals import list_retrievals, make_retrieval
 
 LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""

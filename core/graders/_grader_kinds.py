@@ -15,13 +15,7 @@ from ._grader_interface import Grader
 from ._local.loading import has_chat_template, model_identity, resolved_dtype
 from ._local.transformers_back_end import ExtractiveBackEnd, TransformersBackEnd
 from ._prompts.prompt import USES, Prompt, built_in_prompts, fence_mark, prompt_variables
-from ._reading.calls import (
-    BackEnd,
-    Method,
-    ReadingGrader,
-    Sampling,
-    Steps,
-)
+from ._reading.calls import BackEnd, Method, ReadingGrader, Sampling, Steps
 from ._reading.grading_methods import (
     Check,
     answer_and_check,

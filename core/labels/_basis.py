@@ -13,11 +13,7 @@ from ..bank import StoredGrader, bank_for, check_version, find_grader
 from ..errors import InputError
 from ..store import Project, as_act
 from ..types import ANSWERED, MAX_RATING, MAX_WEIGHT, SEPARATOR, Question
-from ._policy import (
-    LabelRule,
-    Policy,
-    parse_cuts,
-)
+from ._policy import LabelRule, Policy, parse_cuts
 
 MISSING = -1
 """Value for a pair without a usable grade, and for a passage without a label."""

@@ -15,17 +15,11 @@ from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cro
 from ..records import run_lengths, visible_rows
 from ..store import Project, as_act, as_name, log_action
 from ..text import clean_text
-from ._basis import (
-    Basis,
-    basis,
-    ratings,
-)
+from ._basis import Basis, basis, ratings
 from ._coverage import Scores, first_answers
 from ._grading_progress import queries_with_questions, without_waiting
 from ._leaderboard import Leaderboard, order_systems
-from ._policy import (
-    Policy,
-)
+from ._policy import Policy
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,9 @@ from ..measures import correlate_scores, system_score
 from ..records import Length, readable_texts, visible_rows
 from ..store import Project, as_act
 from ..text import first_few, how_many
-from ._basis import (
-    basis,
-    graded_pairs,
-)
+from ._basis import basis, graded_pairs
 from ._coverage import Scores
-from ._policy import (
-    Policy,
-)
+from ._policy import Policy
 
 FEWEST_GRADED = 0.5
 """The share of graded pairs below which the order of the systems mostly reflects the ungraded

@@ -35,19 +35,13 @@ from ..records import (
     source_judgments,
 )
 from ..store import Project, as_act, by_query, cache, cached
-from ._basis import (
-    Basis,
-    basis,
-)
+from ._basis import Basis, basis
 from ._citation_support import citation_grader, support_board
 from ._coverage import Normalised, Scores, coverage_scores, normalised_coverage
 from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
 from ._labels import from_answers, label_pairs, label_qrels
 from ._leaderboard import Leaderboard, System, order_systems
-from ._policy import (
-    DEFAULT_POLICY,
-    Policy,
-)
+from ._policy import DEFAULT_POLICY, Policy
 
 
 def score_runs(

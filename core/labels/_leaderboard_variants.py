@@ -27,11 +27,7 @@ from ..measures import (
 )
 from ..records import check_runs, find_source, imported_leaderboards, pool_depth, ranking_scores
 from ..store import Project, as_act
-from ._basis import (
-    Basis,
-    basis,
-    ratings,
-)
+from ._basis import Basis, basis, ratings
 from ._coverage import (
     RANKED,
     Scores,
@@ -42,11 +38,7 @@ from ._coverage import (
 )
 from ._leaderboard import Leaderboard, counted_queries, order_systems
 from ._leaderboard_making import board_without_lengths, leaderboard, score_runs
-from ._policy import (
-    DEFAULT_POLICY,
-    Policy,
-    Skipped,
-)
+from ._policy import DEFAULT_POLICY, Policy, Skipped
 
 Topics = dict[str, str]
 """Query id by topic id `query/subtopic`, in the order of the queries."""

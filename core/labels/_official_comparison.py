@@ -20,10 +20,7 @@ from ..records import find_source, imported_leaderboards
 from ..store import Project, as_act
 from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
-from ._policy import (
-    DEFAULT_POLICY,
-    Policy,
-)
+from ._policy import DEFAULT_POLICY, Policy
 
 QueryChoice = Literal["common", "all", "own"]
 """The queries over which two leaderboards are averaged. `common`: the queries of both, except

@@ -16,15 +16,10 @@ from ..measures import make_evaluator, parse_measure
 from ..records import Runs, by_rank
 from ..store import first_line, quoted_path, scratch_database
 from ..types import MAX_RATING
-from ._basis import (
-    label_sql,
-)
+from ._basis import label_sql
 from ._grading_progress import without_waiting
 from ._leaderboard import Leaderboard, order_systems
-from ._policy import (
-    DEFAULT_POLICY,
-    Policy,
-)
+from ._policy import DEFAULT_POLICY, Policy
 
 BATCH = 200_000
 """Approximate number of labels and ranked passages in Python's memory at a time; those of a query

@@ -39,9 +39,7 @@ from ._basis import (
 )
 from ._grading_progress import grades_table
 from ._leaderboard_making import score_runs
-from ._policy import (
-    Policy,
-)
+from ._policy import Policy
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from .. import (
-    answers,
-    choices,
-    exchange,
-    formats,
-    graders,
-    grading,
-    jobs,
-    labels,
-    measures,
-    records,
-    study,
-)
+from .. import answers, exchange, formats, graders, grading, jobs, labels, measures, records, study
 from ..choices import (
     ANSWER_CASES,
     ANSWER_CHECKS,
@@ -30,6 +18,8 @@ from ..choices import (
     PASSAGE_ORDER,
     PASSAGE_ORDERS,
     STATED_TOKENS,
+    UNANNOTATED_JUDGMENT,
+    AnswerCase,
     AnswerRule,
     PassageOrder,
     Retriever,
@@ -716,9 +706,7 @@ def cases(
     project: Project,
     *,
     view: ViewOptions,
-    only: Annotated[
-        str | None, Option("--case", help="Only this case.", choices=list(ANSWER_CASES))
-    ] = None,
+    only: Annotated[AnswerCase | None, Option("--case", help="Only this case.")] = None,
     to_do: Annotated[bool, Option(help="Only unconfirmed cases.")] = False,
 ) -> Output:
     """List disagreements between Recall and LLM-retEval per query, each with a proposed case.
@@ -778,15 +766,13 @@ def confirm(
     *,
     query: Annotated[str, Argument(metavar="QUERY")],
     view: ViewOptions,
-    case: Annotated[str, Option(help="Case to confirm.", choices=list(ANSWER_CASES))],
+    case: Annotated[AnswerCase, Option(help="Case to confirm.")],
     note: Annotated[str, Option(help="Reason.")] = "",
     judge_passage: Annotated[
         str | None,
         Option(help="Case A: also judge this passage of the top k as relevant.", metavar="PASSAGE"),
     ] = None,
-    value: Annotated[
-        int, Option(help="Value of that judgment, 0 to 3.")
-    ] = choices.UNANNOTATED_JUDGMENT,
+    value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = UNANNOTATED_JUDGMENT,
     add_answer: Annotated[
         bool, Option(help="Case E: also add the answer to the query's right answers.")
     ] = False,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from .. import audit, audit as room, bank, formats
+from .. import audit, bank, formats
 from ..choices import AUDIT_ALPHA, AuditAim, AuditVariance, SheetForm
 from ..text import how_many
 from .console import deliver_files, warn_of_terms
@@ -55,17 +55,17 @@ def board(
 ) -> Output:
     """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
-        facts = room.read_facts(formats.read_small(file), str(file))
+        facts = audit.read_facts(formats.read_small(file), str(file))
         audited, reached = (
-            room.board_of(facts, variance),
-            room.outcome_of(facts, room.board_of(facts)),
+            audit.board_of(facts, variance),
+            audit.outcome_of(facts, audit.board_of(facts)),
         )
     else:
         with opening() as project:
-            audit = room.find_audit(project, name)
+            plan = audit.find_audit(project, name)
             audited, reached = (
-                room.audit_board(project, audit, variance),
-                room.audit_outcome(project, audit),
+                audit.audit_board(project, plan, variance),
+                audit.audit_outcome(project, plan),
             )
     separated = f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)."
     output = (
@@ -128,7 +128,7 @@ def curve(
     name: AuditName = None,
 ) -> Output:
     """Estimate how many judgments the goal needs, and the width of the intervals."""
-    forecast = room.forecast_audit(project, room.find_audit(project, name))
+    forecast = audit.forecast_audit(project, audit.find_audit(project, name))
     return (
         Output(asdict(forecast))
         .table(
@@ -155,7 +155,7 @@ def choose_grader(
 
     The correlation is that of a grader's leaderboard with the audited leaderboard.
     """
-    choice = room.choose_grader(project, room.find_audit(project, name))
+    choice = audit.choose_grader(project, audit.find_audit(project, name))
     return (
         Output(asdict(choice))
         .table(
@@ -203,15 +203,15 @@ def calibrate(
 
     Without --accept, nothing changes.
     """
-    audit = room.find_audit(project, name)
-    output = _calibration_output(room.calibrate_labels(project, audit))
+    plan = audit.find_audit(project, name)
+    output = _calibration_output(audit.calibrate_labels(project, plan))
     if accept is not None:
-        room.accept_cut_points(project, audit, accept, author)
+        audit.accept_cut_points(project, plan, accept, author)
         output.note(f"Saved '{accept}'. Next: {bank.grade_command(accept)}")
     return output
 
 
-def _calibration_output(calibration: room.Calibration) -> Output:
+def _calibration_output(calibration: audit.Calibration) -> Output:
     output = Output(asdict(calibration))
     values = sorted({value for row in calibration.meanings for value in row.chances})
     output.table(
@@ -273,7 +273,7 @@ def methods(
     name: AuditName = None,
 ) -> Output:
     """Show a paragraph about the audit for the methods section of a paper."""
-    paragraph = room.describe_methods(project, room.find_audit(project, name))
+    paragraph = audit.describe_methods(project, audit.find_audit(project, name))
     return Output({"methods": paragraph}).line(paragraph)
 
 
@@ -284,7 +284,7 @@ def roles(
     policy: PolicyOptions,
 ) -> Output:
     """List the models of questions, grader and systems, with warnings about overlap."""
-    overlap = room.find_circularity(project, policy)
+    overlap = audit.find_circularity(project, policy)
     return (
         Output(
             {
@@ -356,7 +356,7 @@ def design(
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = audit.Goal(aim, first, second, half_width, budget)
-    made = room.design_audit(
+    made = audit.design_audit(
         project,
         name,
         measure,
@@ -372,7 +372,7 @@ def design(
         seed=seed,
         author=author,
     )
-    texts = room.count_texts(project, made)
+    texts = audit.count_texts(project, made)
     output = Output(
         {"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}
     ).note(
@@ -395,27 +395,26 @@ def list_audits(
     project: Project,
 ) -> Output:
     """List audits."""
-    audits = [(audit, room.list_batches(project, audit)) for audit in room.find_audits(project)]
+    audits = [(plan, audit.list_batches(project, plan)) for plan in audit.find_audits(project)]
     return Output(
         {
             "audits": [
-                audit.as_dict() | {"batches": [b.as_dict() for b in drawn]}
-                for audit, drawn in audits
+                plan.as_dict() | {"batches": [b.as_dict() for b in drawn]} for plan, drawn in audits
             ]
         }
     ).table(
         ("audit", "measure", "goal", "systems", "batches", "judged", "state"),
         [
             (
-                audit.name,
-                audit.measure_title,
-                audit.goal.says,
-                len(audit.runs),
+                plan.name,
+                plan.measure_title,
+                plan.goal.says,
+                len(plan.runs),
                 len(drawn),
                 sum(b.judged for b in drawn),
-                "ended" if audit.ended else "open",
+                "ended" if plan.ended else "open",
             )
-            for audit, drawn in audits
+            for plan, drawn in audits
         ],
     )
 
@@ -434,7 +433,7 @@ def draw(
     author: Author,
 ) -> Output:
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
-    batch = room.draw_batch(project, room.find_audit(project, name), author, size, twice)
+    batch = audit.draw_batch(project, audit.find_audit(project, name), author, size, twice)
     return Output({"batch": batch.as_dict()}).note(
         f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of"
         f" {batch.frame - batch.known:,}."
@@ -450,18 +449,17 @@ def status(
     name: AuditName = None,
 ) -> Output:
     """Show the progress of an audit: batches and assessors."""
-    audit = room.find_audit(project, name)
-    drawn, people = room.list_batches(project, audit), room.list_audit_assessors(project, audit)
+    plan = audit.find_audit(project, name)
+    drawn, people = audit.list_batches(project, plan), audit.list_audit_assessors(project, plan)
     output = Output(
         {
-            "audit": audit.as_dict(),
+            "audit": plan.as_dict(),
             "batches": [batch.as_dict() for batch in drawn],
             "assessors": [vars(assessor) for assessor in people],
         }
     )
     output.line(
-        f"{audit.name}: {audit.goal.says}, by"
-        f" {audit.measure_title}{' (ended)' if audit.ended else ''}"
+        f"{plan.name}: {plan.goal.says}, by {plan.measure_title}{' (ended)' if plan.ended else ''}"
     ).table(
         (
             "batch",
@@ -531,9 +529,9 @@ def export(
     import.
     """
     warn_of_terms(project)
-    sheet = room.make_sheet(
+    sheet = audit.make_sheet(
         project,
-        room.find_audit(project, name),
+        audit.find_audit(project, name),
         form,
         assessor,
         most,
@@ -559,10 +557,10 @@ def import_(
 
     If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
-    done = room.import_sheet(
-        project, room.find_audit(project, name), formats.Source.of(file), author
+    done = audit.import_sheet(
+        project, audit.find_audit(project, name), formats.Source.of(file), author
     )
-    return Output(vars(done)).note(room.import_sentence(done))
+    return Output(vars(done)).note(audit.import_sentence(done))
 
 
 @operation("audit release", act="judge audits")
@@ -575,7 +573,7 @@ def give_back(
     """Release the queries reserved for --author, also those in exported files. Judgments are
     kept.
     """
-    given = room.give_back(project, room.find_audit(project, name), author)
+    given = audit.give_back(project, audit.find_audit(project, name), author)
     return f"Released: {how_many(given, 'queries')}."
 
 
@@ -587,8 +585,8 @@ def end_batch(
     author: Author,
 ) -> str:
     """End the newest batch before all its passages are judged. Intervals account for that."""
-    found = room.find_audit(project, name)
-    room.end_batch(project, found, author)
+    found = audit.find_audit(project, name)
+    audit.end_batch(project, found, author)
     return f"Ended the newest batch of '{found.name}'."
 
 
@@ -600,6 +598,6 @@ def end(
     author: Author,
 ) -> str:
     """End an audit. No more passages are drawn or judged; the leaderboard is kept."""
-    found: audit.Audit = room.find_audit(project, name)
-    room.end_audit(project, found, author)
+    found = audit.find_audit(project, name)
+    audit.end_audit(project, found, author)
     return f"Ended the audit '{found.name}'."

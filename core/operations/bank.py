@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from .. import bank, bank as banks, review, study
+from .. import bank, review, study
 from ..errors import InputError, Report
 from ..text import how_many
 from ..types import KINDS, Question
@@ -38,7 +38,7 @@ def list_(
 ) -> Output:
     """List questions or saved versions."""
     if versions:
-        saved = banks.list_versions(project)
+        saved = bank.list_versions(project)
         return Output({"versions": [asdict(saved_version) for saved_version in saved]}).table(
             ("version", "questions changed", "saved at", "author", "note"),
             [
@@ -46,7 +46,7 @@ def list_(
                 for v in saved
             ],
         )
-    questions = banks.readable_questions(project, banks.list_questions(project, version, query))
+    questions = bank.readable_questions(project, bank.list_questions(project, version, query))
     shown = bank.check_version(project, version)
     return Output(
         {"version": shown, "questions": [asdict(question) for question in questions]}
@@ -99,7 +99,7 @@ def edit(
     before = (
         bank.new_question(query)
         if query is not None
-        else banks.saved_question(project, str(question_id))
+        else bank.saved_question(project, str(question_id))
     )
     given = {
         "text": text,
@@ -116,7 +116,7 @@ def edit(
     }
     after = replace(before, **fields)  # type: ignore[arg-type]
     return _saved_output(
-        project, banks.save_version(project, [after], note, author), question=after.question_id
+        project, bank.save_version(project, [after], note, author), question=after.question_id
     )
 
 
@@ -138,7 +138,7 @@ def repair(
     The grader rates the wordings first. Half of the passages with an override or a judgment choose
     the wording, and the other half test it. Each further test of a question has a stricter level.
     """
-    known = banks.proposed_wordings(project, question_id, author) if proposed else []
+    known = bank.proposed_wordings(project, question_id, author) if proposed else []
     found = review.repair_question(
         project, question_id, [*wordings, *known], policy, source, author
     )
@@ -153,7 +153,7 @@ def seal(
     *,
     per_query: Annotated[
         int, Option(help="Sealed questions per query.", least=2)
-    ] = banks.SEALED_PER_QUERY,
+    ] = bank.SEALED_PER_QUERY,
     seed: Annotated[int | None, Option(help="Seed of the draw (default: random).", least=0)] = None,
     author: Author,
 ) -> Output:
@@ -162,7 +162,7 @@ def seal(
     exam bank sealed then shows which systems answer the public questions better. Graders still read
     sealed questions.
     """
-    drawn = banks.seal_questions(project, author, per_query, seed)
+    drawn = bank.seal_questions(project, author, per_query, seed)
     return Output({"sealed": drawn}).note(
         f"Sealed {sum(map(len, drawn.values())):,} questions of {how_many(len(drawn), 'queries')}."
     )
@@ -175,7 +175,7 @@ def open_sealed(
     author: Author,
 ) -> str:
     """Open all sealed questions: show their text again, and allow exports."""
-    return f"Opened: {how_many(banks.open_sealed(project, author), 'questions')}."
+    return f"Opened: {how_many(bank.open_sealed(project, author), 'questions')}."
 
 
 @operation("bank sealed", act="read the bank", reads=True)
@@ -227,10 +227,10 @@ def split(
 
     The new questions share the weight equally. The old question is retired.
     """
-    changed = bank.editing.split_question(banks.saved_question(project, question_id), texts)
+    changed = bank.editing.split_question(bank.saved_question(project, question_id), texts)
     return _saved_output(
         project,
-        banks.save_version(project, changed, note, author),
+        bank.save_version(project, changed, note, author),
         questions=[q.question_id for q in changed[1:]],
     ).note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
@@ -246,12 +246,12 @@ def merge(
 ) -> Output:
     """Replace several questions of a query by one, and save the bank as a new version."""
     changed = bank.merge_questions(
-        [banks.saved_question(project, question_id) for question_id in dict.fromkeys(question_ids)],
+        [bank.saved_question(project, question_id) for question_id in dict.fromkeys(question_ids)],
         text,
     )
     return _saved_output(
         project,
-        banks.save_version(project, changed, note, author),
+        bank.save_version(project, changed, note, author),
         question=changed[0].question_id,
     )
 
@@ -288,7 +288,7 @@ def save(
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     questions = project.read(lambda cursor: bank.in_their_words(cursor, read.questions))
-    return _saved_output(project, banks.save_version(project, questions, note, author))
+    return _saved_output(project, bank.save_version(project, questions, note, author))
 
 
 @operation("bank diff", act="read the bank", reads=True)
@@ -303,7 +303,7 @@ def diff(
     """Compare two bank versions question by question."""
     differences = bank.bank_difference(
         *(
-            banks.readable_questions(project, banks.list_questions(project, version))
+            bank.readable_questions(project, bank.list_questions(project, version))
             for version in (before, after)
         )
     )
@@ -351,9 +351,9 @@ def restore(
 ) -> Output:
     """Restore an earlier version, or some of its questions, as a new version."""
     for question_id in questions:
-        banks.saved_question(project, question_id)
+        bank.saved_question(project, question_id)
     return _saved_output(
-        project, banks.restore_questions(project, version, note, author, questions or None)
+        project, bank.restore_questions(project, version, note, author, questions or None)
     )
 
 
@@ -364,7 +364,7 @@ def list_drafts(
     who: Annotated[str | None, Option(help="Only changes by this person.", metavar="NAME")] = None,
 ) -> Output:
     """List unsaved changes. Save them with exam bank save --author NAME."""
-    saved = {question.question_id: question for question in banks.list_questions(project)}
+    saved = {question.question_id: question for question in bank.list_questions(project)}
     changes = [
         (
             author,
@@ -377,8 +377,8 @@ def list_drafts(
         for crossed in [
             {conflict.mine.question_id for conflict in bank.list_conflicts(project, author)}
         ]
-        for question_id, draft in banks.list_drafts(project, author).items()
-        for shown in banks.readable_questions(project, [draft.question])
+        for question_id, draft in bank.list_drafts(project, author).items()
+        for shown in bank.readable_questions(project, [draft.question])
     ]
     records = [
         {"author": by, "question": asdict(question), "done": done, "conflict": crossed}
@@ -407,7 +407,7 @@ def discard(
     author: Author,
 ) -> str:
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
-    drafts = banks.list_drafts(project, author)
+    drafts = bank.list_drafts(project, author)
     _check_drafted(question_ids, drafts, f"{author} has no unsaved changes to")
     bank.take_back(project, author, question_ids or None)
     return f"Discarded {how_many(len(question_ids) or len(drafts), 'changes')} of {author}."
@@ -431,7 +431,7 @@ def settle(
     crossed = [one.mine.question_id for one in bank.list_conflicts(project, author)]
     _check_drafted(question_ids, crossed, f"{author} has no conflict in")
     for question_id in question_ids:
-        banks.settle_conflict(project, author, question_id, keep)
+        bank.settle_conflict(project, author, question_id, keep)
     return (
         f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining"
         " changes: exam bank save"

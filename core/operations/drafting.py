@@ -9,9 +9,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from .. import bank, choices, exams, exchange, formats, graders, grading, jobs, review
+from .. import bank, exams, exchange, formats, graders, grading, jobs, review
 from ..bank import STATES
-from ..choices import EXAM_DOMAIN, MOST_DRAFTS, DraftedKind
+from ..choices import DRAFTED_WORDINGS, EXAM_DOMAIN, MOST_DRAFTS, DraftedKind
 from ..errors import GradingError, InputError
 from ..tables import disarm_cell
 from ..text import how_many, one_line
@@ -285,7 +285,7 @@ def rewordings(
     question: Annotated[str, Argument(metavar="QUESTION")],
     number: Annotated[
         int, Option("-n", help="Largest number of wordings.", least=1, most=MOST_DRAFTS)
-    ] = choices.DRAFTED_WORDINGS,
+    ] = DRAFTED_WORDINGS,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     settings: ModelOptions,
     prompt: PromptOption = None,

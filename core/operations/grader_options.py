@@ -9,8 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from .. import bank, choices, graders
-from ..choices import APIS, BACK_ENDS, DTYPES, GRADER_KINDS, LONGEST_PATIENCE, PATIENCE
+from .. import bank, graders
+from ..choices import (
+    APIS,
+    BACK_ENDS,
+    DTYPES,
+    GRADER_KINDS,
+    LONGEST_PATIENCE,
+    MOST_BEAMS,
+    NORMALISATIONS,
+    PATIENCE,
+)
 from ..errors import InputError
 from .console import read_text_file
 from .registry import Gathered, Option, Project, current_author
@@ -116,14 +125,14 @@ def _grader_options(
         Option(
             help="Beam width of a local model; 1 is greedy search.",
             least=1,
-            most=choices.MOST_BEAMS,
+            most=MOST_BEAMS,
         ),
     ] = None,
     normalise: Annotated[
         str | None,
         Option(
             help="Divisor of the likelihood of a choice (default: tokens).",
-            choices=choices.NORMALISATIONS,
+            choices=NORMALISATIONS,
         ),
     ] = None,
     cue: Annotated[

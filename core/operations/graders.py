@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from .. import audit, bank, choices, graders, grading, jobs, measures
+from .. import audit, bank, graders, grading, jobs, measures
+from ..choices import PROBED_PAIRS
 from ..errors import GradingError, check_known
 from ..graders import BATCH_SHARE
 from .console import read_text_file
@@ -248,7 +249,7 @@ def probe(
     name: Annotated[str, Argument()],
     pairs: Annotated[
         int, Option(help="Pairs for each change of passages.", least=1)
-    ] = choices.PROBED_PAIRS,
+    ] = PROBED_PAIRS,
     author: Author,
 ) -> Output:
     """Ask the grader NAME about changed passages, count the changed answers, and make its card.

@@ -18,7 +18,6 @@ from .. import (
     bank,
     board_summary,
     charts,
-    choices,
     exams,
     exchange,
     graders,
@@ -28,6 +27,7 @@ from .. import (
     review,
     study,
 )
+from ..choices import CURVE_K, DEFAULT_MEASURE
 from ..errors import InputError, check_known
 from ..grouping import group_pairs
 from ..labels import Policy
@@ -53,7 +53,7 @@ class FigureRequest:
         audit: its name; None for the newest that has not ended.
     """
 
-    measures: tuple[str, ...] = (choices.DEFAULT_MEASURE,)
+    measures: tuple[str, ...] = (DEFAULT_MEASURE,)
     source: str = "exam"
     policy: Policy = field(default_factory=Policy)
     against: str = "judgments"
@@ -148,7 +148,7 @@ def _draw_queries(project: Project, wanted: FigureRequest) -> charts.Chart | Non
 
 
 def _draw_coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
-    curves = labels.cover_curves(project, wanted.policy, choices.CURVE_K, wanted.runs or None)
+    curves = labels.cover_curves(project, wanted.policy, CURVE_K, wanted.runs or None)
     order = curves.order(wanted.policy.cutoff)
     chart = charts.coverage_chart(curves, order if wanted.runs else order[:LINES])
     return _add_notes(chart, [curves.says_queries] if curves.board.ungraded else [])
@@ -228,7 +228,7 @@ class ReportRequest:
         questions: whether the report lists the questions, which viewers of a project may not see.
     """
 
-    measure: str = choices.DEFAULT_MEASURE
+    measure: str = DEFAULT_MEASURE
     policy: Policy = field(default_factory=Policy)
     against: str | None = None
     questions: bool = False
@@ -298,7 +298,7 @@ def _leaderboard_parts(
 
 
 def _coverage_part(project: Project, policy: Policy) -> str | exchange.Figure:
-    curves = labels.complete_curves(project, policy, choices.CURVE_K)
+    curves = labels.complete_curves(project, policy, CURVE_K)
     if curves.board.few_complete:
         return (
             f"No curves of coverage: they need {labels.FEWEST_COMPLETE} complete queries."

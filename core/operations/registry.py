@@ -196,10 +196,12 @@ def _read_request(run: Callable[..., Any]) -> Request:
     return Request(parts, frozenset(special))
 
 
-def _evaluate(run: Callable[..., Any], annotation: str) -> Any:
+def _evaluate(run: Callable[..., Any], annotation: Any) -> Any:
     """Return an annotation of a function. Types that it quotes are not evaluated, so that their
     modules load when the operation runs.
     """
+    if not isinstance(annotation, str):
+        return annotation
     return eval(annotation, unwrap(run).__globals__)
 
 

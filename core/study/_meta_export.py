@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from ..choices import META_COEFFICIENTS
 from ..labels import queries_with_ungraded
 from ..tables import disarm_cell, escape_latex
-from ._meta_table import (
-    NEAR,
-    POOR,
-    Cell,
-    MetaTable,
-)
+from ._meta_table import NEAR, POOR, Cell, MetaTable
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
 _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}

@@ -29,11 +29,7 @@ from ..labels import (
     order_systems,
     pairs_needed,
 )
-from ..measures import (
-    Correlation,
-    bootstrap_intervals,
-    parse_measure,
-)
+from ..measures import Correlation, bootstrap_intervals, parse_measure
 from ..records import (
     Qrels,
     find_source,

@@ -12,13 +12,7 @@ import pytest
 
 from exam_workbench.choices import RETRIEVERS
 from exam_workbench.errors import InputError
-from exam_workbench.exams import (
-    Plan,
-    add_student,
-    import_retrieval,
-    list_retrievals,
-    make_retrieval,
-)
+from exam_workbench.exams import Plan, add_student, import_retrieval, list_retrievals, make_retrieval
 from exam_workbench.exams._exam_items import list_tasks, make_sheet
 from exam_workbench.exams._examinee_setup import PROMPTS, make_student, prompt_values, with_worked
 from exam_workbench.exams._item_retrievals import BM25, fuse_rankings

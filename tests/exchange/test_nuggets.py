@@ -18,10 +18,7 @@ from exam_workbench import bank, exchange
 from exam_workbench.choices import LEADERBOARD_FORMS
 from exam_workbench.errors import FileError
 from exam_workbench.exchange._integrity import check_project
-from exam_workbench.formats import (
-    Source,
-    detect_kind,
-)
+from exam_workbench.formats import Source, detect_kind
 from exam_workbench.labels import Policy, leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
 from exam_workbench.records import add_queries, imported_leaderboards, queries_of

@@ -15,9 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from exam_workbench.bank import question_text_key, save_version
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Policy, add_override, basis, coverage_scores, labels_of, leaderboard, list_labels
-from exam_workbench.labels._policy import (
-    parse_rule,
-)
+from exam_workbench.labels._policy import parse_rule
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import (

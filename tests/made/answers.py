@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exam_workbench.choices import ResponseModel
-from exam_workbench.measures.item_response import (
-    answer_probability,
-)
+from exam_workbench.measures.item_response import answer_probability
 from exam_workbench.measures.item_response._response_models import Design, Items, factor_design
 
 ADDED: Mapping[str, Mapping[str, float]] = {

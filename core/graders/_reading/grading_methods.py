@@ -12,12 +12,7 @@ from ...choices import LikelihoodPer
 from ...limits import read_limit
 from ...types import Asked, Grade
 from .._prompts.prompt import Prompt, prompt_variables
-from .calls import (
-    Call,
-    Completion,
-    Steps,
-    read_completion,
-)
+from .calls import Call, Completion, Steps, read_completion
 from .matching import contains_key, is_no_answer, without_letter, word_match
 from .non_answers import without_thoughts
 from .parsing import missing_answer, no_answer

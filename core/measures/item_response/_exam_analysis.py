@@ -25,19 +25,8 @@ from ._fit_statistics import (
     item_worth,
     mean_of,
 )
-from ._response_fits import (
-    FEWEST,
-    FEWEST_STUDENTS,
-    Fit,
-    check_responses,
-    fit_responses,
-)
-from ._response_models import (
-    Array,
-    Design,
-    factor_design,
-    flat_design,
-)
+from ._response_fits import FEWEST, FEWEST_STUDENTS, Fit, check_responses, fit_responses
+from ._response_models import Array, Design, factor_design, flat_design
 
 # A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of
 # draws is ten times this number.

@@ -19,22 +19,9 @@ from ...choices import (
     ResponseModel,
 )
 from ...errors import check_in_range
-from ._fit_statistics import (
-    ItemWorth,
-    item_worth,
-)
-from ._response_fits import (
-    Fit,
-    fit_responses,
-)
-from ._response_models import (
-    GRID,
-    Array,
-    Design,
-    Indices,
-    Items,
-    mean_information,
-)
+from ._fit_statistics import ItemWorth, item_worth
+from ._response_fits import Fit, fit_responses
+from ._response_models import GRID, Array, Design, Indices, Items, mean_information
 
 FEWEST_ITEMS = 30
 """Minimum number of items; an exam is not shortened below it."""

@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote
 import streamlit as st
 
 from exam_workbench import answers, choices, errors
-from exam_workbench.choices import ANSWER_CASES
 from exam_workbench.measures.answers import RECALL_FAILURES, RETEVAL_FAILURES, Verdict
 from exam_workbench.records import add_gold_answer, judging, withdraw_gold_answer
 from exam_workbench.store import Project
@@ -65,7 +64,9 @@ def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
     run = case_places().named("run") if case_places().named("run") in runs else None
     k = next((one for one in ks if str(one) == case_places().named("k")), None)
-    only = case_places().named("case") if case_places().named("case") in ANSWER_CASES else None
+    only = (
+        case_places().named("case") if case_places().named("case") in choices.ANSWER_CASES else None
+    )
     to_do = case_places().named("show") != "all"
     key = (
         "cases of answers",
@@ -105,7 +106,7 @@ def desk_data(
         "filters": _filter_data(evaluation),
         "letters": [
             {"letter": letter, "short": SHORT[letter], "says": says}
-            for letter, says in ANSWER_CASES.items()
+            for letter, says in choices.ANSWER_CASES.items()
         ],
         "rows": [
             {
@@ -146,7 +147,7 @@ def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
         chosen = case_places().named(name) if case_places().named(name) in dict(options) else ""
         return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
 
-    letters = [(letter, f"{letter}  {says}") for letter, says in ANSWER_CASES.items()]
+    letters = [(letter, f"{letter}  {says}") for letter, says in choices.ANSWER_CASES.items()]
     return [
         filter_choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
         filter_choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
@@ -239,7 +240,8 @@ def _case_data(
                 "note": html.as_shown(item.note),
                 "mine": item.author == me,
                 "says": next(
-                    (says for letter, says in ANSWER_CASES.items() if letter == item.case), ""
+                    (says for letter, says in choices.ANSWER_CASES.items() if letter == item.case),
+                    "",
                 ),
             }
             for item in row.confirmed
@@ -361,10 +363,11 @@ def _change_case(at: Desk, act: actions.Act) -> None:
             answers.confirm_case(at.project, at.evaluation, *place, letter, author, note)
             row = answers.case_at(at.project, at.evaluation, *place)
             text = ui.shorten_text(row.side.query.text, 80)
-            words = f"{letter} for “{text}”: {ANSWER_CASES[letter]}."
+            words = f"{letter} for “{text}”: {choices.ANSWER_CASES[letter]}."
             if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
                 said = " and ".join(
-                    f"{one.author} {one.case} ({ANSWER_CASES[one.case]})" for one in meanwhile
+                    f"{one.author} {one.case} ({choices.ANSWER_CASES[one.case]})"
+                    for one in meanwhile
                 )
                 words += (
                     f" Also confirmed by {said}. Your decision counts because it is the latest."

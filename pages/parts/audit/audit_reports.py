@@ -6,9 +6,7 @@ import streamlit as st
 
 from exam_workbench import audit as room, bank
 from exam_workbench.choices import SheetForm
-from exam_workbench.formats import (
-    Source,
-)
+from exam_workbench.formats import Source
 from exam_workbench.measures.audit import Rate
 from exam_workbench.records import state_families
 from exam_workbench.store import Project

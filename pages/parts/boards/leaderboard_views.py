@@ -8,7 +8,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import charts, choices, labels, measures, text
-from exam_workbench.choices import SystemTest
 from exam_workbench.records import (
     IMPORTED,
     gold_name,
@@ -58,7 +57,7 @@ class Screen:
     official: tuple[str, str] | None
     ties: choices.Ties
     queries: labels.QueryChoice
-    test: SystemTest
+    test: choices.SystemTest
 
     def offered(self) -> dict[str, BoardChoice]:
         """Return all leaderboards to choose from, including those of the head."""
@@ -449,12 +448,12 @@ def choose_gold_run(project: Project) -> None:
         )
 
 
-TEST_NAMES: dict[SystemTest, str] = {"t": "t test", "randomisation": "Randomisation"}
+TEST_NAMES: dict[choices.SystemTest, str] = {"t": "t test", "randomisation": "Randomisation"}
 BARS = {True: "overlap", False: "apart", None: "unknown"}
 BEST, ABOVE = "the best", "the one above"
 
 
-def choose_test() -> tuple[SystemTest, str | None]:
+def choose_test() -> tuple[choices.SystemTest, str | None]:
     """Draw the choices of the paired test and of the system that further columns compare with;
     return both.
     """
@@ -483,7 +482,7 @@ def choose_test() -> tuple[SystemTest, str | None]:
 
 
 def significance_columns(
-    board: labels.Leaderboard, against: str | None, test: SystemTest
+    board: labels.Leaderboard, against: str | None, test: choices.SystemTest
 ) -> list[Column]:
     """Return the chosen further columns for the table of systems.
 

@@ -13,12 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, labels, types
 from exam_workbench.choices import Ties
-from exam_workbench.measures import (
-    COVER,
-    MEASURES,
-    SIMILARITIES,
-    parse_measure,
-)
+from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from exam_workbench.records import gold_name, official_sources
 from exam_workbench.store import Project
 from pages.parts.shared import address, ui
