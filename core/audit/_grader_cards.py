@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import graders, grading
 from ..bank import (
     StoredGrader,
     find_grader,
@@ -22,8 +23,6 @@ from ..bank import (
 )
 from ..choices import PROBED_PAIRS
 from ..errors import InputError
-from ..graders import Control, Grader
-from ..grading import probe_grader
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, usual_min_judgment
 from ..measures import Array, Flags, known_or_none
 from ..measures.audit import (
@@ -429,13 +428,17 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
 
 
 def probe_robustness(
-    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED_PAIRS
+    project: Project,
+    grader: graders.Grader,
+    author: str,
+    control: graders.Control,
+    pairs: int = PROBED_PAIRS,
 ) -> GraderCard:
     """Probe a grader, and return the card that it then gets.
 
     Args, raises: as for `grading.probe_grader`.
     """
-    probe_grader(project, grader, author, control, pairs)
+    grading.probe_grader(project, grader, author, control, pairs)
     return make_card(project, find_grader(project, grader.spec.fingerprint), author)
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from .. import graders
 from ..choices import GRADER_KINDS
 from ..errors import GradingError, InputError, unknown_name
-from ..graders import make_grader
 from ..store import Cursor, Project, as_act, cached, quoted_text
 from ..types import GraderSpec
 from ._saved_graders import (
@@ -261,7 +261,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
     for named in named_graders(project):
         how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
         try:
-            spec = make_grader(named.kind, named.parameters, library).spec
+            spec = graders.make_grader(named.kind, named.parameters, library).spec
         except (GradingError, InputError):
             # Its folder or prompt is missing. List it nevertheless, so that people can see and
             # remove it.

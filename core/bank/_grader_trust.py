@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from .. import graders
 from ..errors import GradingError
-from ..graders import CHANGES
 from ..store import Project, as_act
 from ..types import ANSWERED, GraderSpec
 from ._grader_catalogue import grader_key
@@ -169,7 +169,7 @@ def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
         )
     }
     rates = []
-    for name, change in CHANGES.items():
+    for name, change in graders.CHANGES.items():
         if name in counted:
             at, pairs, differs, answered, failed = counted[name]
             flips = differs if change.keeps else answered
@@ -192,7 +192,7 @@ def robustness_note(rates: list[FlipRate]) -> str:
         shares = {
             rate: rate.share
             for rate in rates
-            if CHANGES[rate.change].keeps is keeps and rate.share is not None
+            if graders.CHANGES[rate.change].keeps is keeps and rate.share is not None
         }
         if shares:
             worst = max(shares, key=shares.__getitem__)

@@ -15,7 +15,6 @@ from typing import Any
 from .. import graders
 from ..choices import GRADER_KINDS
 from ..errors import GradingError, InputError, check_known, check_not_empty, unknown_name
-from ..graders import BATCH_SHARE, Price, Prompt, built_in_prompts, read_prompt, write_prompt
 from ..store import Project, as_name, log_action, put_setting, read_setting
 from ..types import GraderSpec
 
@@ -24,22 +23,24 @@ from ..types import GraderSpec
 class PromptVersion:
     """A saved version of a prompt that people of the project wrote."""
 
-    prompt: Prompt
+    prompt: graders.Prompt
     author: str
     made_at: datetime
 
 
-def list_prompts(project: Project) -> dict[str, Prompt]:
+def list_prompts(project: Project) -> dict[str, graders.Prompt]:
     """Return every prompt by name: the built-in prompts, then the latest versions of the project's
     own prompts.
     """
     return {
-        **built_in_prompts(),
+        **graders.built_in_prompts(),
         **{version.prompt.name: version.prompt for version in prompt_versions(project)},
     }
 
 
-def find_prompt_for(project: Project, use: str, name: str, form: str | None = None) -> Prompt:
+def find_prompt_for(
+    project: Project, use: str, name: str, form: str | None = None
+) -> graders.Prompt:
     """Return the prompt with a name that has a use and, if given, a form.
 
     Raises:
@@ -57,14 +58,14 @@ def find_prompt_for(project: Project, use: str, name: str, form: str | None = No
 def prompt_versions(project: Project) -> list[PromptVersion]:
     """Return every version of the project's own prompts, oldest first."""
     return [
-        PromptVersion(read_prompt(content, f"prompt {name}"), author, made_at)
+        PromptVersion(graders.read_prompt(content, f"prompt {name}"), author, made_at)
         for name, content, author, made_at in project.rows(
             "SELECT name, content, author, made_at FROM prompts ORDER BY prompt_key"
         )
     ]
 
 
-def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
+def save_prompt(project: Project, prompt: graders.Prompt, author: str) -> bool:
     """Save a prompt. A grader with a changed prompt is a new grader; old grades stay with the old
     grader.
 
@@ -74,15 +75,15 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
     Raises:
         InputError: the name belongs to a built-in prompt, or the prompt is invalid for its use.
     """
-    if prompt.name in built_in_prompts():
+    if prompt.name in graders.built_in_prompts():
         raise InputError(
             "name-taken",
             f"The name '{prompt.name}' belongs to a built-in prompt.",
             "Choose a different name. Built-in prompts never change, so that"
             " grades stay comparable.",
         )
-    content = write_prompt(prompt)
-    read_prompt(content, prompt.name)
+    content = graders.write_prompt(prompt)
+    graders.read_prompt(content, prompt.name)
     if list_prompts(project).get(prompt.name) == prompt:
         return False
     with project.transaction() as cursor:
@@ -97,23 +98,23 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
 _SETTING = "prices"
 
 
-def model_prices(project: Project) -> dict[str, Price]:
+def model_prices(project: Project) -> dict[str, graders.Price]:
     """Return the known prices by model."""
     stored = read_setting(project, _SETTING)
-    return {model: Price(*price) for model, price in json.loads(stored or "{}").items()}
+    return {model: graders.Price(*price) for model, price in json.loads(stored or "{}").items()}
 
 
-def _as_kept(price: Price) -> list[float | None]:
+def _as_kept(price: graders.Price) -> list[float | None]:
     """Return a price as a list for storage: two amounts, then the other amounts without trailing
     defaults.
     """
     kept = [price.input, price.output, price.cached, price.batch]
-    while len(kept) > 2 and kept[-1] == (None if len(kept) == 3 else BATCH_SHARE):
+    while len(kept) > 2 and kept[-1] == (None if len(kept) == 3 else graders.BATCH_SHARE):
         kept.pop()
     return kept
 
 
-def set_price(project: Project, model: str, price: Price | None, author: str) -> None:
+def set_price(project: Project, model: str, price: graders.Price | None, author: str) -> None:
     """Set the price of a model; None removes it.
 
     Raises:
@@ -277,7 +278,7 @@ def make_named(
     project: Project,
     name: str,
     given: Mapping[str, Any],
-    library: Mapping[str, Prompt] | None = None,
+    library: Mapping[str, graders.Prompt] | None = None,
 ) -> tuple[graders.Grader, str, dict[str, Any]]:
     """Make the grader with this name (see `grader_settings`), with some parameters replaced.
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import grading
 from ..bank import (
     QuestionFile,
     add_topics,
@@ -27,7 +29,6 @@ from ..bank import (
 )
 from ..errors import InputError, Report
 from ..formats import GradedNugget, text_hash
-from ..grading import write_grades
 from ..records import (
     Keeper,
     PassageFiles,
@@ -389,7 +390,7 @@ class GradedImport:
             else rows
         )
         self.textless += len(rows) - len(about)
-        written = write_grades(self.cursor, about)
+        written = grading.write_grades(self.cursor, about)
         self.counts["grades"] += batch.grades.num_rows
         self.counts["new grades"] += written.graded
         self.counts["failed"] += written.failed
@@ -461,7 +462,7 @@ class GradedImport:
         )
         texts = {
             place: spec.asked_text(
-                self._title(question_id) if spec.method == "direct" else questions[question_id]
+                self._titles[question_id] if spec.method == "direct" else questions[question_id]
             )
             for place, (spec, question_id) in more.items()
         }
@@ -471,14 +472,16 @@ class GradedImport:
             if text is not None
         }
 
-    def _title(self, query_id: str) -> Question:
-        """Return a query in the form in which a direct grader is asked it."""
+    @cached_property
+    def _titles(self) -> dict[str, Question]:
+        """The queries in the form in which a direct grader is asked them, by id."""
         rows = self.cursor.execute(
-            "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key)"
-            " WHERE query_id = ?",
-            [query_id],
+            "SELECT query_id, t.text, t.answer FROM titles() t JOIN queries USING (query_key)"
         ).fetchall()
-        return Question(query_id, query_id, rows[0][0], answer_key=rows[0][1])
+        return {
+            query_id: Question(query_id, query_id, text, answer_key=answer)
+            for query_id, text, answer in rows
+        }
 
     def finish(self, source: str, report: Report) -> dict[str, int]:
         """Write everything that needs the whole file: runs, judgments and pool."""
@@ -625,7 +628,7 @@ def write_labels(
     grader = put_grader(cursor, spec)
     job = add_job(cursor, "grading", grader, {"import": "labels"}, 0, author)
     size = len(rows)
-    written = write_grades(
+    written = grading.write_grades(
         cursor,
         pa.table(
             {

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .. import bank
 from ..bank import bank_for, how_to_grade, label_graders, list_questions
@@ -359,6 +358,9 @@ def _grade_columns(
     spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, table: pa.Table
 ) -> GradeColumns:
     """Return a grader's grades as columns, with the ids of the questions and passages."""
+    # Imported here, because it takes 0.04 s and qrels do not need it.
+    import pyarrow.compute as pc
+
     stated = {
         name: where for name in _DETAILS if pc.any(where := _detail_mask(table[name])).as_py()
     }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..graders import Kept, Outcome
+from .. import graders
 from ..store import Cursor, Project, lend_table, stage_rows, table_of
 from ..text import clean_or_none
 
@@ -51,7 +51,7 @@ class Written(NamedTuple):
 
 
 def add_outcomes(
-    cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], job_key: int
+    cursor: Cursor, grader_key: int, outcomes: Sequence[graders.Outcome], job_key: int
 ) -> None:
     """Store a grader's results. A pair that has a grade keeps it: a grade is a permanent fact."""
     grades = [grade for _, _, grade in outcomes]
@@ -183,7 +183,7 @@ class ProjectVectors:
     project: Project
     _known: dict[tuple[str, str], set[bytes]] = field(default_factory=dict, init=False)
 
-    def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> dict[bytes, Kept]:
+    def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> dict[bytes, graders.Kept]:
         """Return the stored vectors by digest; see `VectorStore`."""
         wanted = [digest for digest in digests if digest in self._digests(encoder, role)]
         if not wanted:
@@ -194,9 +194,9 @@ class ProjectVectors:
             " WHERE encoder = $encoder AND role = $role",
             {"encoder": encoder, "role": role, "digests": wanted},
         )
-        return {digest: Kept(vector, sentences) for digest, vector, sentences in rows}
+        return {digest: graders.Kept(vector, sentences) for digest, vector, sentences in rows}
 
-    def put(self, encoder: str, role: str, kept: Mapping[bytes, Kept]) -> None:
+    def put(self, encoder: str, role: str, kept: Mapping[bytes, graders.Kept]) -> None:
         """Store vectors that are not stored yet; see `VectorStore`."""
         known = self._digests(encoder, role)
         new = [

@@ -11,19 +11,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from .. import graders
 from ..bank import model_prices
 from ..choices import CONCURRENCY, PATIENCE
 from ..errors import GradingError, InputError, WorkbenchError
-from ..graders import (
-    NOTHING_USED,
-    BackEnd,
-    Control,
-    Grader,
-    OfferedEndpoint,
-    Usage,
-    current_access,
-    use_access,
-)
+from ..graders import NOTHING_USED, Control, Usage
 from ..records import (
     Job,
     JobKind,
@@ -88,7 +80,7 @@ ALL_MISSING = Extent()
 def job_control(
     project: Project,
     model: str,
-    back_end: BackEnd | None,
+    back_end: graders.BackEnd | None,
     caps: Caps = UNCAPPED,
     report: Callable[[str], None] = lambda line: None,
     batch: bool = False,
@@ -114,7 +106,7 @@ def job_control(
     if back_end is None:
         return Control(concurrency=caps.concurrency, report=report, **options)
     project.require("ask models")
-    offered: OfferedEndpoint | None = getattr(back_end, "offered", None)
+    offered: graders.OfferedEndpoint | None = getattr(back_end, "offered", None)
     calls = [
         cap for cap in (caps.max_calls, offered.max_calls if offered else None) if cap is not None
     ]
@@ -143,7 +135,7 @@ def job_control(
     )
 
 
-def trial_control(project: Project, grader: Grader) -> Control:
+def trial_control(project: Project, grader: graders.Grader) -> Control:
     """Return the control for a person who waits for one call. Only the limits of the endpoint's
     owner apply.
 
@@ -464,13 +456,13 @@ class BackgroundJob:
         self.control.report = self.log.append
         self._came_at = self._clock()
         # The thread loads models, so it needs the keys and endpoints that its starter may use.
-        self._access = current_access()
+        self._access = graders.current_access()
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            with use_access(self._access):
+            with graders.use_access(self._access):
                 self.result = self.work(self._report, self)
         except WorkbenchError as error:
             self.progress = replace(self.progress, state="failed", message=str(error))

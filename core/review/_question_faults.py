@@ -9,12 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import bank
+from .. import bank, graders, grading
 from ..bank import grader_again
 from ..choices import DRAFTED_WORDINGS
 from ..errors import InputError
-from ..graders import Control
-from ..grading import Drafter, Report, Request, draft_rewordings, run_job
 from ..labels import MISSING, Basis, Policy, basis, find_overrides, graded_pairs, load_ratings
 from ..measures import HELD_OUT, RepairTest, level_of_test, rewording_test
 from ..records import (
@@ -242,7 +240,7 @@ def repair_question(
     _known_pairs(project, [question], base, policy, source)
     variants = [replace(question, text=text) for text in texts]
     if (grader := grader_again(project, base.grader.spec)) is not None:
-        run_job(project, grader, Request(trial=tuple(variants)), author)
+        grading.run_job(project, grader, grading.Request(trial=tuple(variants)), author)
     known = _known_pairs(project, [question, *variants], base, policy, source)
     key = project.value("SELECT question_key FROM questions WHERE question_id = ?", [question_id])
     number = 1 + project.value("SELECT count(*) FROM repairs WHERE question_key = ?", [key])
@@ -273,15 +271,15 @@ def repair_question(
 
 def suggest_rewordings(
     project: Project,
-    drafter: Drafter,
+    drafter: grading.Drafter,
     question_id: str,
     policy: Policy,
     source: str,
     author: str,
     n: int = DRAFTED_WORDINGS,
     prompt: str | None = None,
-    control: Control | None = None,
-) -> Report:
+    control: graders.Control | None = None,
+) -> grading.Report:
     """Draft new wordings of a question with a model, from passages that the grader rates wrongly,
     as proposals.
 
@@ -313,7 +311,9 @@ def suggest_rewordings(
     examples = "\n\n".join(
         f"{TOLD[bool(known.truth[at])]}\n{texts.get(known.passage_ids[at], '')}" for at in shown
     )
-    return draft_rewordings(project, drafter, question, examples, n, author, prompt, control)
+    return grading.draft_rewordings(
+        project, drafter, question, examples, n, author, prompt, control
+    )
 
 
 def _saved_question(project: Project, policy: Policy, question_id: str) -> tuple[Basis, Question]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .. import grading
 from ..bank import check_version, find_grader, label_graders
 from ..choices import MOST_UNJUDGED
 from ..errors import check_in_range
-from ..grading import missing_pairs
 from ..grouping import nest_triples
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures import mean_and_standard_error
@@ -222,7 +222,7 @@ def to_grade(
         f" FROM {top} WHERE $run IS NOT NULL",
         {"run": run, "depth": top_k},
     )
-    pairs = f"({missing_pairs(grader.spec)})"
+    pairs = f"({grading.missing_pairs(grader.spec)})"
     states = dict(project.rows(f"SELECT state, count(*) FROM {pairs} GROUP BY state", parameters))
     rows = project.rows(
         f"WITH missing AS (SELECT * FROM {pairs} WHERE state <> 'known')"
