@@ -169,7 +169,8 @@ def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
         )
     }
     rates = []
-    for name, change in graders.CHANGES.items():
+    # Without a probe, the changes, whose module loads slowly, are not needed.
+    for name, change in graders.CHANGES.items() if counted else ():
         if name in counted:
             at, pairs, differs, answered, failed = counted[name]
             flips = differs if change.keeps else answered
