@@ -18,16 +18,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
     "pages": 8_382,
-    "core/cli, core/server": 1_010,
+    "core/cli, core/server": 1_012,
     "core/operations": 2_587,
     "core/charts": 290,
     "core/review, core/study, core/audit": 3_680,
     "core/exams, core/answers": 2_423,
-    "core/exchange": 2_070,
+    "core/exchange": 2_069,
     "core/jobs, core/grading": 1_361,
     "core/labels": 1_520,
     "core/bank": 1_432,
-    "core/store, core/records": 3_325,
+    "core/store, core/records": 3_324,
     "core/formats, core/graders, core/measures": 9_426,
     "core": 1_173,
 }

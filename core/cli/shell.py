@@ -210,7 +210,6 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
     # Imported here, because the help does not need it.
     from ..operations.opening import Elsewhere, Opening, find_answering_door
     from ..operations.output import print_result
-    from .through import ask_server
 
     given = {
         parameter.name: values[parameter.name]
@@ -228,16 +227,22 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
             "Use one of them.",
         )
     file: Path | None = values["project_path"]
-    if operation.opens and file is not None and (door := find_answering_door(file)) is not None:
-        return ask_server(door, operation, given, as_json, str(file))
-    known = find_operation(operation.name)
-    if known is None:
-        raise RuntimeError(
-            f"the table of operations is out of date: it has {operation.name}; run make docs"
-        )
-    try:
-        result = known.call(given, Opening(file))
-    except Elsewhere as elsewhere:
-        return ask_server(elsewhere.door, operation, given, as_json, elsewhere.project)
-    print_result(result, as_json)
-    return 0
+    door = find_answering_door(file) if operation.opens and file is not None else None
+    project = str(file)
+    if door is None:
+        known = find_operation(operation.name)
+        if known is None:
+            raise RuntimeError(
+                f"the table of operations is out of date: it has {operation.name}; run make docs"
+            )
+        try:
+            result = known.call(given, Opening(file))
+        except Elsewhere as elsewhere:
+            door, project = elsewhere.door, elsewhere.project
+        else:
+            print_result(result, as_json)
+            return 0
+    # Imported here, because only a project that is open in the app needs it.
+    from .through import ask_server
+
+    return ask_server(door, operation, given, as_json, project)

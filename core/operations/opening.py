@@ -4,7 +4,6 @@ open.
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 from collections.abc import Iterator
@@ -104,6 +103,9 @@ def find_answering_door(path: Path) -> Door | None:
     door = find_door(path)
     if door is None or door.process == os.getpid():
         return None
+    # Imported here, because it loads email and TLS, and most commands find no door.
+    import http.client
+
     place = urlsplit(door.address)
     server = http.client.HTTPConnection(
         place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS
