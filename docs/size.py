@@ -23,7 +23,7 @@ STATEMENTS = {
     "core/charts": 290,
     "core/review, core/study, core/audit": 3_680,
     "core/exams, core/answers": 2_423,
-    "core/exchange": 2_070,
+    "core/exchange": 2_071,
     "core/jobs, core/grading": 1_361,
     "core/labels": 1_520,
     "core/bank": 1_432,

@@ -44,7 +44,7 @@ from ..records import (
     write_stated_rankings,
 )
 from ..store import Cursor, lend_table, release_memory, table_of
-from ..text import clean_text, how_many
+from ..text import all_clean, clean_text, how_many
 from ..types import (
     GradeBlocks,
     GradeDetail,
@@ -217,7 +217,9 @@ class GradedFiles:
                 for one in given or [None] * size
             ]
             # An answer is highlighted in its passage, whose text is cleaned in the same way.
-            table["answer"] = [answer and clean_text(answer) for answer in answers]
+            if not all_clean(filter(None, answers)):
+                answers = [answer and clean_text(answer) for answer in answers]
+            table["answer"] = answers
             self._characters += sum(map(len, filter(None, answers)))
         if grades.details:
             rows = [grades.details.get(row, GradeDetail()) for row in range(grades.size)]
