@@ -1,6 +1,6 @@
 """Choices that options allow, with their limits and defaults.
 
-A command reads its options first, so they are kept apart from the code behind them, which loads
+A command reads its options before its work begins, so this module imports nothing that loads
 slowly.
 """
 
@@ -22,7 +22,9 @@ MOST_CURVE_K = 1000
 SystemTest = Literal["t", "randomisation"]
 SystemCorrection = Literal["holm", "none"]
 PERMUTATIONS = 10_000
+"""Default minimum of permutations of a randomisation test."""
 SELECTION_TOP_K = 10
+"""Default number of top passages of each run and query that are compared."""
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
 """Default measures of the correlation. Success@k is the Top-k accuracy of the source text."""
 META_MEASURES = (
@@ -38,8 +40,8 @@ META_MEASURES = (
 META_COEFFICIENTS = ("spearman", "kendall", "tau_ap")
 META_MIN_RATINGS = (1, 3, 4, 5)
 """The min ratings of exam-plus-plus, table 3."""
-MOST_UNJUDGED = 100
-"""Maximum number of listed passages to grade next. Counts include all passages."""
+LISTED_UNJUDGED = 100
+"""Default number of listed passages to grade next, per run. Counts include all passages."""
 
 # Review and the audit
 
@@ -61,6 +63,7 @@ AuditVariance = Literal["pool", "queries"]
 further similar queries.
 """
 AUDIT_ALPHA = 0.05
+"""Default error rate over all batches together."""
 SheetForm = Literal["tsv", "jsonl"]
 
 # Graders and jobs
@@ -75,8 +78,7 @@ GRADER_KINDS = (
     "support-embedding",
     "support",
 )
-BackEndName = Literal["transformers", "openai"]
-BACK_ENDS: tuple[BackEndName, ...] = get_args(BackEndName)
+BACK_ENDS = ("transformers", "openai")
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""
 APIS: tuple[Api, ...] = get_args(Api)
@@ -98,6 +100,7 @@ DraftedKind = Literal["question", "nugget"]
 MOST_DRAFTS = 100
 """Maximum number of drafts per request."""
 DRAFTED_WORDINGS = 5
+"""Default number of drafted wordings."""
 
 # Files
 
@@ -119,6 +122,7 @@ IMPORT_KINDS = (
     "answer-verdicts",
 )
 BEIR_SPLIT = "test"
+"""Default split of a BEIR folder."""
 BANK_FORMS = ("v3", "ragtime26", "nuggetizer")
 """The forms of a bank for other tools."""
 LEADERBOARD_FORMS = {
@@ -134,6 +138,8 @@ LEADERBOARD_FORMS = {
 
 # Exams and item response
 
+EXAM_QUERY = "exam"
+"""The query of the items of an exam unless another is named."""
 EXAM_DOMAIN = "a collection of documents"
 """Default subject of the passages of a multiple-choice exam."""
 Retriever = Literal["bm25", "embedding", "hybrid"]
@@ -155,7 +161,6 @@ CHOICE_NORMALISATION = "characters"
 section 3.3).
 """
 ExamineeTest = Literal["mcnemar", "randomisation"]
-EXAMINEE_TESTS: tuple[ExamineeTest, ...] = get_args(ExamineeTest)
 LEAST_TOPIC_ANSWERS = 10
 """Minimum number of answers that an examinee must have given in a topic for its accuracy to be
 shown.
@@ -165,6 +170,7 @@ ResponseModel = Literal["3pl", "2pl", "1pl"]
 (discrimination 1).
 """
 EstimatorName = Literal["map", "paper"]
+"""map: most probable parameters; paper: highest likelihood within the bounds of the paper."""
 ItemCriterion = Literal["information", "d", "item-rest"]
 ITEM_CRITERIA: tuple[ItemCriterion, ...] = get_args(ItemCriterion)
 ITEM_DRAWS = 200
@@ -172,6 +178,7 @@ ITEM_DRAWS = 200
 ITEM_DROP = 10.0
 """Default share of the items, in percent, that a step of the improvement of an exam removes."""
 ITEM_STEPS = 5
+"""Default number of steps of the improvement of an exam."""
 
 # Generated answers
 
@@ -179,8 +186,8 @@ ANSWER_PROMPT = "reteval-answer"
 STATED_TOKENS = 5
 """Default answer length in tokens that the prompt states: the authors' number, which fits NQ-open.
 """
-ANSWER_TOKENS = 32
-"""Tokens that a model may write: room for words around the answer."""
+MOST_ANSWER_TOKENS = 32
+"""Maximum number of tokens that a model may write: room for words around the answer."""
 PassageOrder = Literal["best first", "best last", "one by one"]
 PASSAGE_ORDERS: dict[PassageOrder, str] = {
     "best first": "All passages in one prompt, the best one first.",
@@ -211,6 +218,7 @@ GOLD_DRAWS = 3
 GOLD_TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 ANSWER_SEED = 1
+"""Default seed of the first answer from gold passages."""
 ANSWER_CHECKS = (
     "em",
     "f1",

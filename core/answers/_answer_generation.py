@@ -17,9 +17,9 @@ from ..choices import (
     ANSWER_PROMPT,
     ANSWER_RULES,
     ANSWER_SEED,
-    ANSWER_TOKENS,
     GOLD_DRAWS,
     GOLD_TEMPERATURE,
+    MOST_ANSWER_TOKENS,
     PASSAGE_ORDER,
     PASSAGE_ORDERS,
     STATED_TOKENS,
@@ -105,7 +105,7 @@ class GeneratorPlan:
     rule: AnswerRule | None = None
     prompt: str = ANSWER_PROMPT
     n_tokens: int = STATED_TOKENS
-    max_tokens: int = ANSWER_TOKENS
+    max_tokens: int = MOST_ANSWER_TOKENS
     name: str | None = None
     order: PassageOrder = PASSAGE_ORDER
 
@@ -298,7 +298,7 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
         EXTRACTION,
         False,
         STATED_TOKENS,
-        ANSWER_TOKENS,
+        MOST_ANSWER_TOKENS,
         settings,
     )
 

@@ -20,7 +20,7 @@ class Goal:
     """The goal of an audit.
 
     Args:
-        aim: see `Aim`.
+        aim: see `AuditAim`.
         first, second: the two runs, for `pair`.
         half_width: half-width of the interval of every score, for `width`.
         budget: number of judgments, for `budget`.

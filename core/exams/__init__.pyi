@@ -50,7 +50,6 @@ from ._item_filters import (
     value_row as value_row,
 )
 from ._item_generation import (
-    EXAM as EXAM,
     Wanted as Wanted,
     generate_items as generate_items,
     generation_price as generation_price,

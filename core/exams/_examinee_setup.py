@@ -125,7 +125,7 @@ class Plan:
     """The settings of an examinee.
 
     Args:
-        by: likelihood, letter, or an item of `RULES`.
+        by: likelihood, letter, or an item of `EXAMINEE_RULES`.
         settings: of the model, as for a grader: model, back_end, base_url, revision, device, dtype,
             normalise and so on.
         retrieval: closed-book, oracle, or the name of a retrieval.

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, Literal
 
 from ..bank import DraftedItem, Generation, clean_line
-from ..choices import EXAM_DOMAIN
+from ..choices import EXAM_DOMAIN, EXAM_QUERY
 from ..errors import InputError, check_in_range
-from ..formats import EXAM as EXAM
 from ..graders import (
     CUT_OFF,
     EMPTY,
@@ -366,7 +365,7 @@ class Wanted:
         again: whether to ask again about passages for which the model wrote no item.
     """
 
-    query_id: str = EXAM
+    query_id: str = EXAM_QUERY
     domain: str = EXAM_DOMAIN
     prompt: str | None = None
     run: str | None = None

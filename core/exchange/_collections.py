@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import graders, grading
 from ..atomic_files import WorkingFolder, put_new
-from ..choices import BEIR_SPLIT
+from ..choices import BEIR_SPLIT, EXAM_QUERY
 from ..errors import GradingError, InputError, Problem, Report, check_known, unknown_name
-from ..formats import EXAM, Source, passage_files, query_files, trec_files
+from ..formats import Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
 from ..records import Terms, keep_terms
@@ -382,5 +382,5 @@ def is_demo(project: Project) -> bool:
         for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())
     }
     return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {
-        EXAM
+        EXAM_QUERY
     }

@@ -20,9 +20,9 @@ from ..bank import (
     save_questions,
     take_queries,
 )
+from ..choices import EXAM_QUERY
 from ..errors import InputError, Report
 from ..formats import (
-    EXAM,
     AnswerVerdict,
     ExamItem,
     Factors,
@@ -115,13 +115,13 @@ def write_exam_items(
         InputError: the name of the query is invalid, or a retrieval with other content has the same
             name.
     """
-    query = query_id or EXAM
+    query = query_id or EXAM_QUERY
     check_new(cursor, "query", [query])
     stem = Path(file).stem
     made = take_queries(
-        cursor, [Query(query, "Exam" if stem == EXAM else f"Exam {stem}")], False, keeper
+        cursor, [Query(query, "Exam" if stem == EXAM_QUERY else f"Exam {stem}")], False, keeper
     )
-    banked = items_by_words(cursor, [query, EXAM])
+    banked = items_by_words(cursor, [query, EXAM_QUERY])
     by_id = {
         banked.get(words_of(item.question, item.key, item.choices) or ("", None, ()))
         or item_id(query, item.question, item.choices): item
@@ -163,7 +163,7 @@ def write_exam_items(
     }
     put_items(cursor, facts)
     contexts = _store_retrievals(
-        cursor, by_id, names, None if query == EXAM else query, file, author
+        cursor, by_id, names, None if query == EXAM_QUERY else query, file, author
     )
     return {
         "items": len(by_id),
@@ -335,7 +335,7 @@ def _place_items(
         worded = {question.question_id: question for question in examinee.questions}
         place: dict[str, str] = {}
         for item in examinee.verdicts:
-            question = worded.get(item, Question(item, EXAM, None, "choice"))
+            question = worded.get(item, Question(item, EXAM_QUERY, None, "choice"))
             words = words_of(question.text, question.answer_key, question.choices)
             if words is not None and words in by_words:
                 place[item] = by_words[words]
@@ -355,13 +355,13 @@ def _place_items(
                 )
             place[item] = item
             if item not in kinds:
-                kinds[item], new[item] = "choice", replace(question, query_id=EXAM)
+                kinds[item], new[item] = "choice", replace(question, query_id=EXAM_QUERY)
                 if words is not None:
                     by_words[words], words_by_id[item] = item, words
         places.append(place)
     if not new:
         return places, {}
-    take_queries(cursor, [Query(EXAM, "Exam")], False)
+    take_queries(cursor, [Query(EXAM_QUERY, "Exam")], False)
     version = save_questions(cursor, list(new.values()), f"Items of {names}", author)
     return places, {"new items": len(new)} | ({"bank version": version} if version else {})
 

@@ -217,8 +217,8 @@ class Options:
             these queries.
         gold: whether responses are the gold texts, one per query, instead of a system's.
         replace: whether the import may replace data that the project has under the same names.
-        form: one of the long forms of leaderboards (`BOARD_FORMS`); for None it is recognized from
-            the file.
+        form: one of the long forms of leaderboards (`LEADERBOARD_FORMS`); for None it is recognized
+            from the file.
         scale: top of the scale of labels; for None the greatest label.
         only: ids of the queries or passages to import; all for None.
     """

@@ -358,7 +358,7 @@ def _grade_columns(
     spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, table: pa.Table
 ) -> GradeColumns:
     """Return a grader's grades as columns, with the ids of the questions and passages."""
-    # Imported here, because it takes 0.04 s and qrels do not need it.
+    # Imported here, because it loads slowly and qrels do not need it.
     import pyarrow.compute as pc
 
     stated = {
@@ -509,7 +509,8 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
     """Return a leaderboard in a form of AutoJudge, and its measures as YAML.
 
     Args:
-        form: an item of `BOARD_FORMS`; for trec_eval the content is a zip with a file for each run.
+        form: an item of `LEADERBOARD_FORMS`; for trec_eval the content is a zip with a file for
+            each run.
 
     Raises:
         InputError: a name cannot be written in the form.

@@ -21,7 +21,6 @@ from ._batch_calls import (
     write_calls as write_calls,
 )
 from ._examinee_files import (
-    EXAM as EXAM,
     Factors as Factors,
     SatElsewhere as SatElsewhere,
     factors_in_name as factors_in_name,

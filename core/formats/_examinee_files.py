@@ -13,6 +13,7 @@ from typing import Any, TextIO, TypeVar
 
 import orjson
 
+from ..choices import EXAM_QUERY
 from ..errors import Report
 from ..tables import disarm_cell, rearm_cell
 from ..text import clean_text, first_few, without_marks
@@ -287,8 +288,6 @@ ITEM_ID_KEYS = ("question_id", "id")
 VERDICT_KEYS = ("acc_norm", "acc", "exact_match")
 """The verdicts that a line may have; the first of them counts."""
 
-EXAM = "exam"
-"""The query of the items of an exam unless another is named."""
 _TIME = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
 
 
@@ -392,15 +391,17 @@ def _read_question(row: Mapping[str, Any]) -> Question:
     given = [" ".join(clean_text(choice).split()) for choice in choices or []] if whole else []
     content = asked or orjson.dumps(doc, option=orjson.OPT_SORT_KEYS).decode()
     question_id = (
-        item_id(EXAM, content, without_marks(given)) if name is None else good_id(name, "item")
+        item_id(EXAM_QUERY, content, without_marks(given))
+        if name is None
+        else good_id(name, "item")
     )
     if not asked or not whole:
-        return Question(question_id, EXAM, asked or None, "choice")
+        return Question(question_id, EXAM_QUERY, asked or None, "choice")
     key = _find_key(
         first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels
     )
     return Question(
-        question_id, EXAM, asked, "choice", answer_key=key, choices=tuple(choices or [])
+        question_id, EXAM_QUERY, asked, "choice", answer_key=key, choices=tuple(choices or [])
     )
 
 

@@ -107,12 +107,12 @@ def read_boards(
               `<measure> std_error`.
             - a table with a column of queries, of measures, or both. Its rows `all` are the
                 leaderboard, else the means over the queries.
-            - one of `BOARD_FORMS`.
+            - one of `LEADERBOARD_FORMS`.
             - a JSON map run -> score, or measure -> run -> score.
         report: receives refused lines, and notes on columns and rows that are left out.
         queries: known ids, which identify the columns of a long form without a header.
-        form: one of `BOARD_FORMS`; None means that it follows from the header, the known ids and
-            the names of measures.
+        form: one of `LEADERBOARD_FORMS`; None means that it follows from the header, the known ids
+            and the names of measures.
 
     Returns:
         Leaderboards in file order, named after the file, and after the measure if there are
@@ -185,7 +185,7 @@ def write_board_form(
     """Write values by query in a long form, which `read_boards` reads.
 
     Args:
-        form: one of `BOARD_FORMS`; trec_eval has no column for the run.
+        form: one of `LEADERBOARD_FORMS`; trec_eval has no column for the run.
         rows: (run, query or `all`, value, rank of the run there).
 
     Raises:

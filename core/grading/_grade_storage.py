@@ -98,7 +98,7 @@ def write_grades(cursor: Cursor, results: pa.Table) -> Written:
         results: one row per result, with columns of `grades` (missing ones are NULL) and the
             `reason` of a failure; `row` numbers the rows in order.
     """
-    # Imported here, because it takes 0.04 s and commands that only read need this module too.
+    # Imported here, because it loads slowly, and commands that only read need this module too.
     import pyarrow.compute as pc
 
     # Keys grow with time, so the database can skip whole row groups that are older than these

@@ -279,7 +279,7 @@ def seen_by(project: Project, depth: int | None) -> NDArray[np.bool_]:
 
 def seen_in_query(project: Project, depth: int | None, query_id: str) -> NDArray[np.bool_]:
     """Return the part of `seen_by` that is about one query."""
-    # Imported here, because it takes 0.04 s and leaderboards do not need it.
+    # Imported here, because it loads slowly and leaderboards do not need it.
     import pyarrow.compute as pc
 
     return np.compress(

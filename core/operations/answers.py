@@ -12,9 +12,9 @@ from ..choices import (
     ANSWER_CHECKS,
     ANSWER_PROMPT,
     ANSWER_SEED,
-    ANSWER_TOKENS,
     GOLD_DRAWS,
     GOLD_TEMPERATURE,
+    MOST_ANSWER_TOKENS,
     PASSAGE_ORDER,
     PASSAGE_ORDERS,
     STATED_TOKENS,
@@ -271,7 +271,7 @@ def generate(
     ] = STATED_TOKENS,
     max_tokens: Annotated[
         int, Option(help="Maximum length of an answer, in tokens.", least=1, metavar="N")
-    ] = ANSWER_TOKENS,
+    ] = MOST_ANSWER_TOKENS,
     order: Annotated[
         str,
         Option(
@@ -794,10 +794,7 @@ def confirm(
     if add_answer:
         records.add_gold_answer(project, query, row.line.answer or "", author)
     answers.confirm_case(project, evaluation, query, run, k, case, author, note)
-    return (
-        f"{query}: case {case} confirmed for {run} at depth {k}"
-        f" ({ANSWER_CASES[answers.check_case(case)]})."
-    )
+    return f"{query}: case {case} confirmed for {run} at depth {k} ({ANSWER_CASES[case]})."
 
 
 @operation("reteval withdraw", act="confirm cases")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 
 from .. import bank, exams, exchange, formats, graders, grading, jobs, review
 from ..bank import STATES
-from ..choices import DRAFTED_WORDINGS, EXAM_DOMAIN, MOST_DRAFTS, DraftedKind
+from ..choices import DRAFTED_WORDINGS, EXAM_DOMAIN, EXAM_QUERY, MOST_DRAFTS, DraftedKind
 from ..errors import GradingError, InputError
 from ..tables import disarm_cell
 from ..text import how_many, one_line
@@ -563,7 +563,7 @@ SaveNote = Annotated[
 def generate_exam_items(
     project: Project,
     *,
-    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = "exam",
+    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM_QUERY,
     domain: Annotated[str, Option(help="Subject of the passages, for the prompt.")] = EXAM_DOMAIN,
     run: Annotated[
         str | None,
@@ -713,13 +713,13 @@ def import_(
     project: Project,
     *,
     file: Annotated[Path, Argument(file="read")],
-    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = "exam",
+    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM_QUERY,
     preview: Annotated[
         bool, Option(help="Show the effects of the import; change nothing.")
     ] = False,
 ) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
-    options = exchange.Options(source=None if query_id == exams.EXAM else query_id)
+    options = exchange.Options(source=None if query_id == EXAM_QUERY else query_id)
     done = exchange.import_files(
         project, "exam", [formats.Source.of(file)], current_author(), options, preview
     )

@@ -540,7 +540,7 @@ def _read_answer_table(file: Path, factors: Path | None) -> exams.AnswerTable:
     examinees = _read_file(file, formats.read_matrix)
     items = list(dict.fromkeys(item for examinee in examinees for item in examinee.verdicts))
     place = {item: at for at, item in enumerate(items)}
-    # Imported here, because answers of the project need no array.
+    # Imported here, because the options need no NumPy.
     import numpy as np
 
     table = np.full((len(examinees), len(items)), np.nan)

@@ -131,10 +131,8 @@ def _check_labels(project: Project, asked: Asked) -> None:
         )
     if state.complete:
         return
-    ungraded, missing = (
-        labels.grading_progress(project, base).ungraded_of,
-        state.ungraded + state.failed,
-    )
+    ungraded = labels.grading_progress(project, base).ungraded_of
+    missing = state.ungraded + state.failed
     lacks = (
         (
             missing,

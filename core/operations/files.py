@@ -178,10 +178,8 @@ def import_(
             "Import them one by one.",
         )
     data_set = _announce_data_set(files[0].as_posix(), yes) if kind == "dataset" else None
-    how, author = (
-        exchange.Options(source, skip_unknown, gold, replace, form, scale),
-        current_author(),
-    )
+    how = exchange.Options(source, skip_unknown, gold, replace, form, scale)
+    author = current_author()
     with opening() as project:
         try:
             if data_set is not None:

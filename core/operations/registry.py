@@ -110,7 +110,7 @@ class Operation:
     @property
     def has_json(self) -> bool:
         """Whether its result is also printed as JSON."""
-        returned = _evaluate(self.run, signature(self.run).return_annotation)
+        returned = _evaluate_annotation(self.run, signature(self.run).return_annotation)
         return Output in (returned, *get_args(returned))
 
     @property
@@ -178,7 +178,7 @@ def _read_request(run: Callable[..., Any]) -> Request:
     parts: dict[str, Parameter | tuple[Callable[..., Any], Request]] = {}
     special = set()
     for declared in signature(run).parameters.values():
-        hint = _evaluate(run, declared.annotation)
+        hint = _evaluate_annotation(run, declared.annotation)
         mark = next(
             (
                 one
@@ -196,9 +196,9 @@ def _read_request(run: Callable[..., Any]) -> Request:
     return Request(parts, frozenset(special))
 
 
-def _evaluate(run: Callable[..., Any], annotation: Any) -> Any:
-    """Return an annotation of a function. Types that it quotes are not evaluated, so that their
-    modules load when the operation runs.
+def _evaluate_annotation(run: Callable[..., Any], annotation: Any) -> Any:
+    """Return the value of an annotation of a function. Types that it quotes stay texts, so that
+    their modules load only when the operation runs.
     """
     if not isinstance(annotation, str):
         return annotation

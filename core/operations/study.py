@@ -11,11 +11,11 @@ from .. import bank, labels, study
 from ..choices import (
     CURVE_K,
     DEFAULT_MEASURE,
+    LISTED_UNJUDGED,
     META_COEFFICIENTS,
     META_MEASURES,
     META_MIN_RATINGS,
     MOST_CURVE_K,
-    MOST_UNJUDGED,
     PERMUTATIONS,
     SELECTION_MEASURES,
     SELECTION_TOP_K,
@@ -187,7 +187,7 @@ def unjudged(
     ] = None,
     listed: Annotated[
         int, Option("--list", help="Passages to list for grading next, per run.", least=0)
-    ] = MOST_UNJUDGED,
+    ] = LISTED_UNJUDGED,
     policy: PolicyOptions,
 ) -> Output:
     """Show the share of each run with a label or a judgment, and list passages to grade next."""

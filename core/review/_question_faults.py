@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import bank, graders, grading
-from ..bank import grader_again
 from ..choices import DRAFTED_WORDINGS
 from ..errors import InputError
 from ..labels import MISSING, Basis, Policy, basis, find_overrides, graded_pairs, load_ratings
@@ -239,7 +238,7 @@ def repair_question(
         )
     _known_pairs(project, [question], base, policy, source)
     variants = [replace(question, text=text) for text in texts]
-    if (grader := grader_again(project, base.grader.spec)) is not None:
+    if (grader := bank.grader_again(project, base.grader.spec)) is not None:
         grading.run_job(project, grader, grading.Request(trial=tuple(variants)), author)
     known = _known_pairs(project, [question, *variants], base, policy, source)
     key = project.value("SELECT question_key FROM questions WHERE question_id = ?", [question_id])

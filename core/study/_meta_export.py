@@ -78,7 +78,7 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS) 
     last column has the reason.
 
     Args:
-        coefficients: some of `COEFFICIENTS`.
+        coefficients: some of `META_COEFFICIENTS`.
     """
     ends = ("", " low", " high") if table.samples else ("",)
     header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
@@ -124,7 +124,7 @@ def meta_latex(
     """Return the table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
 
     Args:
-        coefficients: some of `COEFFICIENTS`.
+        coefficients: some of `META_COEFFICIENTS`.
         digits: decimals.
 
     Returns:

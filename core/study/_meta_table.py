@@ -278,7 +278,7 @@ class Cell:
     queries: Queries | None = None
 
     def value(self, coefficient: str) -> float | None:
-        """Return one of `COEFFICIENTS`, from -1 to 1; None if undefined."""
+        """Return one of `META_COEFFICIENTS`, from -1 to 1; None if undefined."""
         found: float | None = getattr(self.correlation, coefficient)
         return found
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .. import grading
 from ..bank import check_version, find_grader, label_graders
-from ..choices import MOST_UNJUDGED
+from ..choices import LISTED_UNJUDGED
 from ..errors import check_in_range
 from ..grouping import nest_triples
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
@@ -96,7 +96,7 @@ def unjudged_shares(
     policy: Policy = DEFAULT_POLICY,
     top_k: int | None = None,
     runs: Sequence[str] | None = None,
-    listed: int = MOST_UNJUDGED,
+    listed: int = LISTED_UNJUDGED,
 ) -> Unjudged:
     """Return the share of each run's top k with a label or a judgment, and the passages to grade
     next.
@@ -195,7 +195,7 @@ def judged_shares(
 
 
 def to_grade(
-    project: Project, policy: Policy, run: str, top_k: int, listed: int = MOST_UNJUDGED
+    project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED_UNJUDGED
 ) -> ToGrade:
     """Return the missing grades in the top k of a run under a policy's grader and bank version.
 

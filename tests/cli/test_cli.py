@@ -22,7 +22,7 @@ from typing import Annotated, get_args
 import click
 import pytest
 
-from exam_workbench import answers, choices, cli, exchange, formats, graders
+from exam_workbench import answers, choices, cli, exchange, formats, graders, measures
 from exam_workbench.errors import InputError
 from exam_workbench.exchange import _collections as collections
 from exam_workbench.labels import Policy, basis, label_qrels
@@ -478,6 +478,7 @@ def test_options_offer_what_the_code_behind_them_knows() -> None:
     assert tuple(graders.GRADERS) == choices.GRADER_KINDS
     assert tuple(formats.FORMS) == choices.BANK_FORMS
     assert tuple(answers.JUDGES) == choices.ANSWER_CHECKS
+    assert f"{measures.COVER}@20" in choices.META_MEASURES
     assert tuple(item_response.ESTIMATORS) == get_args(choices.EstimatorName)
     assert set(exchange.IMPORTERS) == set(choices.IMPORT_KINDS) == set(formats.KINDS_OF_FILE)
 
@@ -581,15 +582,15 @@ for words in {READS}:
 """
 
 
-def test_reading_loads_no_libraries_of_models_and_counting_none_of_numbers(tmp_path: Path) -> None:
+def test_reading_loads_no_model_libraries_and_status_no_numpy(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     new_project(path).close()
     environment = {**os.environ, "EXAM_PROJECT": str(path)}
     run = subprocess.run([sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, check=True)
-    told = [set(json.loads(line)) for line in run.stderr.splitlines() if line.startswith("[")]
+    loads = [set(json.loads(line)) for line in run.stderr.splitlines() if line.startswith("[")]
     heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
-    assert len(told) == len(READS) and all("exam_workbench.records" in loaded for loaded in told)
-    assert not heavy & told[-1] and not {"pandas", "numpy", "pyarrow"} & told[0]
+    assert len(loads) == len(READS) and all("exam_workbench.records" in loaded for loaded in loads)
+    assert not heavy & loads[-1] and not {"pandas", "numpy", "pyarrow"} & loads[0]
 
 
 def test_a_small_change_loads_no_library_of_tables(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from .non_answers import without_thoughts
 from .parsing import missing_answer, no_answer
 
 RATING_TOKENS = 64  # room for a sentence before the rating
-ANSWER_TOKENS = 128  # room for a complete answer
+MOST_ANSWER_TOKENS = 128  # room for a complete answer
 FEW_CHOICES = "the question has fewer than two choices"
 KEY_NOT_A_CHOICE = "the answer key is not among the choices"
 
@@ -78,7 +78,7 @@ def answer_and_check(
     if not asked.answer_key:
         return _failed_grade("the question has no answer key")
     values = {"question": asked.text, "context": passage}
-    completion = yield Call(prompt, values, "text", fence, max_tokens=ANSWER_TOKENS)
+    completion = yield Call(prompt, values, "text", fence, max_tokens=MOST_ANSWER_TOKENS)
     if completion.error is not None:
         return _failed_grade(completion.error)
     given = without_thoughts(completion.text)

@@ -87,7 +87,7 @@ def estimate_sums(
     Args:
         w: shape (M, N), the weights of M sums over the N passages.
         corrected: the estimated gains.
-        variance: the population of the interval, see `VARIANCES`.
+        variance: the population of the interval, see `AuditVariance`.
         queries: shape (N,), the number of each passage's query from 0 to Q - 1; needed if
             `variance` is `queries`.
         confidence: confidence of each interval by itself.

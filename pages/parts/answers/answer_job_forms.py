@@ -202,7 +202,7 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
             f"**{name.capitalize()}**: {what}" for name, what in choices.PASSAGE_ORDERS.items()
         ),
     )
-    longest = max(choices.ANSWER_TOKENS, 4 * n_tokens)
+    longest = max(choices.MOST_ANSWER_TOKENS, 4 * n_tokens)
     return answers.make_generator(
         project, answers.GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order)
     )

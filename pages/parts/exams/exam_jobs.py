@@ -73,10 +73,10 @@ def _choose_wanted(project: Project) -> exams.Wanted:
         help="Only passages that this run ranks. Their query becomes the topic of the item.",
     )
     exam = right.text_input(
-        "Exam", exams.EXAM, key="writer exam", help="Query that the items belong to."
+        "Exam", choices.EXAM_QUERY, key="writer exam", help="Query that the items belong to."
     ).strip()
     return exams.Wanted(
-        exam or exams.EXAM,
+        exam or choices.EXAM_QUERY,
         domain or exams.Wanted.domain,
         run=run or None,
         limit=None if number is None else int(number),

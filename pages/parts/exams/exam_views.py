@@ -109,10 +109,10 @@ def draw_two(sat: Sat) -> None:
     first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
-    address.drop_foreign_value("test", choices.EXAMINEE_TESTS)
+    address.drop_foreign_value("test", TEST_NAMES)
     test = how.selectbox(
         "Test",
-        choices.EXAMINEE_TESTS,
+        list(TEST_NAMES),
         format_func=TEST_NAMES.__getitem__,
         key="test",
         bind="query-params",
