@@ -24,7 +24,7 @@ STATEMENTS = {
     "core/review, core/study, core/audit": 3_676,
     "core/exams, core/answers": 2_423,
     "core/exchange": 2_073,
-    "core/jobs, core/grading": 1_361,
+    "core/jobs, core/grading": 1_360,
     "core/labels": 1_520,
     "core/bank": 1_433,
     "core/store, core/records": 3_324,

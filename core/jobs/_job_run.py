@@ -15,7 +15,6 @@ from .. import graders
 from ..bank import model_prices
 from ..choices import CONCURRENCY, PATIENCE
 from ..errors import GradingError, InputError, WorkbenchError
-from ..graders import NOTHING_USED, Control, Usage
 from ..records import (
     Job,
     JobKind,
@@ -85,7 +84,7 @@ def job_control(
     report: Callable[[str], None] = lambda line: None,
     batch: bool = False,
     **options: Any,
-) -> Control:
+) -> graders.Control:
     """Return the control of a job that asks a model. Each limit is the lower of the person's and
     the owner's.
 
@@ -104,7 +103,7 @@ def job_control(
         NotAllowed: the role of the person does not include asking models.
     """
     if back_end is None:
-        return Control(concurrency=caps.concurrency, report=report, **options)
+        return graders.Control(concurrency=caps.concurrency, report=report, **options)
     project.require("ask models")
     offered: graders.OfferedEndpoint | None = getattr(back_end, "offered", None)
     calls = [
@@ -123,7 +122,7 @@ def job_control(
         )
     # Local models cost no money.
     endpoint = hasattr(type(back_end), "offered")
-    return Control(
+    return graders.Control(
         min(calls, default=None),
         min(costs, default=None),
         price.in_batch if price and batch else price,
@@ -135,7 +134,7 @@ def job_control(
     )
 
 
-def trial_control(project: Project, grader: graders.Grader) -> Control:
+def trial_control(project: Project, grader: graders.Grader) -> graders.Control:
     """Return the control for a person who waits for one call. Only the limits of the endpoint's
     owner apply.
 
@@ -172,7 +171,7 @@ class Progress:
     defaulted: int = 0
     seconds: float = 0.0
     message: str = ""
-    usage: Usage = NOTHING_USED
+    usage: graders.Usage = graders.NOTHING_USED
     remarks: str = ""
 
     @property
@@ -196,7 +195,7 @@ class Progress:
         return self.state in ("done", "cancelled", "stopped", "failed")
 
 
-CARRIED: dict[tuple[str, int], Control] = {}
+CARRIED: dict[tuple[str, int], graders.Control] = {}
 """Controls of the jobs that this process runs, by project path and job key."""
 
 
@@ -217,9 +216,9 @@ def find_job(project: Project, key: int) -> Job:
     return find_jobs(project, "grading", keys=[key])[0]
 
 
-def job_usage(job: Job) -> Usage:
+def job_usage(job: Job) -> graders.Usage:
     """Return the usage of a job so far."""
-    return Usage(
+    return graders.Usage(
         job.calls or 0,
         job.input_tokens or 0,
         job.output_tokens or 0,
@@ -229,7 +228,7 @@ def job_usage(job: Job) -> Usage:
     )
 
 
-def record_usage(cursor: Cursor, job: int, usage: Usage) -> None:
+def record_usage(cursor: Cursor, job: int, usage: graders.Usage) -> None:
     """Record the usage of a job so far."""
     set_usage(cursor, job, usage.calls, usage.tokens, usage.cost)
 
@@ -261,7 +260,7 @@ class Carrier(Generic[Result]):
     job: int
     progress: Progress
     report: Callable[[Progress], None]
-    control: Control
+    control: graders.Control
     write: Callable[[Cursor, Sequence[Result]], object]
     failed: Callable[[Result], bool]
     defaulted: Callable[[Result], bool] = lambda result: False
@@ -374,7 +373,7 @@ def run_recorded_job(
 
 
 def _job_end(
-    control: Control, error: BaseException | None, again: str, rest: str, who: str
+    control: graders.Control, error: BaseException | None, again: str, rest: str, who: str
 ) -> tuple[str, str]:
     """Return the state and the message of a job that has ended, see `run_recorded_job`."""
     match error:
@@ -441,7 +440,7 @@ class BackgroundJob:
     things: str
     request: Any
     author: str
-    control: Control
+    control: graders.Control
     work: Callable[[Report, BackgroundJob], Any] = field(repr=False)
     subject: Any = None
     progress: Progress = field(default=Progress("preparing"), init=False)
