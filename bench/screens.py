@@ -36,6 +36,8 @@ def _reword(page: Page, turn: int) -> None:
 
 
 def _press(page: Page, turn: int, key: str) -> None:
+    # A component handles keys only after it is drawn.
+    page.locator(".st-key-questions textarea, .st-key-passage-list .row").first.wait_for()
     page.evaluate(BEGIN)
     page.keyboard.press(key)
 
@@ -43,8 +45,6 @@ def _press(page: Page, turn: int, key: str) -> None:
 def _walk(page: Page, turn: int) -> None:
     if turn == 0:
         page.locator(".st-key-part").get_by_role("radio", name="Ratings").click()
-    # The list handles the key only after it is drawn.
-    page.locator(".st-key-passage-list .row").first.wait_for()
     _press(page, turn, "Alt+j")
 
 

@@ -256,7 +256,7 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
             ),
         }
 
-    depth = measure.depth if measure.only_top else None
+    depth = measure.needed_depth
     return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
 
 

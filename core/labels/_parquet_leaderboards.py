@@ -185,9 +185,9 @@ def leaderboard_of_files(
                 # A complete query has a grade for each question of positive weight and each passage
                 # that the measure needs.
                 seen = (
-                    f"WHERE rank <= {wanted.depth:d}"
-                    if wanted.only_top
-                    else "WHERE query_id IS NOT NULL"
+                    "WHERE query_id IS NOT NULL"
+                    if wanted.needed_depth is None
+                    else f"WHERE rank <= {wanted.needed_depth:d}"
                 )
                 engine.execute(
                     f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs} {seen}"

@@ -119,11 +119,12 @@ class Measure:
         return self.basis not in ("likeness", "citations")
 
     @property
-    def only_top(self) -> bool:
-        """Whether a run's score depends only on the top of its ranking down to the cutoff."""
-        return self.basis == "coverage" or (
+    def needed_depth(self) -> int | None:
+        """Number of passages at the top of a run on which its score depends; None means all."""
+        only_top = self.basis == "coverage" or (
             self.cutoff is not None and self.family.name in ("P", "RR", "Judged", "Success")
         )
+        return self.depth if only_top else None
 
     @property
     def takes_min_rating(self) -> bool:

@@ -469,7 +469,7 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
     for delta in deltas:
         seen = np.zeros(len(delta.ratings.passage_ids), bool)
         seen[delta.ratings.pooled] = seen_in_query(
-            project, measure.depth if measure.only_top else None, delta.ratings.query_id
+            project, measure.needed_depth, delta.ratings.query_id
         )
         for state, sign in ((delta.before, -1), (delta.after, 1)):
             active = [
