@@ -22,7 +22,7 @@ MOST_CURVE_K = 1000
 SystemTest = Literal["t", "randomisation"]
 SystemCorrection = Literal["holm", "none"]
 PERMUTATIONS = 10_000
-"""Default minimum of permutations of a randomisation test."""
+"""Default minimum number of permutations of a randomisation test."""
 SELECTION_TOP_K = 10
 """Default number of top passages of each run and query that are compared."""
 SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
@@ -89,13 +89,13 @@ LikelihoodPer = Literal["tokens", "characters", "none"]
 """Divisor of an option's log-likelihood, so that long options have no disadvantage."""
 NORMALISATIONS: tuple[LikelihoodPer, ...] = get_args(LikelihoodPer)
 CONCURRENCY = 8
-"""Calls of a job at a time."""
+"""Default number of simultaneous calls of a job."""
 PATIENCE = 3600.0
 """Default number of seconds for which a job waits for an unreachable endpoint."""
 LONGEST_PATIENCE = 365 * 24 * PATIENCE
 """Longest allowed waiting time of a job, in seconds: a year."""
 PROBED_PAIRS = 20
-"""Default number of pairs for each change of a passage that the check of a grader tries."""
+"""Default number of pairs for each change of a robustness probe."""
 DraftedKind = Literal["question", "nugget"]
 MOST_DRAFTS = 100
 """Maximum number of drafts per request."""
@@ -176,7 +176,7 @@ ITEM_CRITERIA: tuple[ItemCriterion, ...] = get_args(ItemCriterion)
 ITEM_DRAWS = 200
 """Default number of bootstrap draws of an item response model."""
 ITEM_DROP = 10.0
-"""Default share of the items, in percent, that a step of the improvement of an exam removes."""
+"""Default percentage of the items that each step of the improvement of an exam drops."""
 ITEM_STEPS = 5
 """Default number of steps of the improvement of an exam."""
 

@@ -224,11 +224,7 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
 
 _DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
 """Exports of a file that `export` writes; the others write and record theirs themselves."""
-FORMS_OF = {
-    "bank": BANK_FORMS,
-    "queries": ("autojudge",),
-    "leaderboard": tuple(LEADERBOARD_FORMS),
-}
+FORMS_OF = {"bank": BANK_FORMS, "queries": ("autojudge",), "leaderboard": tuple(LEADERBOARD_FORMS)}
 """Forms of other tools, by exported content."""
 FOLDERS = ("project", "grades")
 """Exports of several files."""

@@ -122,11 +122,7 @@ def _grader_options(
     dtype: Dtype = None,
     num_beams: Annotated[
         int | None,
-        Option(
-            help="Beam width of a local model; 1 is greedy search.",
-            least=1,
-            most=MOST_BEAMS,
-        ),
+        Option(help="Beam width of a local model; 1 is greedy search.", least=1, most=MOST_BEAMS),
     ] = None,
     normalise: Annotated[
         str | None,

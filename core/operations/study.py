@@ -252,14 +252,7 @@ def significance(
 ) -> Output:
     """Show which systems differ significantly from the best system or from a baseline."""
     board = labels.leaderboard(project, measure, source, policy)
-    rows = study.compare_systems(
-        board,
-        baseline,
-        test,
-        correction,
-        permutations,
-        seed,
-    )
+    rows = study.compare_systems(board, baseline, test, correction, permutations, seed)
     against = baseline or next((system.run for system in board.systems), None)
     value = {
         "measure": board.measure,
