@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -232,22 +232,12 @@ class GradedFiles:
     def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the places in `Batch.asked` of the questions asked, passage after passage."""
         known = self._batch.asked
-        # A file usually asks the same of successive passages, so each list of questions is looked
-        # up once.
-        lists = [
-            ids
-            for ids, before in zip(question_ids, [None, *question_ids], strict=False)
-            if ids is not before
-        ]
-        places = {
-            one: known.setdefault((grader, one), len(known))
-            for one in dict.fromkeys(chain.from_iterable(lists))
-        }
-        numbers, last, own = list[np.ndarray](), None, np.zeros(0, np.int32)
-        for ids in question_ids:
-            if ids is not last:
-                last, own = ids, np.fromiter(map(places.__getitem__, ids), np.int32, len(ids))
-            numbers.append(own)
+        numbers = [np.zeros(0, np.int32)]
+        # A file usually asks the same of successive passages, and the reader repeats their list.
+        for _, repeats in groupby(question_ids, key=id):
+            ids, *others = repeats
+            own = [known.setdefault((grader, question_id), len(known)) for question_id in ids]
+            numbers.append(np.tile(np.array(own, np.int32), 1 + len(others)))
         return np.concatenate(numbers)
 
     def _keep(self) -> None:

@@ -86,7 +86,7 @@ def read_answered(
     known = {**dict.fromkeys(wrong, 0), **dict.fromkeys(right, 1)}
     # The answers are in the order of the questions. An id in neither list has no rating.
     ids = list(answers) if known.keys() <= answers.keys() else list({**known, **answers})
-    return ids, [known.get(question_id) for question_id in ids]
+    return ids, list(map(known.get, ids))
 
 
 NOTHING = GradeDetail()

@@ -94,7 +94,7 @@ class Line:
     """The data gathered from one line of the file.
 
     Args:
-        asked: the questions of the previous passage.
+        asked: the last questions of each kind of prompt.
         itself: the question of direct graders: the query, by its id.
     """
 
@@ -109,7 +109,7 @@ class Line:
     rankings: dict[str, dict[tuple[str, str], Ranked]] = field(default_factory=dict)
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    asked: dict[Any, list[str]] = field(default_factory=dict)
     itself: list[str] = field(default_factory=list)
     exam: dict[str, GradeBlocks] = field(default_factory=dict)
     direct: dict[str, GradeBlocks] = field(default_factory=dict)
@@ -354,27 +354,33 @@ def take_exam_grades(entry: ExamGrades, passage_id: str, state: Line) -> None:
         ids, ratings = graded_form.read_answered(right, wrong, answered)
     if asked is not None:
         known = dict(zip(ids, ratings, strict=True))
-        ids, ratings = asked, [known.get(question_id) for question_id in asked]
+        ids, ratings = asked, list(map(known.get, asked))
     if not ids:
         return
     _check_ratings(ids, ratings, grader)
-    answers = [answered.get(question_id) for question_id in ids] if answered else None
+    answers = list(map(answered.get, ids)) if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("not-a-text", "an answer is not a text")
     ids = _reuse_asked_ids(ids, entry.prompt_type, state)
-    grades = state.exam.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
+    grades = _blocks_of(state.exam, grader)
     if ours:
         details = read_details(ours, len(ids))
         grades.details.update((grades.size + position, detail) for position, detail in details)
     grades.add(passage_id, ids, ratings, answers)
 
 
+def _blocks_of(known: dict[str, GradeBlocks], grader: Grader) -> GradeBlocks:
+    return known.get(grader.fingerprint) or known.setdefault(
+        grader.fingerprint, GradeBlocks(grader.spec)
+    )
+
+
 def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
     """Return a passage's question ids: the previous passage's list object if they are the same."""
-    if ids == state.asked:
+    if ids == state.asked.get(prompt_type):
         # Most passages have the same questions, and a list is found faster by identity than by
         # equality.
-        return state.asked
+        return state.asked[prompt_type]
     kind: Kind = "nugget" if prompt_type == "nugget" else "question"
     for question_id in ids:
         if question_id not in state.questions:
@@ -382,7 +388,7 @@ def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: Line) -> list[str]
                 raise Refused("not-a-text", "a question id is not a text")
             good_id(question_id, "question")
             state.questions[question_id] = Question(question_id, state.query_id, None, kind)
-    state.asked = ids
+    state.asked[prompt_type] = ids
     return ids
 
 
@@ -418,8 +424,8 @@ def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> No
     answer = entry.get("answer")
     if type(answer) not in ANSWER_TYPES:
         raise Refused("not-a-text", "an answer is not a text")
-    grades = state.direct.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
-    if (detail := read_detail(ours)) != NOTHING:
+    grades = _blocks_of(state.direct, grader)
+    if ours and (detail := read_detail(ours)) != NOTHING:
         grades.details[grades.size] = detail
     grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])
 
