@@ -35,7 +35,7 @@ if __name__ == "__main__":
     graders.providers.endpoints = visitor.endpoint_tables
     graders.providers.access = visitor.access
     name, screen, all_screens = screens.navigation()
-    if not login.passed():
+    if not login.check_login():
         st.stop()
     menu, tabs = ui.frame(name)
     try:
@@ -43,25 +43,25 @@ if __name__ == "__main__":
             # First, so that the line shows the latest saved changes.
             bank_window.take_in()
         with ui.errors():
-            scoring_settings.line(name)
+            scoring_settings.draw_line(name)
         with ui.errors():
-            job_progress.accompany(name)
+            job_progress.show_running_jobs(name)
         with ui.errors():
-            people_here.accompany()
+            people_here.redraw_on_changes()
     finally:
-        choices, visible = address.travelling(), ui.visible()
+        choices, visible = address.kept_parameters(), ui.visible_screens()
         with menu:
-            screens.menu(name, all_screens, choices, visible, ui.folded(name))
+            screens.menu(name, all_screens, choices, visible, ui.empty_entries(name))
         with tabs:
             screens.tabs(name, all_screens, choices, visible)
     with ui.errors():
         ui.check(name)
         if login.begins_with_work() and name == "home":
-            st.switch_page("pages/my_work.py", query_params=address.travelling())
-        tour.accompany(name)
+            st.switch_page("pages/my_work.py", query_params=address.kept_parameters())
+        tour.draw_tour_step(name)
         screen.run()
         ui.say_reopened()
-    presses.presses().forget()
+    presses.presses().clear()
 else:
     atomic_files.keep_private()
     # `streamlit run` imports this file to find the app, and runs the same file as the script of
@@ -70,7 +70,7 @@ else:
     app = st.App(
         Path(__file__).resolve(),
         on_script_error=error_messages.show,
-        lifespan=ui.served,
+        lifespan=ui.close_projects_after,
         routes=[*server.routes(login.can_log_in), screens.first_by_name()],
         middleware=[
             Middleware(response_headers.ResponseHeaders),

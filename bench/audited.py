@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.measures import audit as audits
-from exam_workbench.measures.audit import Batch, Corrected, Estimates, Pool, Weights, passage_importance, pool_of
+from exam_workbench.measures.audit import Batch, CorrectedGains, Estimates, Pool, Weights, passage_importance, pool_of
 
 Array = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class Drawn:
     predicted: Array
     gains: Array
 
-    def until(self, t: int) -> Corrected:
+    def until(self, t: int) -> CorrectedGains:
         """Return the corrected gains after the first t batches."""
         return audits.correct_gains(self.batches[:t], self.planned, self.gains, self.predicted[:t])
 

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from exam_workbench.graders import Control, make_grader, unit_vectors
-from exam_workbench.types import Asked
+from exam_workbench.types import GraderInput
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
         flat += [(right, texts[i]), (_statement(one["question"], other), texts[i]), (right, texts[lacking[0]])]
     parameters = {"base_url": given.base_url, "model": given.model, "timeout_s": 600} if given.base_url else {}
     grader = make_grader("support" if parameters else "support-embedding", parameters)
-    asked = {i: Asked(sentence) for i, (sentence, _) in enumerate(flat)}
+    asked = {i: GraderInput(sentence) for i, (sentence, _) in enumerate(flat)}
     passages = {i: passage for i, (_, passage) in enumerate(flat)}
     scores = np.full(len(flat), np.nan)
     ratings = np.full(len(flat), -1)

@@ -14,7 +14,7 @@ from typing import Any
 from bench.figures import Figure, timed
 from exam_workbench.graders import Control, Pair, ReadingGrader, fill_prompt, make_grader
 from exam_workbench.graders._reading.parsing import parse_rating
-from exam_workbench.types import Asked, Grade
+from exam_workbench.types import Grade, GraderInput
 from tests.made.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,11 +74,11 @@ def endpoint(tiny: bool) -> Iterator[Figure]:
         )
 
 
-def _texts(questions: int, passages: int) -> tuple[dict[int, Asked], dict[int, str]]:
+def _texts(questions: int, passages: int) -> tuple[dict[int, GraderInput], dict[int, str]]:
     """Make texts of different lengths from the words of the small models; most passages contain a rating."""
     dice = random.Random(1)
     ratings = [word for word, answer in ANSWERS.items() if answer in "012345"]
-    asked = {key: Asked(" ".join(["which", *dice.choices(FILLER[:40], k=8), "?"])) for key in range(questions)}
+    asked = {key: GraderInput(" ".join(["which", *dice.choices(FILLER[:40], k=8), "?"])) for key in range(questions)}
     texts = {}
     for key in range(passages):
         words = dice.choices(FILLER[:40], k=dice.randrange(20, 200))
@@ -88,7 +88,7 @@ def _texts(questions: int, passages: int) -> tuple[dict[int, Asked], dict[int, s
 
 
 def _grade(
-    grader: Any, questions: dict[int, Asked], passages: dict[int, str], control: Control | None = None
+    grader: Any, questions: dict[int, GraderInput], passages: dict[int, str], control: Control | None = None
 ) -> dict[Pair, Grade]:
     pairs = [(question, passage) for question in questions for passage in passages]
     batches = grader.grade(questions, passages, pairs, control or Control())
@@ -96,7 +96,7 @@ def _grade(
 
 
 def _loop(
-    folder: Path, grader: ReadingGrader, questions: dict[int, Asked], passages: dict[int, str]
+    folder: Path, grader: ReadingGrader, questions: dict[int, GraderInput], passages: dict[int, str]
 ) -> tuple[float, dict[Pair, int | None]]:
     """Grade with one prompt and one `generate` per pair; return seconds and ratings."""
     from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
@@ -129,7 +129,7 @@ def _ask_endpoint(latency: float, in_flight: int, calls: int) -> tuple[float, di
                 sleep(0.05)
             url = f"http://127.0.0.1:{port_file.read_text()}/v1"
             grader = make_grader("self-rating", {"back_end": "openai", "model": "m", "base_url": url})
-            questions = {key: Asked(f"Question {key}?") for key in range(10)}
+            questions = {key: GraderInput(f"Question {key}?") for key in range(10)}
             passages = {100 + key: f"Passage number {key}." for key in range(calls // 10)}
             _grade(grader, {0: questions[0]}, {100: "A first passage."})
             return timed(perf_counter, _grade, grader, questions, passages, Control(concurrency=in_flight))

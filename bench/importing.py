@@ -59,7 +59,7 @@ def _import(file: Path) -> tuple[float, int, float]:
     """Return processor seconds, grades, and the growth of the peak memory in MB."""
     project = create_project(file.with_name("imported.duckdb"))
     before = peak_megabytes()
-    seconds, _ = timed(process_time, import_files, project, "graded", [Source.of(file)], "bench")
+    seconds, _ = timed(process_time, import_files, project, "graded", [Source.from_path(file)], "bench")
     peak = peak_megabytes() - before
     grades = int(project.value("SELECT count(*) FROM grades"))
     project.close()

@@ -41,10 +41,10 @@ from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, add_override
-from exam_workbench.operations.export import Asked as ToExport
+from exam_workbench.operations.export import ExportRequest
 from exam_workbench.records import close_interrupted, judging
 from exam_workbench.store import Project, migrations, open_project
-from exam_workbench.types import Asked, Grade, GraderSpec, Question
+from exam_workbench.types import Grade, GraderInput, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
 """Rounds in one project; a new project keeps the rounds short."""
@@ -65,7 +65,7 @@ class Quick:
 
     def grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control | None = None,
@@ -185,7 +185,7 @@ def _restore(project: Project, name: str, dice: random.Random, say: Say) -> list
 def _publish(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     out = project.path.parent / OUT
     policy = Policy(grader="first grader")
-    asked = ToExport(
+    asked = ExportRequest(
         str(out / f"{name}.qrels"), "exam", False, "nDCG@10", policy, None, out / f"{name}.json", name, False
     )
     return [exchange.publish_qrels(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]

@@ -100,7 +100,7 @@ class BoardSummary:
 
     board: labels.Leaderboard
     compared: labels.Comparison | None
-    groups: study.Alike
+    groups: study.UnseparatedSystems
     ready: Readiness
     fully_graded: list[str]
 
@@ -206,7 +206,7 @@ class BoardSummary:
         return self.ready.audited[:1].upper() + self.ready.audited[1:]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """All parts as sentences."""
         parts = (self.separation, self.queries, self.agreement, self.ready.grading, self.auditing)
         return " ".join(f"{part}." for part in parts if part)

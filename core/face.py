@@ -386,7 +386,7 @@ def _text_sources(name: str, given: FilePath | Records | None) -> list[Source]:
     if given is None:
         return []
     if isinstance(given, FilePath):
-        return [Source.of(given)]
+        return [Source.from_path(given)]
     rows = orjson.loads(_make_frame(given).to_json(orient="records", double_precision=15))
     filled = ({key: value for key, value in row.items() if value is not None} for row in rows)
     return [Source(f"{name}.jsonl", data=b"".join(orjson.dumps(row) + b"\n" for row in filled))]
@@ -400,17 +400,17 @@ def _run_sources(
     if isinstance(given, Mapping):
         return [_ranked_source(name, value) for name, value in given.items()]
     if isinstance(given, FilePath):
-        return [Source.of(given)]
+        return [Source.from_path(given)]
     given = given if isinstance(given, pd.DataFrame) else list(given)
     if isinstance(given, list) and all(isinstance(value, FilePath) for value in given):
-        return [Source.of(path) for path in given]
+        return [Source.from_path(path) for path in given]
     return [_ranked_source("runs", given)]
 
 
 def _ranked_source(name: str, given: Ranked, value: str = "score") -> Source:
     """Return the source of a run or of judgments. `name` names a run whose data has no name."""
     if isinstance(given, FilePath):
-        return Source.of(given)
+        return Source.from_path(given)
     if isinstance(given, Mapping):
         rows = [
             (query, passage, each)

@@ -147,7 +147,7 @@ class Question:
     position: int | None = field(default=None, compare=False)
 
     @property
-    def shown(self) -> str:
+    def shown_text(self) -> str:
         """The text that people see: the words, or the id if the words are empty. If the words are
         unknown, the text says so."""
         return (
@@ -164,7 +164,7 @@ removes it.
 
 
 @dataclass(frozen=True)
-class Asked:
+class GraderInput:
     """The input of a grader about a passage.
 
     A grader that checks answers also reads the answer key; one that chooses also reads the choices.
@@ -176,7 +176,7 @@ class Asked:
     choices: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, text: str, reads: Sequence[str]) -> Asked:
+    def read(cls, text: str, reads: Sequence[str]) -> GraderInput:
         """Split the text that `GraderSpec.asked_text` joined.
 
         Args:

@@ -7,8 +7,8 @@ from itertools import groupby
 import streamlit as st
 
 from exam_workbench.records import (
-    Act,
-    Sought,
+    ActivityEntry,
+    ActivityFilter,
     activity_csv,
     bring_back,
     kinds_of_act,
@@ -31,10 +31,10 @@ STYLE = """
 NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": None}
 
 
-def draw_filters(project: Project) -> Sought:
+def draw_filters(project: Project) -> ActivityFilter:
     """Draw the filters of the list and return the chosen ones; the choice is kept in the URL."""
     with st.container(key="sought", horizontal=True, vertical_alignment="bottom"):
-        return Sought(
+        return ActivityFilter(
             words=st.text_input(
                 "Find",
                 key="find",
@@ -66,7 +66,7 @@ def draw_filters(project: Project) -> Sought:
         )
 
 
-def draw_act(act: Act) -> None:
+def draw_act(act: ActivityEntry) -> None:
     """Draw one action: time, person, text, number, and a link to the object."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
         st.container(key=f"said act {act.key}").html(
@@ -106,7 +106,7 @@ page = int(st.session_state.get(f"acts {sought}", 1))
 results = list_actions(project, sought, ACTS_A_PAGE, page)
 with st.container(horizontal=True, vertical_alignment="center"):
     st.container(key="acts-found").caption(how_many(results.total, "actions"))
-    if sought != Sought():
+    if sought != ActivityFilter():
         st.button(
             "Clear filters",
             type="tertiary",

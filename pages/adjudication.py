@@ -27,7 +27,7 @@ STYLE = """
 """
 
 
-def draw_position(project: Project, listed: list[review.Contested], at: int) -> None:
+def draw_position(project: Project, listed: list[review.ContestedCase], at: int) -> None:
     """Draw the position in the list, and the buttons to move on."""
     query_id = listed[at].query_id
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -46,10 +46,10 @@ def draw_position(project: Project, listed: list[review.Contested], at: int) -> 
             )
 
 
-def draw_contested_pair(project: Project, contested: review.Contested) -> None:
+def draw_contested_pair(project: Project, contested: review.ContestedCase) -> None:
     """Draw the query, the passage, and the question if a rating is contested."""
     st.html(f'<div class="asked" dir="auto"><b>{html.as_html(contested.query)}</b></div>')
-    st.caption(ui.plain(f"Passage {contested.passage_id}"))
+    st.caption(ui.escape(f"Passage {contested.passage_id}"))
     text = passage_texts(project, [contested.passage_id]).get(contested.passage_id)
     st.html(
         html.text_html(text, [])
@@ -70,7 +70,7 @@ def draw_contested_pair(project: Project, contested: review.Contested) -> None:
     )
 
 
-def draw_given_values(project: Project, contested: review.Contested) -> None:
+def draw_given_values(project: Project, contested: review.ContestedCase) -> None:
     """Draw the values that people gave, the present decision, and buttons to make or withdraw a
     decision.
     """
@@ -78,11 +78,11 @@ def draw_given_values(project: Project, contested: review.Contested) -> None:
     given = st.container(key="given-values")
     for name, value in contested.given.items():
         what = "no value" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
-        given.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
-    st.caption(ui.plain(choices.ADJUDICATION_STATES[contested.standing].capitalize() + "."))
+        given.markdown(f"**{ui.escape(name)}**: {ui.escape(what)}")
+    st.caption(ui.escape(choices.ADJUDICATION_STATES[contested.standing].capitalize() + "."))
     if contested.decision is not None:
         st.success(
-            ui.plain(
+            ui.escape(
                 f"{contested.decision.author} decided {contested.decision.value}:"
                 f" {contested.decision.reason}"
             ),
@@ -118,7 +118,7 @@ def draw_given_values(project: Project, contested: review.Contested) -> None:
             )
 
 
-def draw_decision_history(project: Project, contested: review.Contested) -> None:
+def draw_decision_history(project: Project, contested: review.ContestedCase) -> None:
     """Draw the earlier decisions and withdrawals."""
     if past := review.list_decisions(project, contested.place):
         with st.expander("History", icon=":material/history:"):

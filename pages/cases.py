@@ -14,5 +14,5 @@ ui.require_content(
     "answers",
     code="no-answers",
 )
-cases_desk.case_places().come(project.name)
+cases_desk.case_places().apply_address(project.name)
 cases_desk.draw(project, answer_settings.choose_evaluation(project).view)

@@ -229,7 +229,7 @@ def draw_summary(project: Project, changes: review.StateChanges, against: str | 
     interval = ""
     if shift is not None and shift.before is not None and shift.after is not None:
         change = ui.as_change(shift.before, shift.after)
-        title = f"Spearman with {ui.plain(against or '')}"
+        title = f"Spearman with {ui.escape(against or '')}"
         correlation = ("", title, f"{shift.before:.3f} → {shift.after:.3f}", None, change)
     if shift is not None and shift.low is not None and shift.high is not None:
         interval = (
@@ -254,12 +254,12 @@ def draw_summary(project: Project, changes: review.StateChanges, against: str | 
         width="content",
     )
     lines = [
-        "" if shift is None else f"{interval}{shift.says} {shift.queries.says}",
+        "" if shift is None else f"{interval}{shift.says} {shift.queries.description}",
         changes.no_board or "",
         f"The min rating changes no labels. Passages with changed relevance: {changes.relevance:,}."
         * (changes.before.min_rating != changes.after.min_rating),
     ]
-    st.container(key="about-change").caption(ui.plain(" ".join(filter(None, lines))))
+    st.container(key="about-change").caption(ui.escape(" ".join(filter(None, lines))))
     if any(changes.partial):
         states = zip(changes.partial, SIDES.values(), (changes.before, changes.after), strict=True)
         lacking = {

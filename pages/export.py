@@ -98,7 +98,7 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
     notes = (
         (
             ungraded,
-            f"The file includes {ui.plain(labels.queries_with_ungraded(ungraded))}. Grade them"
+            f"The file includes {ui.escape(labels.queries_with_ungraded(ungraded))}. Grade them"
             " first: their labels may change.",
         ),
         (

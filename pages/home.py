@@ -47,7 +47,7 @@ def next_line(step: bank.NextStep) -> None:
     """Draw the next step with a link to its screen."""
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.container(key=f"next {step.screen}", width="content").markdown(
-            f"**Next:** {ui.plain(step.sentence)}"
+            f"**Next:** {ui.escape(step.sentence)}"
         )
         if step.screen != "home":
             ui.draw_link(step.screen)
@@ -83,7 +83,7 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
     if view is not None and (
         said := scoring_settings.describe_succession(project, view.policy.grader, SAID_FOR)
     ):
-        st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
+        st.container(key="succeeded").caption(f":material/info: {ui.escape(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
             (

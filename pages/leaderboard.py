@@ -11,7 +11,7 @@ from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
 from pages.parts.boards.coverage_views import draw_by_budget, draw_sealed, sample_sizes
-from pages.parts.boards.leaderboard_table import Column, Named
+from pages.parts.boards.leaderboard_table import Column, NamedLeaderboard
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
     Screen,
@@ -68,7 +68,7 @@ def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard)
     if ungraded == lacks.ungraded:
         missing = {"ungraded": ungraded, "failed": lacks.failed, "without text": lacks.without_text}
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
-    sentence = ui.plain(labels.graded_sentence(board.usable, board.needed, board.measure))
+    sentence = ui.escape(labels.graded_sentence(board.usable, board.needed, board.measure))
     listed = " *By budget* lists the pairs to grade next." if ungraded else ""
     return (
         f":material/info: {sentence}: {board.usable:,} of {board.needed:,}. Not graded:"
@@ -112,14 +112,14 @@ def optional_columns(
     return columns
 
 
-def describe_comparison(board: labels.Leaderboard, groups: study.Alike) -> str:
+def describe_comparison(board: labels.Leaderboard, groups: study.UnseparatedSystems) -> str:
     """Return how the best systems were compared, or why they were not."""
     if groups.untested:
-        return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
+        return f":material/help: No significance test: {ui.escape(groups.untested[0])}"
     name = TEST_NAMES[screen.test]
     brackets = " Brackets join systems that are not separated." if groups.groups else ""
     return (
-        f"{'Gold' if board.source == 'gold' else 'EXAM'} {ui.plain(board.measure)}:"
+        f"{'Gold' if board.source == 'gold' else 'EXAM'} {ui.escape(board.measure)}:"
         f" {name[0].lower()}{name[1:]} over"
         f" {len(board.query_ids)} queries. All pairs of systems are compared, so p is corrected by"
         " Holm's method; *Two"
@@ -138,7 +138,7 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                 if board.reference is not None:
                     st.container(key="starred").caption(
                         f"{STAR} marks scores within the standard"
-                        f" error of {ui.plain(board.reference.run)}"
+                        f" error of {ui.escape(board.reference.run)}"
                         f" (1 ± {ui.as_number(board.reference.std_error, 4)}, with all"
                         " its pooled passages)."
                     )
@@ -146,7 +146,7 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                     st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
         with draw_sentence_part("queries", summary.queries):
             note = "All pairs of these queries that the measure needs are graded or failed."
-            st.container(key="counted-queries").caption(ui.plain(board.says_ungraded) or note)
+            st.container(key="counted-queries").caption(ui.escape(board.says_ungraded) or note)
         if compared is not None:
             with draw_sentence_part("agreement", summary.agreement):
                 correlation_strip(compared)
@@ -157,7 +157,7 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                     if board.usable == board.needed
                     else ""
                 )
-                graded = ui.plain(summary.says_fully_graded)
+                graded = ui.escape(summary.says_fully_graded)
                 st.container(key="rests-on").caption(
                     f"{note}{rests_on(project, policy, board)} {graded}"
                 )
@@ -183,18 +183,21 @@ def draw_growth(summary: board_summary.BoardSummary) -> None:
         notes.append("Grading is running: queries are added once all their pairs are graded.")
     if any(notes):
         st.container(key="queries-changed").info(
-            ui.plain(" ".join(notes).strip()), icon=":material/info:"
+            ui.escape(" ".join(notes).strip()), icon=":material/info:"
         )
 
 
 def draw_sentence_part(key: str, label: str) -> DeltaGenerator:
     """Draw a part of the sentence and return the container that it opens."""
-    return st.popover(f"{ui.plain(label)}.", type="tertiary", key=f"summary {key}")
+    return st.popover(f"{ui.escape(label)}.", type="tertiary", key=f"summary {key}")
 
 
 @st.fragment
 def draw_systems(
-    primary: Named, official: Named | None, further: list[Column], groups: study.Alike
+    primary: NamedLeaderboard,
+    official: NamedLeaderboard | None,
+    further: list[Column],
+    groups: study.UnseparatedSystems,
 ) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
     follow = board_table.click_callbacks()
@@ -214,7 +217,7 @@ def draw_systems(
         )
     elif run:
         st.container(key="unknown-system").info(
-            ui.plain(f"Unknown system '{run}'."), icon=":material/help:"
+            ui.escape(f"Unknown system '{run}'."), icon=":material/help:"
         )
     board_table.draw(primary, official, groups, further, opened, follow)
 
@@ -270,7 +273,7 @@ if view in VIEWS:
         and VIEWS[view] not in (draw_by_budget, draw_sealed)
     ):
         note = f"{found.board.measure}: {found.board.says_ungraded} {found.says_fully_graded}"
-        st.container(key="view-queries").caption(f":material/info: {ui.plain(note)}")
+        st.container(key="view-queries").caption(f":material/info: {ui.escape(note)}")
     VIEWS[view](screen)
     st.stop()
 summary = board_summary.summarize_board(
@@ -291,7 +294,7 @@ if board.needed:
     trust.leaderboard_note(project, policy.grader)
 official = None
 if summary.official is not None:
-    official = Named(f"{against} {official_measure}", summary.official)
+    official = NamedLeaderboard(f"{against} {official_measure}", summary.official)
 elif summary.compared is not None:
     st.container(key="no-common-queries").info(
         f"No query is complete: {text.how_many(len(board.ungraded), 'queries')} wait for"
@@ -306,4 +309,6 @@ further = [
     *significance_columns(board, differs_from, test),
 ]
 with readiness.greyed_leaderboard(summary.doubt):
-    draw_systems(Named(f"{name} {board.measure}", board), official, further, summary.groups)
+    draw_systems(
+        NamedLeaderboard(f"{name} {board.measure}", board), official, further, summary.groups
+    )

@@ -187,7 +187,7 @@ def draw_progress(part: study.MetaTable) -> None:
     if done == len(rows) or time.monotonic() - drawn_at < SOON:
         return
     with so_far.container():
-        last = ui.plain(study.full_name(part.rows[-1]))
+        last = ui.escape(study.full_name(part.rows[-1]))
         st.progress(done / len(rows), f"Scored {done} of {len(rows)} rows. Last row: {last}.")
         agreement_table.draw(part, shown, view == HEAT, so_far=True)
     drawn_at = time.monotonic()
@@ -240,8 +240,8 @@ table_caption = (
     else study.make_caption(table, near="", poor="pale")
 )
 st.container(key="legend").caption(
-    ui.plain(f"Select a cell to see its two leaderboards. {table_caption}")
+    ui.escape(f"Select a cell to see its two leaderboards. {table_caption}")
 )
 reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():
-    reasons.caption(ui.plain(f"{study.UNDEFINED} {reason} ({text.how_many(len(where), 'cells')})"))
+    reasons.caption(ui.escape(f"{study.UNDEFINED} {reason} ({text.how_many(len(where), 'cells')})"))

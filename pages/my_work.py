@@ -10,7 +10,7 @@ import streamlit as st
 
 from exam_workbench import audit, review
 from exam_workbench.records import (
-    Double,
+    DoubleAssignment,
     claim_double,
     decline_double,
     find_guidelines,
@@ -75,7 +75,7 @@ def draw_offers(project: Project, name: str, texts: dict[str, str]) -> None:
             draw_offer(project, double, name, texts.get(double.query_id, double.query_id))
 
 
-def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
+def draw_offer(project: Project, double: DoubleAssignment, name: str, text: str) -> None:
     """Draw one offered double assignment."""
     with st.container(key=f"work-offer-{double.key}", horizontal=True, vertical_alignment="center"):
         about = (
@@ -87,7 +87,7 @@ def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
             else f"Assessors still needed: {double.free} of {double.wanted}."
         )
         st.markdown(
-            f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(request)}"
+            f"**{ui.escape(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.escape(request)}"
         )
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
             presses.act_button(
@@ -100,15 +100,15 @@ def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
             )
 
 
-def due_note(work: review.Work) -> str:
+def due_note(work: review.QueryWork) -> str:
     """Return the due date as Markdown; empty without one."""
     if work.due is None:
         return ""
     day = f"{work.due:%d %B %Y}"
-    return f":red[overdue since {day}]" if work.late(date.today()) else f"due {day}"
+    return f":red[overdue since {day}]" if work.is_overdue(date.today()) else f"due {day}"
 
 
-def draw_work(project: Project, work: review.Work, name: str, listed_as: str) -> None:
+def draw_work(project: Project, work: review.QueryWork, name: str, listed_as: str) -> None:
     """Draw one query: whether it is done, its next step, and links to the work on it.
 
     Args:
@@ -120,8 +120,8 @@ def draw_work(project: Project, work: review.Work, name: str, listed_as: str) ->
         if done is not None:
             presses.run_act(mark_done, project, work.query_id, done)
         with st.container(key=f"query-{work.query_id}"):
-            title = f"**{ui.plain(ui.shorten_text(work.text, ui.LISTED))}**"
-            step = work.next
+            title = f"**{ui.escape(ui.shorten_text(work.text, ui.LISTED))}**"
+            step = work.next_step
             narrowed = (only if step.screen == "passages" else at_query) | (
                 {step.only: "true"} if step.only else {}
             )
@@ -145,7 +145,7 @@ def draw_work(project: Project, work: review.Work, name: str, listed_as: str) ->
                 )
 
 
-def work_notes(work: review.Work) -> list[str]:
+def work_notes(work: review.QueryWork) -> list[str]:
     """Return notes on a query as Markdown: its due date, and work that no other screen counts."""
     counts = (
         (work.unsaved, "unsaved changes"),
@@ -167,7 +167,7 @@ def work_notes(work: review.Work) -> list[str]:
     ]
 
 
-def in_order(listed: Sequence[review.Work], home: tuple[str, str]) -> list[review.Work]:
+def in_order(listed: Sequence[review.QueryWork], home: tuple[str, str]) -> list[review.QueryWork]:
     """Return the queries in their order at the person's arrival, so that a click on Done moves none
     of them.
 
@@ -208,13 +208,16 @@ def draw_news(project: Project, name: str) -> None:
         )
 
 
-def draw_progress(project: Project, listed: Sequence[review.Work]) -> None:
+def draw_progress(project: Project, listed: Sequence[review.QueryWork]) -> None:
     """Draw the progress with the due dates, and which passages the counts are about."""
-    done, late = sum(work.done for work in listed), sum(work.late(date.today()) for work in listed)
+    done, late = (
+        sum(work.done for work in listed),
+        sum(work.is_overdue(date.today()) for work in listed),
+    )
     dates = [
         work.due
         for work in listed
-        if work.due is not None and not work.done and not work.late(date.today())
+        if work.due is not None and not work.done and not work.is_overdue(date.today())
     ]
     parts = [
         f"{done} of {how_many(len(listed), 'queries')} done",
@@ -240,7 +243,7 @@ if text := find_guidelines(project).project:
     st.expander("Project guidelines", icon=":material/menu_book:").text(text)
 view = scoring_settings.current_view()
 listed = review.my_work(
-    project, name, member.theirs if member else None, view.policy if view else None
+    project, name, member.assigned_queries if member else None, view.policy if view else None
 )
 draw_news(project, name)
 names = ui.told_apart(pooled_queries(project))

@@ -279,7 +279,7 @@ def find_open_place(project: Project) -> tuple[str, str | None] | None:
         return st.session_state[TO_OPEN], None
     if query is not None and passage is None and query not in pooled_queries(project):
         st.container(key="another-query").warning(
-            f"No passages for query {ui.plain(query)}. The first passage is shown instead.",
+            f"No passages for query {ui.escape(query)}. The first passage is shown instead.",
             icon=":material/info:",
         )
     # After a link to a query, the browser's address gets its first passage, but Streamlit does not
@@ -295,7 +295,7 @@ def find_page(
     wanted: review.Filters,
     place: tuple[str, str | None] | None,
     turned: int | None,
-) -> review.Found:
+) -> review.SearchPage:
     """Return the page of the list that the person turned to, now or before, otherwise the one with
     the open passage.
     """
@@ -357,7 +357,7 @@ def _draw_list_and_passage(
     project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters
 ) -> None:
     turned = None
-    for act in actions.asked_of(beside.KEY).each():
+    for act in actions.asked_of(beside.KEY).yield_actions():
         if act["do"] == "open":
             desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
         else:

@@ -67,7 +67,7 @@ def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None
     ):
         # Markdown would turn an e-mail address into a link.
         with st.container(gap=None):
-            st.markdown(f"**{ui.plain(member.name)}**")
+            st.markdown(f"**{ui.escape(member.name)}**")
             st.text(member.identity)
         key = f"role {stamp}"
         st.selectbox(

@@ -37,7 +37,7 @@ def chosen_name(library: Mapping[str, graders.Prompt]) -> str:
     name, usual = st.query_params.get("prompt"), graders.usual_prompt("self-rating", {})
     if name is not None and name not in library:
         st.container(key="another-prompt").warning(
-            f"Unknown prompt {ui.plain(name)}. Showing {ui.plain(usual)} instead.",
+            f"Unknown prompt {ui.escape(name)}. Showing {ui.escape(usual)} instead.",
             icon=":material/info:",
         )
     return name if name is not None and name in library else usual
@@ -55,7 +55,7 @@ def prompt_list(library: Mapping[str, graders.Prompt], chosen: str) -> None:
                 st.caption(its.title)
             for name in names:
                 st.button(
-                    ui.plain(library[name].title),
+                    ui.escape(library[name].title),
                     key=f"open {name}",
                     width="stretch",
                     type="secondary" if name == chosen else "tertiary",
@@ -77,9 +77,9 @@ def draw_prompt_facts(prompt: graders.Prompt) -> None:
         if prompt.use in ABOUT_QUERIES
         else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
     )
-    st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
+    st.container(key="source").caption(f"Source: {ui.escape(prompt.source)}")
     st.caption(
-        f"Name **{ui.plain(prompt.name)}** · for {asked} · answer: "
+        f"Name **{ui.escape(prompt.name)}** · for {asked} · answer: "
         f"{FORMS[prompt.form]}{scale} · variables: {', '.join(graders.prompt_variables(prompt))} · "
         f"hash {prompt.hash[:16]}"
     )
@@ -97,9 +97,9 @@ def draw_prompt_texts(prompt: graders.Prompt) -> None:
             st.caption("Template of an example")
             st.code(prompt.example, language=None, wrap_lines=True)
             for example in prompt.examples:
-                st.markdown(f"**{ui.plain(example.question)}**")
+                st.markdown(f"**{ui.escape(example.question)}**")
                 st.text(example.passage)
-                st.caption(f"Answer: {ui.plain(example.answer)}")
+                st.caption(f"Answer: {ui.escape(example.answer)}")
 
 
 def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
@@ -182,12 +182,12 @@ def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | No
         drafted = graders.read_prompt(text, "Prompt")
     if drafted is not None and drafted.name in graders.built_in_prompts():
         st.container(key="error built-in-prompt 0").error(
-            f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.",
+            f"{ui.escape(drafted.name)} is a built-in prompt and cannot be changed.",
             icon=":material/lock:",
         )
         st.caption(
             "Use another name, such as"
-            f" {ui.plain(grader_setup.new_name(drafted.name, bank.list_prompts(project)))}."
+            f" {ui.escape(grader_setup.new_name(drafted.name, bank.list_prompts(project)))}."
         )
     with st.container(horizontal=True):
         # Always enabled: the text is known after the field loses focus, which the click on the
@@ -203,7 +203,7 @@ def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | No
     if save and drafted is not None and drafted.name not in graders.built_in_prompts():
         with ui.errors(rerun=True):
             changed = bank.save_prompt(project, drafted, ui.author())
-            st.toast(f"{'Saved' if changed else 'No changes in'} {ui.plain(drafted.name)}.")
+            st.toast(f"{'Saved' if changed else 'No changes in'} {ui.escape(drafted.name)}.")
             _close_draft(opened.name)
             _open_prompt(drafted.name)
     return drafted
@@ -231,7 +231,7 @@ def _take_examples(name: str, draft_key: str, key: str) -> None:
         )
         file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
         if file is not None and presses.button(
-            f"Use the examples in {ui.plain(file.name)}", key="use examples"
+            f"Use the examples in {ui.escape(file.name)}", key="use examples"
         ):
             try:
                 changed = graders.with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
@@ -285,7 +285,7 @@ with left:
     prompt_list(library, name)
 with right:
     shown: graders.Prompt | None = library[name]
-    st.header(ui.plain(library[name].title), anchor=False)
+    st.header(ui.escape(library[name].title), anchor=False)
     draw_prompt_facts(library[name])
     if f"editing {name}" in st.session_state:
         shown = draw_editor(project, library[name])

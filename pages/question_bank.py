@@ -93,7 +93,7 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     left_behind = named == st.session_state.get("query left behind")
     if at is None and named and not left_behind:
         st.container(key="another-query").warning(
-            f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.",
+            f"Unknown query {ui.escape(str(wanted))}. The first query is shown instead.",
             icon=":material/info:",
         )
     st.session_state["last query"] = overviews[at or 0].query_id

@@ -33,7 +33,7 @@ if st.query_params.get("view") == "Two students":
     st.query_params["view"] = VIEWS["two"][0]
 view = view_choice.choose_view(list(VIEWS), lambda name: VIEWS[name][0])
 VIEWS[view][1](
-    exam_views.Sat(
+    exam_views.AnsweredExam(
         project, exam, items, sat_answers, exam_board(sat_answers), summarize_items(items)
     )
 )

@@ -40,7 +40,7 @@ from exam_workbench.graders import (
 from exam_workbench.graders._reading.matching import is_no_answer
 from exam_workbench.graders._reading.non_answers import without_thoughts
 from exam_workbench.graders._reading.parsing import missing_answer, no_answer
-from exam_workbench.types import Asked, Grade
+from exam_workbench.types import Grade, GraderInput
 
 DEMO = Path(__file__).resolve().parents[1] / "data" / "demo"
 VALUES = ("rating", "yes-no", "letter")
@@ -197,7 +197,7 @@ CASES: tuple[tuple[str, Parameters], ...] = (
 
 
 @functools.cache
-def demo() -> tuple[list[tuple[Asked, str, str]], list[tuple[Asked, str]]]:
+def demo() -> tuple[list[tuple[GraderInput, str, str]], list[tuple[GraderInput, str]]]:
     """Return questions of the demo with the text of their query and a passage of it, and items with their passage."""
     bank, passages, queries = (
         [json.loads(line) for line in (DEMO / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -208,12 +208,12 @@ def demo() -> tuple[list[tuple[Asked, str, str]], list[tuple[Asked, str]]]:
     for at, question in enumerate(q for q in bank if q["kind"] == "question" and q["answer_key"]):
         query = question["query_id"]
         texts = [" ".join(one["text"].split()[:WORDS]) for one in passages if one["passage_id"].startswith(query)]
-        asked = Asked(question["text"], answer_key=question["answer_key"])
+        asked = GraderInput(question["text"], answer_key=question["answer_key"])
         pairs.append((asked, titles[query], texts[7 * at % len(texts)]))
     items = json.loads((DEMO / "exam.json").read_text(encoding="utf-8"))
     return pairs, [
         (
-            Asked(one["question"], one["correct_answer"], tuple(one["choices"])),
+            GraderInput(one["question"], one["correct_answer"], tuple(one["choices"])),
             " ".join(one["documentation"].split()[:WORDS]),
         )
         for one in items
@@ -254,7 +254,7 @@ def ask_cases(
         steps, case = grader.steps, f"{method} {own.get('prompt', '')}".strip()
         grader.steps = lambda asked, passage, steps=steps, case=case: recorded(steps(asked, passage), case)
         some = items[chosen] if method == "choice" else pairs[chosen]
-        asked = {n: Asked(one[1]) if method == "direct" else one[0] for n, one in enumerate(some)}
+        asked = {n: GraderInput(one[1]) if method == "direct" else one[0] for n, one in enumerate(some)}
         passages = {n: one[-1] for n, one in enumerate(some)}
         for batch in grader.grade(asked, passages, [(n, n) for n in asked], Control(concurrency=4)):
             grades += [(case, grade) for _, _, grade in batch]

@@ -138,7 +138,8 @@ def test_a_leaderboard_without_grades_says_nothing_about_grades_and_audits() -> 
 def test_it_says_over_how_many_queries_it_is(ungraded: tuple[str, ...], numbers_said: list[int]) -> None:
     board = replace(board_of({"a": level(0.9), "b": level(0.1)}), ungraded=dict.fromkeys(ungraded, 1))
     assert (
-        numbers(summary_of(board).queries) == numbers_said and summary_of(board).queries[:-1] in summary_of(board).says
+        numbers(summary_of(board).queries) == numbers_said
+        and summary_of(board).queries[:-1] in summary_of(board).description
     )
 
 

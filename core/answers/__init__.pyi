@@ -32,11 +32,11 @@ from ._answer_generation import (
     start_answering as start_answering,
 )
 from ._live_snapshots import (
-    Fall as Fall,
-    Frozen as Frozen,
+    MeasureChange as MeasureChange,
     PlacedPassage as PlacedPassage,
     QueryChange as QueryChange,
     QueryDifference as QueryDifference,
+    SnapshotResult as SnapshotResult,
     Target as Target,
     diff_of_runs as diff_of_runs,
     frozen_runs as frozen_runs,
@@ -46,11 +46,11 @@ from ._live_snapshots import (
     take_snapshot as take_snapshot,
 )
 from ._reteval import (
+    EvaluatedAnswers as EvaluatedAnswers,
     Evaluation as Evaluation,
-    Line as Line,
     Measured as Measured,
+    RetEvalChoices as RetEvalChoices,
     RetEvalRow as RetEvalRow,
-    View as View,
     cover_tables as cover_tables,
     evaluate_answers as evaluate_answers,
     query_values as query_values,
@@ -60,7 +60,7 @@ from ._reteval_findings import (
     CaseRow as CaseRow,
     Failures as Failures,
     MarkedPart as MarkedPart,
-    PeopleSaid as PeopleSaid,
+    PeopleVerdict as PeopleVerdict,
     Refined as Refined,
     ShownPassage as ShownPassage,
     agreement_with_people as agreement_with_people,

@@ -30,7 +30,7 @@ from ..graders import (
     word_match,
 )
 from ..grading import PriceTag, sampled_price
-from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
+from ..jobs import ALL_MISSING, BackgroundJob, JobScope, Progress, Report
 from ..measures.answers import TEXT_SCORES, best_score, greedy_f1
 from ..records import (
     AnswerModel,
@@ -43,7 +43,7 @@ from ..records import (
     fingerprint_of,
 )
 from ..store import Cursor, Project
-from ._answer_contexts import COMPARISONS, Work, run_job, start_answer_job
+from ._answer_contexts import COMPARISONS, AnswerJob, run_job, start_answer_job
 
 Compared: TypeAlias = tuple[str, Sequence[str]]
 """An answer, and the right answers that it is compared with."""
@@ -485,7 +485,7 @@ def _make_verdict(judge: str, comparison: Comparison | None, threshold: float | 
 
 
 def pairs_to_compare(
-    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Extent = ALL_MISSING
+    project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: JobScope = ALL_MISSING
 ) -> list[Pair]:
     """Return the pairs without a result of this answer check, each once."""
     stored = next(
@@ -523,7 +523,7 @@ def compare_answers(
     ready: ReadyJudge,
     pairs: Sequence[Pair],
     author: str,
-    caps: Extent = ALL_MISSING,
+    caps: JobScope = ALL_MISSING,
     report: Report = lambda name, progress: None,
     control: Control | None = None,
 ) -> Progress:
@@ -546,7 +546,7 @@ def compare_answers(
         for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost))
         if value
     }
-    work = Work(
+    work = AnswerJob(
         ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps
     )
 
@@ -594,7 +594,7 @@ def start_comparing(
     ready: ReadyJudge,
     pairs: Sequence[Pair],
     author: str,
-    caps: Extent = ALL_MISSING,
+    caps: JobScope = ALL_MISSING,
 ) -> BackgroundJob:
     """Check answers with a model in the background; see `start_answer_job`."""
     return start_answer_job(

@@ -16,9 +16,9 @@ from ..grouping import group_pairs
 from ..jobs import (
     BackgroundJob,
     Caps,
-    Carrier,
     Progress,
     Report as Watch,
+    ResultWriter,
     job_control,
     run_recorded_job,
     start_background,
@@ -27,7 +27,7 @@ from ..records import (
     GOLD,
     GOLD_RUN,
     AnswerModel,
-    Keeper,
+    ReplacedDataKeeper,
     add_job,
     check_runs,
     generated_of,
@@ -64,7 +64,7 @@ class AskedQuery:
 
 
 @dataclass(frozen=True)
-class Read:
+class ContextPassage:
     """A passage with a text."""
 
     passage_id: str
@@ -150,16 +150,16 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
 
 def top_passages(
     project: Project, runs: Sequence[str], depth: int
-) -> dict[str, dict[str, list[Read | str]]]:
+) -> dict[str, dict[str, list[ContextPassage | str]]]:
     """Return the passages at the top of runs, by run and query id, the best first.
 
     Args:
         depth: maximum number of passages of each query.
 
     Returns:
-        A `Read` for each passage, or only its id if the project has no text of it.
+        A `ContextPassage` for each passage, or only its id if the project has no text of it.
     """
-    by_run: dict[str, dict[str, list[Read | str]]] = {run: {} for run in runs}
+    by_run: dict[str, dict[str, list[ContextPassage | str]]] = {run: {} for run in runs}
     for run, query_id, passage_id, text_key in project.rows(
         "SELECT name, query_id, passage_id, text_key FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
@@ -169,21 +169,21 @@ def top_passages(
         {"runs": list(runs), "depth": depth},
     ):
         by_run[run].setdefault(query_id, []).append(
-            passage_id if text_key is None else Read(passage_id, text_key)
+            passage_id if text_key is None else ContextPassage(passage_id, text_key)
         )
     return by_run
 
 
-def passage_id_of(one: Read | str) -> str:
+def passage_id_of(one: ContextPassage | str) -> str:
     """Return the id of a passage, with or without a text."""
     return one if isinstance(one, str) else one.passage_id
 
 
-def context_of(passages: Sequence[Read | str]) -> tuple[int, ...]:
+def context_of(passages: Sequence[ContextPassage | str]) -> tuple[int, ...]:
     """Return the keys of the texts of passages, each once, in order; passages without a text are
     left out.
     """
-    return tuple(dict.fromkeys(one.text_key for one in passages if isinstance(one, Read)))
+    return tuple(dict.fromkeys(one.text_key for one in passages if isinstance(one, ContextPassage)))
 
 
 def gold_sources(project: Project) -> list[str]:
@@ -193,7 +193,7 @@ def gold_sources(project: Project) -> list[str]:
     return ([GOLD_RUN] if gold_name(project) is not None else []) + judgment_sources(project)
 
 
-def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
+def gold_passages(project: Project, gold: Gold) -> dict[str, list[ContextPassage]]:
     """Return the gold passages with texts, by query id: by falling judgment, or in the order of the
     gold texts.
 
@@ -224,7 +224,7 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
         {"wanted": list(wanted), "least": gold.min_judgment},
     )
     return group_pairs(
-        (query_id, Read(passage_id, text_key)) for query_id, passage_id, text_key in rows
+        (query_id, ContextPassage(passage_id, text_key)) for query_id, passage_id, text_key in rows
     )
 
 
@@ -328,7 +328,7 @@ def answers_as_responses(
             "Generate the answers first: exam answers generate.",
         )
     with project.transaction() as cursor:
-        keeper = Keeper(cursor)
+        keeper = ReplacedDataKeeper(cursor)
         counts = write_responses(cursor, responses, Report(), keeper)
         refresh_pool(cursor)
         act = log_action(
@@ -339,7 +339,7 @@ def answers_as_responses(
             responses=len(responses),
             generator=generator.name,
         )
-        keeper.record(keeper.settle(), act)
+        keeper.record(keeper.list_changed(), act)
         ((kept,),) = cursor.execute(
             "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)",
             [system],
@@ -356,7 +356,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Work:
+class AnswerJob:
     """The description of a job for `run_job`.
 
     Args:
@@ -378,7 +378,7 @@ class Work:
 
 def run_job(
     project: Project,
-    work: Work,
+    work: AnswerJob,
     author: str,
     report: Watch,
     control: Control,
@@ -412,7 +412,7 @@ def run_job(
         )
         log_action(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
 
-    carrier = Carrier[Result](
+    carrier = ResultWriter[Result](
         project,
         job,
         Progress("running", work.total),
@@ -478,7 +478,7 @@ def start_answer_job(
 
 
 @dataclass(frozen=True)
-class AnsweringSoFar:
+class AnswerProgress:
     """The work of a generator or of a model for answer checks so far.
 
     Args:
@@ -494,7 +494,7 @@ class AnsweringSoFar:
     failed: int
 
 
-def answering_so_far(project: Project) -> list[AnsweringSoFar]:
+def answering_so_far(project: Project) -> list[AnswerProgress]:
     """Return the work of every generator and every model for answer checks, generators first."""
     counted = []
     for role, table, key, about, came in (
@@ -521,4 +521,4 @@ def answering_so_far(project: Project) -> list[AnsweringSoFar]:
             f" GROUP BY {key}, {columns})"
             f" USING ({key}) GROUP BY {key}, name, model, prompt ORDER BY {key}"
         )
-    return [AnsweringSoFar(*row) for row in counted]
+    return [AnswerProgress(*row) for row in counted]

@@ -52,7 +52,7 @@ from ..graders import (
     without_thoughts,
 )
 from ..grading import PriceTag, sampled_price
-from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
+from ..jobs import ALL_MISSING, BackgroundJob, JobScope, Progress, Report
 from ..records import (
     AnswerModel,
     AnswerPlace,
@@ -68,9 +68,9 @@ from ..text import how_many
 from ._answer_contexts import (
     ANSWERS,
     USUAL_GOLD,
+    AnswerJob,
     AskedQuery,
     Gold,
-    Work,
     asked_queries,
     context_of,
     gold_passages,
@@ -139,7 +139,7 @@ class ReadyGenerator:
         return self.rule is None
 
     @property
-    def asks(self) -> bool:
+    def needs_model(self) -> bool:
         """Whether it needs a model that costs something."""
         return self.rule != "nearest-sentence"
 
@@ -355,7 +355,7 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Line:
+class AnswerRequest:
     """A requested answer."""
 
     query: AskedQuery
@@ -365,12 +365,12 @@ class Line:
     seed: int | None
 
 
-def wanted_place(line: Line) -> tuple[str, tuple[int, ...], float, int]:
+def wanted_place(line: AnswerRequest) -> tuple[str, tuple[int, ...], float, int]:
     """Return the identity of an answer by the words of its query, which may not have a key yet."""
     return line.query.text, line.context, line.temperature, line.draw
 
 
-def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
+def place_of(line: AnswerRequest, keys: Mapping[str, int]) -> AnswerPlace:
     """Return the identity under which an answer is kept.
 
     Args:
@@ -379,7 +379,7 @@ def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
     return keys[line.query.text], line.context, line.temperature, line.draw
 
 
-def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
+def parts_of(ready: ReadyGenerator, line: AnswerRequest) -> list[AnswerRequest]:
     """Return the answers from single passages that an answer is made of; empty if all passages are
     in one prompt.
     """
@@ -472,14 +472,14 @@ class AnswerPlan:
     needed: int
     known: int
     failed: int
-    to_ask: list[Line]
+    to_ask: list[AnswerRequest]
     shared: int
     skipped: int
     without_text: int
 
 
 def plan_answers(
-    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, caps: Extent = ALL_MISSING
+    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, caps: JobScope = ALL_MISSING
 ) -> AnswerPlan:
     """Return the missing ones of the wanted answers, without calling a model.
 
@@ -494,7 +494,7 @@ def plan_answers(
     queries = asked_queries(project, wanted.query_ids)
     if wanted.query_ids is None and gold:
         queries = [query for query in queries if query.query_id in gold]
-    lines: dict[tuple[str, tuple[int, ...], float, int], Line] = {}
+    lines: dict[tuple[str, tuple[int, ...], float, int], AnswerRequest] = {}
     shared = skipped = without_text = 0
     runs = named_runs(project, wanted.runs) if wanted.runs != () else []
     ranked = top_passages(project, runs, max(wanted.ks, default=1)) if runs else {}
@@ -509,12 +509,12 @@ def plan_answers(
                         without_text + bool(passages),
                     )
                     continue
-                line = Line(query, context, 0.0, 1, None)
+                line = AnswerRequest(query, context, 0.0, 1, None)
                 shared += wanted_place(line) in lines
                 lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
         if wanted.from_gold and (context := context_of(gold.get(query.query_id, []))):
             for draw, temperature, seed in _plan_draws(ready, wanted):
-                line = Line(query, context, temperature, draw, seed)
+                line = AnswerRequest(query, context, temperature, draw, seed)
                 lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
     stored = next(
         (
@@ -537,7 +537,9 @@ def plan_answers(
     )
 
 
-def _limit_lines(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
+def _limit_lines(
+    ready: ReadyGenerator, lines: list[AnswerRequest], caps: JobScope
+) -> list[AnswerRequest]:
     """Return as many lines as the limit allows, and then those that are joined from others."""
     asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
     joined = [line for line in lines if parts_of(ready, line)]
@@ -585,10 +587,10 @@ def _check_wanted(wanted: WantedAnswers) -> None:
 def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> PriceTag:
     """Estimate the cost of a plan from a sample of it, without calling a model."""
     lines = [line for line in plan.to_ask if not parts_of(ready, line)]
-    if not ready.asks or not lines:
+    if not ready.needs_model or not lines:
         return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
 
-    def fill_prompts(sample: Sequence[Line]) -> list[str]:
+    def fill_prompts(sample: Sequence[AnswerRequest]) -> list[str]:
         texts = passage_texts(project, {key for line in sample for key in line.context})
         return [
             fill_prompt(ready.prompt, _prompt_values(ready, line, texts), ready.fence).joined()
@@ -606,7 +608,9 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
     )
 
 
-def _prompt_values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
+def _prompt_values(
+    ready: ReadyGenerator, line: AnswerRequest, texts: dict[int, str]
+) -> dict[str, str]:
     keys = line.context[::-1] if ready.order == "best last" else line.context
     context = PARTING.join(texts[key] for key in keys if key in texts)
     return {"question": line.query.text, "context": context, "n_tokens": str(ready.n_tokens)}
@@ -617,7 +621,7 @@ def generate_answers(
     ready: ReadyGenerator,
     wanted: WantedAnswers,
     author: str,
-    caps: Extent = ALL_MISSING,
+    caps: JobScope = ALL_MISSING,
     report: Report = lambda name, progress: None,
     control: Control | None = None,
 ) -> Progress:
@@ -659,8 +663,8 @@ def generate_answers(
         "max_cost": caps.max_cost,
     }
     kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
-    back_end = ready.back_end() if ready.asks else None
-    work = Work(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
+    back_end = ready.back_end() if ready.needs_model else None
+    work = AnswerJob(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
 
     def prepare_batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
         keys = {
@@ -686,7 +690,7 @@ def start_answering(
     ready: ReadyGenerator,
     wanted: WantedAnswers,
     author: str,
-    caps: Extent = ALL_MISSING,
+    caps: JobScope = ALL_MISSING,
 ) -> BackgroundJob:
     """Generate the missing answers in the background; see `start_answer_job`."""
     return start_answer_job(
@@ -703,7 +707,7 @@ def start_answering(
 def _with_joined(
     project: Project,
     ready: ReadyGenerator,
-    lines: Sequence[Line],
+    lines: Sequence[AnswerRequest],
     keys: dict[str, int],
     control: Control,
 ) -> Iterator[list[Generated]]:
@@ -738,14 +742,14 @@ def _with_joined(
 def _generate_batches(
     project: Project,
     ready: ReadyGenerator,
-    lines: Sequence[Line],
+    lines: Sequence[AnswerRequest],
     keys: dict[str, int],
     control: Control,
 ) -> Iterator[list[Generated]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
     for sampling in dict.fromkeys(map(_line_sampling, lines)):
         some = [line for line in lines if _line_sampling(line) == sampling]
-        back_end = ready.back_end(sampling) if ready.asks else None
+        back_end = ready.back_end(sampling) if ready.needs_model else None
         for at in range(0, len(some), BLOCK):
             if not control.may_continue():
                 return
@@ -773,12 +777,12 @@ def _generate_batches(
                 yield [_read_answer(ready, block[i], completion, keys) for i, completion in batch]
 
 
-def _line_sampling(line: Line) -> Sampling | None:
+def _line_sampling(line: AnswerRequest) -> Sampling | None:
     return None if line.temperature == 0 else Sampling(line.temperature, line.seed)
 
 
 def _read_answer(
-    ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]
+    ready: ReadyGenerator, line: AnswerRequest, completion: Completion, keys: dict[str, int]
 ) -> Generated:
     """Return a completion as an answer: its text without preceding thoughts, or the reason for
     failure.

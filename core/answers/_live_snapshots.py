@@ -16,13 +16,13 @@ import numpy as np
 
 from ..choices import SNAPSHOT_LEVEL
 from ..errors import GradingError, InputError, Report, check_in_range, check_known
-from ..graders import Fetched, FetchMethod, Manners, checked_host, fetch_all
+from ..graders import Fetched, FetchMethod, RequestSettings, checked_host, fetch_all
 from ..labels import Policy, leaderboard
 from ..measures import randomisation_test
 from ..plain_yaml import read_yaml
 from ..records import (
-    Freeze,
     FrozenQuery,
+    ResponseSnapshot,
     add_frozen,
     add_passages,
     begin_freeze,
@@ -43,7 +43,7 @@ from ..text import clean_text, fault_of_id, how_many, quote_name
 from ..types import Passage, Ranked, Response
 from ._answer_contexts import (
     AskedQuery,
-    Read,
+    ContextPassage,
     asked_queries,
     passage_id_of,
     passage_texts,
@@ -103,7 +103,7 @@ do not.
 
 
 @dataclass(frozen=True)
-class Given:
+class TargetResult:
     """The result of a target for a query.
 
     Args:
@@ -203,7 +203,7 @@ COMMIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Frozen:
+class SnapshotResult:
     """The outcome of a snapshot of a target.
 
     Args:
@@ -238,7 +238,7 @@ def take_snapshot(
     query_ids: Sequence[str] | None = None,
     allow_failed: bool = False,
     watch: Callable[[int, int], None] = lambda done, total: None,
-) -> Frozen:
+) -> SnapshotResult:
     """Ask a target for every query and store its results: passages as a run, answers as responses.
 
     Results are stored as they come. A snapshot that was interrupted, or in which queries failed,
@@ -300,7 +300,7 @@ def take_snapshot(
             hint if kept else "Nothing was kept. Check that the target works.",
         )
     given = {
-        query_id: msgspec.json.decode(response.given, type=Given)
+        query_id: msgspec.json.decode(response.given, type=TargetResult)
         for query_id, response in kept.items()
     }
     with project.transaction() as cursor:
@@ -334,7 +334,7 @@ def take_snapshot(
     empty = sum(not entry.passages and entry.answer is None for entry in given.values())
     run = name if target.passages else None
     middle = sorted(entry.seconds for entry in kept.values())[len(kept) // 2]
-    return Frozen(
+    return SnapshotResult(
         run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before
     )
 
@@ -390,7 +390,9 @@ def _ask_target(
 
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
-        manners = Manners(target.concurrency, target.rate, target.attempts, target.timeout_s)
+        manners = RequestSettings(
+            target.concurrency, target.rate, target.attempts, target.timeout_s
+        )
         fetch_all(
             target.url,
             target.method,
@@ -413,7 +415,7 @@ def _ask_target(
     return {query.query_id: failed[query.query_id] for query in queries if query.query_id in failed}
 
 
-def read_answer(value: Any, target: Target) -> Given | str:
+def read_answer(value: Any, target: Target) -> TargetResult | str:
     """Return the result of a target, or why it cannot be read.
 
     Args:
@@ -437,7 +439,7 @@ def read_answer(value: Any, target: Target) -> Given | str:
             return f"no text at {target.answer}"
         answer = clean_text(text).strip() or None if text else None
     # Sorted later by score, as trec_eval does; passages without scores keep their order.
-    return Given(tuple(passages), answer)
+    return TargetResult(tuple(passages), answer)
 
 
 def _read_passage(value: Any, place: int, target: Target) -> tuple[str, str | None, float] | str:
@@ -470,7 +472,7 @@ def _write_snapshot(
     target: Target,
     name: str,
     queries: Sequence[AskedQuery],
-    given: dict[str, Given],
+    given: dict[str, TargetResult],
 ) -> int:
     """Write passages and run. Return how many passages have another text than the project's under
     their id.
@@ -501,7 +503,7 @@ def _write_snapshot(
     add_passages(cursor, [Passage(named[passage_id], text) for passage_id, text in texts.items()])
     ranked = []
     for query in queries:
-        result = given.get(query.query_id, Given())
+        result = given.get(query.query_id, TargetResult())
         order = sorted(result.passages, key=lambda passage: -passage[2])
         ranked += [
             # Scores are places from the end, so that equal ones keep the order of the target.
@@ -634,7 +636,9 @@ def query_difference(
     both, answers = _both_results(project, before, after, k)
     (query,) = asked_queries(project, [query_id])
     old, new = (top.get(query_id, []) for top in both)
-    texts = passage_texts(project, {one.text_key for one in (*old, *new) if isinstance(one, Read)})
+    texts = passage_texts(
+        project, {one.text_key for one in (*old, *new) if isinstance(one, ContextPassage)}
+    )
     return QueryDifference(
         query_id,
         query.text,
@@ -645,7 +649,9 @@ def query_difference(
 
 
 def _place_passages(
-    top: Sequence[Read | str], other: Sequence[Read | str], texts: Mapping[int, str]
+    top: Sequence[ContextPassage | str],
+    other: Sequence[ContextPassage | str],
+    texts: Mapping[int, str],
 ) -> tuple[PlacedPassage, ...]:
     ranks = {passage_id_of(passage): rank for rank, passage in enumerate(other, 1)}
     ours = {passage_id_of(passage) for passage in top}
@@ -654,7 +660,7 @@ def _place_passages(
     placed = []
     for rank, passage in enumerate(top, 1):
         name = passage_id_of(passage)
-        text = texts.get(passage.text_key) if isinstance(passage, Read) else None
+        text = texts.get(passage.text_key) if isinstance(passage, ContextPassage) else None
         rewritten = None if name in ranks else their_names.get(_at_target(name))
         placed.append(PlacedPassage(name, text, rank, ranks.get(name), rewritten))
     return tuple(placed)
@@ -664,7 +670,7 @@ def _at_target(passage_id: str) -> str:
     return _REWRITTEN.sub("", passage_id)
 
 
-Tops = dict[str, list[Read | str]]
+Tops = dict[str, list[ContextPassage | str]]
 Answers = dict[str, str]
 
 
@@ -700,7 +706,7 @@ def _both_results(
     return (find_top(before), find_top(after)), (find_answers(before), find_answers(after))
 
 
-def frozen_runs(project: Project) -> list[Freeze]:
+def frozen_runs(project: Project) -> list[ResponseSnapshot]:
     """Return the closed snapshots that exist as a run or as responses, the newest first."""
     known = set(run_names(project))
     return [one for one in list_snapshots(project) if not one.open and one.name in known]
@@ -710,7 +716,7 @@ SAMPLES = 2000
 
 
 @dataclass(frozen=True)
-class Fall:
+class MeasureChange:
     """A measure of two snapshots over the queries that both are scored on.
 
     Args:
@@ -750,7 +756,7 @@ def measure_fall(
     source: str = "judgments",
     policy: Policy | None = None,
     level: float = SNAPSHOT_LEVEL,
-) -> Fall:
+) -> MeasureChange:
     """Test whether a measure of a target fell between two snapshots by more than noise.
 
     Args:
@@ -790,7 +796,7 @@ def measure_fall(
     scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in names}
     earlier, later = (float(np.mean([pair[at] for pair in scores.values()])) for at in (0, 1))
     fell = bool(mean < 0 and known and p < level)
-    return Fall(
+    return MeasureChange(
         board.measure,
         source,
         earlier,

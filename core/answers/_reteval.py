@@ -21,8 +21,8 @@ from ..measures import Table
 from ..measures.answers import (
     NEAR,
     Conventional,
-    Retrieved,
-    Scored,
+    GoldRetrieval,
+    ScoredMean,
     mean_retrieval_scores,
     score_outcomes,
     score_retrieval,
@@ -44,8 +44,8 @@ from ._answer_checks import WAITING, Pair, Verdict, answer_judge, check_results,
 from ._answer_contexts import (
     USUAL_GOLD,
     AskedQuery,
+    ContextPassage,
     Gold,
-    Read,
     asked_queries,
     context_of,
     gold_passages,
@@ -63,7 +63,7 @@ AnswerState = Literal["answered", "failed", "waiting", "skipped"]
 
 
 @dataclass(frozen=True)
-class View:
+class RetEvalChoices:
     """The choices under which answers are evaluated.
 
     Args:
@@ -106,14 +106,14 @@ class GoldSide:
     """
 
     query: AskedQuery
-    passages: tuple[Read, ...]
+    passages: tuple[ContextPassage, ...]
     draws: tuple[str, ...]
     failed: int
     goldeval: Verdict
 
 
 @dataclass(frozen=True)
-class Line:
+class EvaluatedAnswers:
     """The data of one query, run and depth.
 
     Args:
@@ -130,17 +130,17 @@ class Line:
     query_id: str
     run: str
     k: int
-    passages: tuple[Read | str, ...]
+    passages: tuple[ContextPassage | str, ...]
     state: AnswerState
     answer: str | None
     note: str | None
-    found: Retrieved
+    found: GoldRetrieval
     reteval: Verdict
     gpteval: Verdict
     by_person: bool = False
 
 
-Lines = Mapping[tuple[str, int], Mapping[str, Line]]
+Lines = Mapping[tuple[str, int], Mapping[str, EvaluatedAnswers]]
 """By run and depth, and by query id."""
 
 
@@ -157,8 +157,8 @@ class RetEvalRow:
 
     run: str
     k: int
-    reteval: Scored
-    gpteval: Scored | None
+    reteval: ScoredMean
+    gpteval: ScoredMean | None
     conventional: Conventional
     answers: int
     failed: int
@@ -181,13 +181,13 @@ class Evaluation:
         pairs: all comparisons of the answer check.
     """
 
-    view: View
+    view: RetEvalChoices
     generator: AnswerModel
     judge_model: AnswerModel | None
     gold: Mapping[str, GoldSide]
     lines: Lines
     rows: list[RetEvalRow]
-    ideal: Scored | None
+    ideal: ScoredMean | None
     pairs: list[Pair] = field(repr=False)
 
     @property
@@ -207,7 +207,9 @@ class Evaluation:
         return {run: verdict_numbers(self.lines[run, k], what) for run in self.view.runs or ()}
 
 
-def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, float | None]:
+def query_values(
+    lines: Mapping[str, EvaluatedAnswers], measure: Measured
+) -> dict[str, float | None]:
     """Return the scores of queries by a measure, by query id: None if failed, absent if waiting, 0
     if skipped.
     """
@@ -218,13 +220,13 @@ def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, floa
     }
 
 
-def verdict_numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
+def verdict_numbers(lines: Mapping[str, EvaluatedAnswers], what: Said) -> dict[str, float | None]:
     """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if
     skipped.
     """
     values: dict[str, float | None] = {}
     if what == "recall":
-        return {query_id: float(line.found.any) for query_id, line in lines.items()}
+        return {query_id: float(line.found.has_gold) for query_id, line in lines.items()}
     for query_id, line in lines.items():
         verdict: Verdict = getattr(line, what)
         if line.state == "skipped":
@@ -235,7 +237,7 @@ def verdict_numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | 
 
 
 @cached()
-def evaluate_answers(project: Project, view: View) -> Evaluation:
+def evaluate_answers(project: Project, view: RetEvalChoices) -> Evaluation:
     """Evaluate the answers under a view, cached until its data changes; no model is asked and
     nothing is written.
 
@@ -262,7 +264,7 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
             "No query has gold passages with texts.",
             "Import their texts, or choose another source.",
         )
-    generated = _Said(generated_of(project, generator.key), view.temperature)
+    generated = _AnswersByContext(generated_of(project, generator.key), view.temperature)
     ranked = top_passages(project, runs, max(view.ks))
     drawn = {
         entry.query_id: generated.draws(entry, context_of(gold[entry.query_id]))
@@ -277,7 +279,7 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
         for query in queries
     }
     model = _judge_model(project, view)
-    judged = _Judged()
+    judged = _Comparisons()
     for query in queries:
         draws = drawn[query.query_id][0]
         for draw in draws:
@@ -338,7 +340,7 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
 
 
 @dataclass
-class _Said:
+class _AnswersByContext:
     """The answers of a generator by their contexts; imported answers by run and depth."""
 
     _known: Mapping[AnswerPlace, Generated]
@@ -383,7 +385,7 @@ class _Said:
         return (), 0
 
 
-def _judge_model(project: Project, view: View) -> AnswerModel | None:
+def _judge_model(project: Project, view: RetEvalChoices) -> AnswerModel | None:
     """Return the model of a view's answer check; None without one."""
     if answer_judge(view.judge).needs != "model":
         return None
@@ -403,7 +405,7 @@ def _judge_model(project: Project, view: View) -> AnswerModel | None:
 
 
 @dataclass
-class _Judged:
+class _Comparisons:
     """All comparisons, collected first so that they are checked in one go."""
 
     pairs: dict[Pair, None] = field(default_factory=dict)
@@ -413,12 +415,12 @@ class _Judged:
         if references:
             self.pairs[make_pair(query.text, answer, references)] = None
 
-    def of(self, query: AskedQuery, answer: str, references: Sequence[str]) -> Verdict:
+    def find_verdict(self, query: AskedQuery, answer: str, references: Sequence[str]) -> Verdict:
         return self.found[make_pair(query.text, answer, references)] if references else WAITING
 
     def goldeval(self, query: AskedQuery, draws: Sequence[str]) -> Verdict:
         """Return yes if any draw is right, and no if all are known to be wrong."""
-        found = [self.of(query, draw, query.answers) for draw in draws]
+        found = [self.find_verdict(query, draw, query.answers) for draw in draws]
         return next(
             (one for state in (True, None) for one in found if one.yes is state),
             found[0] if found else WAITING,
@@ -429,13 +431,13 @@ def _make_line(
     query: AskedQuery,
     run: str,
     k: int,
-    passages: Sequence[Read | str],
+    passages: Sequence[ContextPassage | str],
     answer: Generated | None,
     side: GoldSide,
-    judged: _Judged,
+    judged: _Comparisons,
     people: Mapping[tuple[int, int], Mapping[str, bool]],
     same: Mapping[str, list[str]] | None,
-) -> Line:
+) -> EvaluatedAnswers:
     ids = [passage_id_of(one) for one in passages]
     hits = score_retrieval(ids, [one.passage_id for one in side.passages], k, same)
     imported = answer is not None and isinstance(answer.place[1][0], str)
@@ -452,12 +454,16 @@ def _make_line(
     by_person = None
     if text is not None and answer is not None:
         no_draw = Verdict(None, None, "failed", "No answer from the gold passages.")
-        reteval = no_draw if side.failed and not side.draws else judged.of(query, text, side.draws)
-        gpteval = judged.of(query, text, query.answers)
+        reteval = (
+            no_draw
+            if side.failed and not side.draws
+            else judged.find_verdict(query, text, side.draws)
+        )
+        gpteval = judged.find_verdict(query, text, query.answers)
         by_person = _by_people(people.get((query.key, answer.text_key), {}))
     if by_person is not None:
         gpteval = Verdict(by_person)
-    return Line(
+    return EvaluatedAnswers(
         query.query_id,
         run,
         k,
@@ -485,7 +491,7 @@ def _verdict_number(verdict: Verdict) -> float | None:
 
 
 def _make_row(
-    run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]
+    run: str, k: int, lines: Mapping[str, EvaluatedAnswers], with_answers: Sequence[str]
 ) -> RetEvalRow:
     skipped = [query_id for query_id, line in lines.items() if line.state == "skipped"]
     gpteval = score_outcomes(
@@ -508,8 +514,8 @@ def _make_row(
 
 def _near_copies(
     project: Project,
-    ranked: Mapping[str, Mapping[str, Sequence[Read | str]]],
-    gold: Mapping[str, Sequence[Read]],
+    ranked: Mapping[str, Mapping[str, Sequence[ContextPassage | str]]],
+    gold: Mapping[str, Sequence[ContextPassage]],
 ) -> dict[str, dict[str, list[str]]]:
     """Return, by query, the retrieved passages with nearly the text of gold passages, and the ids
     of these.
@@ -520,20 +526,20 @@ def _near_copies(
             passage
             for run in ranked.values()
             for passage in run.get(query_id, [])
-            if isinstance(passage, Read)
+            if isinstance(passage, ContextPassage)
         }
         for query_id in gold
     }
     every = {passage for reads in retrieved_too.values() for passage in reads} | {
         passage for reads in gold.values() for passage in reads
     }
-    encoded = Alike(project, every)
+    encoded = PassageSimilarity(project, every)
     for query_id, right in gold.items():
         others = sorted(
             retrieved_too[query_id] - set(right),
             key=lambda passage: (passage.text_key, passage.passage_id),
         )
-        alike = encoded.of(others, right)
+        alike = encoded.compare(others, right)
         copies[query_id] = {
             other.passage_id: [
                 passage.passage_id
@@ -546,19 +552,21 @@ def _near_copies(
     return copies
 
 
-class Alike:
+class PassageSimilarity:
     """Similarities of passages, encoded in one go.
 
     Args:
         reads: all passages that will be compared.
     """
 
-    def __init__(self, project: Project, reads: Collection[Read]) -> None:
+    def __init__(self, project: Project, reads: Collection[ContextPassage]) -> None:
         self._texts = passage_texts(project, {one.text_key for one in reads})
         self._rows = {key: row for row, key in enumerate(self._texts)}
         self._vectors = kept_vectors(project)(list(self._texts.values())) if self._texts else None
 
-    def of(self, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
+    def compare(
+        self, passages: Sequence[ContextPassage], gold: Sequence[ContextPassage]
+    ) -> NDArray[np.float64]:
         """Return the similarities, (passages, gold): the greater of word overlap and
         all-MiniLM-L6-v2.
         """
@@ -638,7 +646,7 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
     }
     skipped = 0.0 if policy.skipped == "zero" else None
 
-    def score_answers(lines: Mapping[str, Line]) -> dict[str, float | None]:
+    def score_answers(lines: Mapping[str, EvaluatedAnswers]) -> dict[str, float | None]:
         scored: dict[str, float | None] = {}
         for query_id, line in lines.items():
             if line.answer is None:

@@ -14,17 +14,17 @@ from typing import Any, Literal
 from ..choices import ANSWER_CASES, UNANNOTATED_JUDGMENT, AnswerCase
 from ..errors import InputError, check_known, unknown_name
 from ..grouping import group_pairs
-from ..measures import NewScore, Stake, Table, compare_evaluations, rank_stakes
+from ..measures import ConfirmationEffect, NewScore, Table, compare_evaluations, rank_stakes
 from ..measures.answers import (
     RECALL_FAILURES,
     RETEVAL_FAILURES,
-    Against,
-    Point,
+    CheckAgreement,
     Proposal,
     QueryCorrelation,
-    Scored,
-    Tested,
+    ScoredMean,
+    TestedThreshold,
     Texts,
+    ThresholdAgreement,
     Verdicts,
     against_people,
     corrected_verdicts,
@@ -52,7 +52,7 @@ from ..tables import escape_latex
 from ..text import how_many
 from ._answer_checks import JUDGES, AnswerJudge, Pair, check_results, make_pair
 from ._answer_contexts import (
-    Read,
+    ContextPassage,
     asked_queries,
     gold_sources,
     named_runs,
@@ -62,11 +62,11 @@ from ._answer_contexts import (
 )
 from ._answer_generation import KS
 from ._reteval import (
-    Alike,
+    EvaluatedAnswers,
     Evaluation,
     GoldSide,
-    Line,
     Measured,
+    PassageSimilarity,
     RetEvalRow,
     query_values,
     verdict_numbers,
@@ -87,12 +87,12 @@ class CaseRow:
             or without a case.
     """
 
-    line: Line
+    line: EvaluatedAnswers
     side: GoldSide
     verdicts: Verdicts
     proposal: Proposal
     confirmed: tuple[ConfirmedCase, ...] = ()
-    stake: Stake | None = None
+    stake: ConfirmationEffect | None = None
 
     @property
     def case(self) -> str | None:
@@ -183,17 +183,17 @@ def _case_rows(
 def _make_case_rows(
     project: Project,
     evaluation: Evaluation,
-    lines: Sequence[Line],
+    lines: Sequence[EvaluatedAnswers],
     confirmed: Sequence[ConfirmedCase],
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
     known = group_pairs(((case.query_id, case.run, case.k), case) for case in confirmed)
-    texts = _Texts(project, evaluation, lines)
+    texts = _VerdictTexts(project, evaluation, lines)
     rows = []
     for line in lines:
         side = evaluation.gold[line.query_id]
         verdicts = verdicts_of(line, side)
-        proposal = propose_case(verdicts, texts.of(line, side, verdicts))
+        proposal = propose_case(verdicts, texts.find_texts(line, side, verdicts))
         rows.append(
             CaseRow(
                 line,
@@ -206,9 +206,9 @@ def _make_case_rows(
     return rows
 
 
-def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
+def verdicts_of(line: EvaluatedAnswers, side: GoldSide) -> Verdicts:
     """Return the four verdicts r, e, t and s of a query, run and depth."""
-    return Verdicts(line.found.any, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
+    return Verdicts(line.found.has_gold, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
 
 
 def _matching_places(
@@ -229,17 +229,22 @@ def _matching_places(
     return places
 
 
-class _Texts:
+class _VerdictTexts:
     """The texts behind the verdicts of lines, read and encoded in one go.
 
     Args:
         lines: may include lines that are not cases.
     """
 
-    def __init__(self, project: Project, evaluation: Evaluation, lines: Iterable[Line]) -> None:
+    def __init__(
+        self, project: Project, evaluation: Evaluation, lines: Iterable[EvaluatedAnswers]
+    ) -> None:
         parting = [line for line in lines if line.answer is not None]
         reads = {
-            passage for line in parting for passage in line.passages if isinstance(passage, Read)
+            passage
+            for line in parting
+            for passage in line.passages
+            if isinstance(passage, ContextPassage)
         }
         self._texts = passage_texts(project, {passage.text_key for passage in reads})
         missed = [
@@ -248,32 +253,35 @@ class _Texts:
             if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
         ]
         compared = {
-            passage for line in missed for passage in line.passages if isinstance(passage, Read)
+            passage
+            for line in missed
+            for passage in line.passages
+            if isinstance(passage, ContextPassage)
         }
-        self._alike = Alike(
+        self._alike = PassageSimilarity(
             project,
             compared
             | {passage for line in missed for passage in evaluation.gold[line.query_id].passages},
         )
 
     @staticmethod
-    def _may_be_near(line: Line, verdicts: Verdicts) -> bool:
+    def _may_be_near(line: EvaluatedAnswers, verdicts: Verdicts) -> bool:
         # A passage without a text has no similarity. So all passages need texts, to keep
         # similarities and ranks aligned.
-        whole = all(isinstance(one, Read) for one in line.passages)
+        whole = all(isinstance(one, ContextPassage) for one in line.passages)
         return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
-    def of(self, line: Line, side: GoldSide, verdicts: Verdicts) -> Texts:
-        read = [passage for passage in line.passages if isinstance(passage, Read)]
+    def find_texts(self, line: EvaluatedAnswers, side: GoldSide, verdicts: Verdicts) -> Texts:
+        read = [passage for passage in line.passages if isinstance(passage, ContextPassage)]
         return Texts(
             line.answer or "",
             [
-                self._texts.get(passage.text_key, "") if isinstance(passage, Read) else ""
+                self._texts.get(passage.text_key, "") if isinstance(passage, ContextPassage) else ""
                 for passage in line.passages
             ],
             side.draws,
             side.query.answers,
-            self._alike.of(read, side.passages)
+            self._alike.compare(read, side.passages)
             if self._may_be_near(line, verdicts) and line.answer
             else None,
         )
@@ -480,13 +488,19 @@ def case_desk(
     keys = {
         passage.text_key
         for passage in (*line.passages, *side.passages)
-        if isinstance(passage, Read)
+        if isinstance(passage, ContextPassage)
     }
     texts = passage_texts(project, keys)
 
-    def show_passage(passage: Read | str, rank: int, answers: Sequence[str]) -> ShownPassage:
+    def show_passage(
+        passage: ContextPassage | str, rank: int, answers: Sequence[str]
+    ) -> ShownPassage:
         name = passage_id_of(passage)
-        parts = mark_answers(texts[passage.text_key], answers) if isinstance(passage, Read) else ()
+        parts = (
+            mark_answers(texts[passage.text_key], answers)
+            if isinstance(passage, ContextPassage)
+            else ()
+        )
         judged = judging.own_judgment(project, query_id, name, author) if author.strip() else None
         return ShownPassage(name, rank, parts, name in ids, judged)
 
@@ -636,7 +650,7 @@ def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class PeopleSaid:
+class PeopleVerdict:
     """People's verdict on an answer to a question that has right answers.
 
     Args:
@@ -656,7 +670,7 @@ def verdict_sources(project: Project) -> list[tuple[str, int]]:
     )
 
 
-def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]:
+def people_said(project: Project, source: str | None = None) -> list[PeopleVerdict]:
     """Return the answers with people's verdicts, of queries with gold answers.
 
     Args:
@@ -675,7 +689,7 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
         if key in asked and 2 * yes != len(by_person):
             query = asked[key]
             checked.append(
-                PeopleSaid(
+                PeopleVerdict(
                     query.query_id,
                     make_pair(query.text, texts[answer], query.answers),
                     2 * yes > len(by_person),
@@ -703,7 +717,7 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
     )
 
 
-def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleSaid]:
+def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleVerdict]:
     """Return the same as `people_said`, from verdicts that are not in the project.
 
     Args:
@@ -714,7 +728,7 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
     """
     asked = {query.query_id: query for query in asked_queries(project) if query.answers}
     checked = [
-        PeopleSaid(
+        PeopleVerdict(
             query_id, make_pair(asked[query_id].text, answer, asked[query_id].answers), acceptable
         )
         for query_id, answer, acceptable in said
@@ -746,16 +760,16 @@ class AgreementRow:
 
     judge: AnswerJudge
     model: str | None
-    against: Against
+    against: CheckAgreement
     threshold: float
     waiting: int
-    curve: list[Point]
-    tested: Tested | None
+    curve: list[ThresholdAgreement]
+    tested: TestedThreshold | None
 
 
 def agreement_with_people(
     project: Project,
-    human_checks: Sequence[PeopleSaid],
+    human_checks: Sequence[PeopleVerdict],
     judges: Sequence[str] | None = None,
     samples: int = 1000,
 ) -> list[AgreementRow]:
@@ -786,7 +800,7 @@ def agreement_with_people(
 
 def _agreement_row(
     project: Project,
-    human_checks: Sequence[PeopleSaid],
+    human_checks: Sequence[PeopleVerdict],
     judge: AnswerJudge,
     model: AnswerModel | None,
     samples: int,
@@ -822,7 +836,7 @@ SURE = 0.95
 
 
 @dataclass(frozen=True)
-class Lacking:
+class MissingData:
     """The data that LLM-retEval needs and a project lacks.
 
     Args:
@@ -839,15 +853,15 @@ class Lacking:
     answers: bool
 
     @property
-    def stops(self) -> bool:
+    def is_blocking(self) -> bool:
         """Whether nothing can be done yet."""
         return self.queries or self.runs or self.gold
 
 
-def missing_data(project: Project) -> Lacking:
+def missing_data(project: Project) -> MissingData:
     """Return the missing data for LLM-retEval (specification, section 2)."""
     queries = asked_queries(project)
-    return Lacking(
+    return MissingData(
         not queries,
         not ranking_runs(project),
         not gold_sources(project),
@@ -914,7 +928,7 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
     }
 
 
-def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
+def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleVerdict]:
     """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to
     compare other checks with it.
 
@@ -928,7 +942,7 @@ def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
         evaluation.view.threshold,
     )
     return [
-        PeopleSaid(one[0], one, verdict.yes)
+        PeopleVerdict(one[0], one, verdict.yes)
         for one, verdict in told.items()
         if verdict.yes is not None
     ]
@@ -983,7 +997,7 @@ def reteval_told(
     }
 
 
-def _score_fields(one: Scored | None) -> dict[str, Any] | None:
+def _score_fields(one: ScoredMean | None) -> dict[str, Any] | None:
     return None if one is None else vars(one) | {"complete": one.complete}
 
 

@@ -29,8 +29,8 @@ from ._audited_leaderboard import (
     board_of as board_of,
 )
 from ._batch_assignment import (
-    Card as Card,
-    Hand as Hand,
+    AssignedPassage as AssignedPassage,
+    AssignedQuery as AssignedQuery,
     audits_to_judge as audits_to_judge,
     count_open_judgments as count_open_judgments,
     deal_ahead as deal_ahead,

@@ -16,7 +16,7 @@ from ..measures.audit import (
     FLOOR,
     Array,
     Batch as JudgedBatch,
-    Corrected,
+    CorrectedGains,
     Flags,
     Pool,
     Weights,
@@ -40,7 +40,7 @@ Values = Array
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnBatch:
     """A batch, with arrays over the N passages that could be drawn.
 
     Args:
@@ -70,7 +70,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class AuditNumbers:
     """An audit as numbers, for N passages and S systems.
 
     Args:
@@ -100,7 +100,7 @@ class Facts:
     min_judgment: int
     top_judgment: int
     columns: Mapping[str, Values]
-    batches: Sequence[Drawn]
+    batches: Sequence[DrawnBatch]
 
     def gains(self, values: Values) -> Values:
         """Return the gains of judgments: 1 or 0 for a binary measure, else the judgment, or 0 if it
@@ -140,13 +140,13 @@ class Facts:
 
 
 @cached()
-def gather_facts(project: Project, audit: Audit) -> Facts:
+def gather_facts(project: Project, audit: Audit) -> AuditNumbers:
     """Return the current facts of an audit."""
     ranks = ranks_of(project, audit)
     weights = weights_from(ranks, audit.runs, linear_measure(audit.measure), len(audit.queries))
     column = {item: i for i, item in enumerate(weights.items)}
     base = basis(project, audit.policy)
-    return Facts(
+    return AuditNumbers(
         name=audit.name,
         measure=audit.measure,
         goal=audit.goal,
@@ -219,7 +219,7 @@ def columns_of(
 
 def _drawn_batches(
     project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
-) -> list[Drawn]:
+) -> list[DrawnBatch]:
     n = len(column)
     looked = dict(
         project.rows(
@@ -229,7 +229,7 @@ def _drawn_batches(
         )
     )
     by_key = {
-        batch.key: Drawn(
+        batch.key: DrawnBatch(
             batch.number,
             batch.size,
             chances=np.zeros(n),
@@ -285,16 +285,16 @@ class Estimation:
         corrected: estimates from gains and predictions.
     """
 
-    facts: Facts
+    facts: AuditNumbers
     pool: Pool
     batches: Sequence[JudgedBatch]
     planned: Array
     gains: Array
     predicted: Array
-    corrected: Corrected
+    corrected: CorrectedGains
 
 
-def estimate_gains(facts: Facts, machine: bool = True) -> Estimation | None:
+def estimate_gains(facts: AuditNumbers, machine: bool = True) -> Estimation | None:
     """Estimate the gain of every passage from finished batches; None without finished batches.
 
     Args:
@@ -333,7 +333,7 @@ def estimate_gains(facts: Facts, machine: bool = True) -> Estimation | None:
 DRAW = "draw audit batch"
 
 
-def weigh_passages(facts: Facts) -> Array:
+def weigh_passages(facts: AuditNumbers) -> Array:
     """Return the importance of each passage for the goal: for the difference of a pair, for all
     differences, or for all scores.
 
@@ -459,7 +459,7 @@ def draw_batch(
     return list_batches(project, audit)[-1]
 
 
-def _draw_sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
+def _draw_sizes(facts: AuditNumbers) -> tuple[Array, dict[str, str]]:
     """Return the sizes to which chances are proportional, and a record of how they were computed.
 
     The first batch has no residuals, so its sizes depend on importance only.

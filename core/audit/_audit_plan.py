@@ -192,7 +192,7 @@ def design_audit(
             DESIGN,
             name=name,
             measure=linear.title,
-            goal=goal.says,
+            goal=goal.description,
             runs=len(chosen),
         )
     return find_audit(project, name)
@@ -281,7 +281,7 @@ def end_audit(project: Project, audit: Audit, author: str) -> None:
 
 
 @dataclass(frozen=True)
-class Texts:
+class DrawablePassages:
     """Numbers of passages that can be drawn.
 
     Args:
@@ -293,7 +293,7 @@ class Texts:
     without_text: int
 
 
-def count_texts(project: Project, audit: Audit) -> Texts:
+def count_texts(project: Project, audit: Audit) -> DrawablePassages:
     """Return the number of passages that can be drawn, and of those without a text."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (text_key IS NULL)"
@@ -301,7 +301,7 @@ def count_texts(project: Project, audit: Audit) -> Texts:
         " FROM audit_ranks WHERE audit_key = ?) JOIN passages USING (passage_key)",
         [audit.key],
     )[0]
-    return Texts(*row)
+    return DrawablePassages(*row)
 
 
 Ranked = tuple[str, str, str, int]

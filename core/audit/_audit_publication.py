@@ -15,7 +15,7 @@ from ..labels import DEFAULT_POLICY, Policy
 from ..measures.audit import Rate, linear_measure
 from ..store import Project, as_act
 from ..text import first_few, how_many
-from ._audit_data import Drawn, Facts, Values, gather_facts
+from ._audit_data import AuditNumbers, DrawnBatch, Values, gather_facts
 from ._audit_plan import weights_from
 from ._audit_records import Audit, Goal, find_audits, list_batches
 from ._audited_leaderboard import AuditBoard, audit_board
@@ -48,7 +48,7 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
     return files
 
 
-def facts_as_json(facts: Facts) -> dict[str, Any]:
+def facts_as_json(facts: AuditNumbers) -> dict[str, Any]:
     """Return the facts of an audit as plain values; None for missing values."""
     column = {item: i for i, item in enumerate(facts.weights.items)}
     return {
@@ -104,7 +104,7 @@ def _without_nan(values: Values) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def read_facts(data: bytes, name: str) -> Facts:
+def read_facts(data: bytes, name: str) -> AuditNumbers:
     """Return the facts of an audit from its file in a bundle.
 
     Args:
@@ -140,7 +140,7 @@ def read_facts(data: bytes, name: str) -> Facts:
 _WHICH = "Use an audit file of a bundle, such as audit-1.json."
 
 
-def _facts_from_json(given: Mapping[str, Any]) -> Facts:
+def _facts_from_json(given: Mapping[str, Any]) -> AuditNumbers:
     items = [(str(query), str(passage)) for query, passage in given["passages"]]
     ranks = [
         (str(run), *items[int(at)], int(rank))
@@ -153,7 +153,7 @@ def _facts_from_json(given: Mapping[str, Any]) -> Facts:
     if list(weights.items) != items:
         raise ValueError("passages do not match the ranks")
     n = len(items)
-    return Facts(
+    return AuditNumbers(
         **{name: given[name] for name in _PLAIN},
         goal=Goal(**given["goal"]),
         weights=weights,
@@ -163,7 +163,7 @@ def _facts_from_json(given: Mapping[str, Any]) -> Facts:
             str(name): _values_from_json(values, n) for name, values in given["features"].items()
         },
         batches=[
-            Drawn(
+            DrawnBatch(
                 number=int(batch["number"]),
                 size=int(batch["size"]),
                 looked=int(batch["looked"]),
@@ -228,7 +228,7 @@ def audit_notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
     roles of models.
     """
     roles = find_circularity(project, policy)
-    return " ".join((_audited_notice(project, policy), roles.says, *roles.warnings))
+    return " ".join((_audited_notice(project, policy), roles.description, *roles.warnings))
 
 
 def _audited_notice(project: Project, policy: Policy) -> str:
@@ -254,7 +254,7 @@ def describe_methods(project: Project, audit: Audit) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _describe_plan(project: Project, audit: Audit, facts: Facts) -> str:
+def _describe_plan(project: Project, audit: Audit, facts: AuditNumbers) -> str:
     graders = " and ".join(find_grader(project, one).spec.name for one in audit.graders)
     gain = (
         f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and by"
@@ -266,11 +266,11 @@ def _describe_plan(project: Project, audit: Audit, facts: Facts) -> str:
         f"Systems were scored by {audit.measure_title} (systems: {len(audit.runs):,}, queries:"
         f" {len(audit.queries):,}). {gain} We audited the labels of {graders} for the"
         f" {len(facts.weights.items):,}"
-        f" passages that affect a score. Goal of the audit: {audit.goal.says}."
+        f" passages that affect a score. Goal of the audit: {audit.goal.description}."
     )
 
 
-def _describe_sample(project: Project, audit: Audit, facts: Facts) -> str:
+def _describe_sample(project: Project, audit: Audit, facts: AuditNumbers) -> str:
     drawn = list_batches(project, audit)
     if not drawn:
         return "No batch has been drawn yet."
@@ -365,7 +365,7 @@ def _rate_text(share: Rate) -> str:
 
 def _describe_roles(project: Project, audit: Audit, board: AuditBoard) -> str:
     found = find_circularity(project, audit.policy, audit.runs)
-    sentences = [found.says, *found.warnings]
+    sentences = [found.description, *found.warnings]
     if board.favour is not None:
-        sentences.append(board.favour.says)
+        sentences.append(board.favour.description)
     return " ".join(sentences)

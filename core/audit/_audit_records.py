@@ -87,7 +87,7 @@ class Goal:
         )
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The goal as a phrase."""
         return {
             "best": "which system is best",

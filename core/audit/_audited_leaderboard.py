@@ -36,7 +36,7 @@ from ..measures.audit import (
 )
 from ..store import Project, cached
 from ..text import first_few
-from ._audit_data import Estimation, Facts, estimate_gains, gather_facts
+from ._audit_data import AuditNumbers, Estimation, estimate_gains, gather_facts
 from ._audit_records import Audit
 from ._calibration import label_quality
 from ._grader_cards import find_circularity
@@ -100,7 +100,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Favour:
+class FamilyBias:
     """The bias of the grader towards systems that use its own model family, or the model family of
     the questions.
 
@@ -116,7 +116,7 @@ class Favour:
     high: float | None
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The finding as a sentence."""
         kin = (
             "Systems with the same model family as the grader or the questions:"
@@ -153,7 +153,7 @@ class Statement:
     may_stop: bool
 
 
-def statement_of(facts: Facts, estimated: Estimation | None) -> Statement:
+def statement_of(facts: AuditNumbers, estimated: Estimation | None) -> Statement:
     """Return the conclusion of an audit after its finished batches. It is about exactly the queries
     of the audit.
 
@@ -181,7 +181,7 @@ def statement_of(facts: Facts, estimated: Estimation | None) -> Statement:
     return Statement(holds, says, look, facts.looks, level, holds)
 
 
-def _state_best(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
+def _state_best(facts: AuditNumbers, estimated: Estimation, level: float) -> tuple[bool, str]:
     names = facts.weights.systems
     test = decide_best(facts.weights.w, estimated.corrected, level)
     scores = facts.weights.w @ estimated.corrected.gains
@@ -194,7 +194,7 @@ def _state_best(facts: Facts, estimated: Estimation, level: float) -> tuple[bool
     )
 
 
-def _state_pair(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
+def _state_pair(facts: AuditNumbers, estimated: Estimation, level: float) -> tuple[bool, str]:
     names = facts.weights.systems
     system, other = names.index(str(facts.goal.first)), names.index(str(facts.goal.second))
     test = decide_better(facts.weights.w, estimated.corrected, system, other, level)
@@ -212,7 +212,7 @@ def _state_pair(facts: Facts, estimated: Estimation, level: float) -> tuple[bool
     )
 
 
-def _state_width(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
+def _state_width(facts: AuditNumbers, estimated: Estimation, level: float) -> tuple[bool, str]:
     goal = float(facts.goal.half_width or 0.0)
     test = decide_precise(facts.weights.w, estimated.corrected, goal, level)
     halves = simultaneous_intervals(facts.weights.w, estimated.corrected, level).width / 2
@@ -236,7 +236,7 @@ def _state_width(facts: Facts, estimated: Estimation, level: float) -> tuple[boo
     )
 
 
-_KINDS: Mapping[AuditAim, Callable[[Facts, Estimation, float], tuple[bool, str]]] = {
+_KINDS: Mapping[AuditAim, Callable[[AuditNumbers, Estimation, float], tuple[bool, str]]] = {
     "best": _state_best,
     "pair": _state_pair,
     "width": _state_width,
@@ -258,8 +258,8 @@ class AuditBoard:
             leaderboard, corrected for sampling noise; None before a batch is done.
         kendall: bounds of Kendall's tau with a fully judged leaderboard, from the separated pairs
             of systems; None before a batch is done, and with a single system.
-        favour: see `Favour`; None if no system, or every system, uses a model family of the grader
-            or the questions.
+        favour: see `FamilyBias`; None if no system, or every system, uses a model family of the
+            grader or the questions.
         people: Cohen's kappa of first and second judgments; None without second judgments.
         frame, judged, known, missed: numbers of passages: in the audit, judged in finished batches,
             known before the first batch, and drawn without getting a value.
@@ -280,7 +280,7 @@ class AuditBoard:
     labels: Quality | None
     correlation: Rate | None
     kendall: tuple[float, float] | None
-    favour: Favour | None
+    favour: FamilyBias | None
     people: Coefficient | None
     batches: int
     frame: int
@@ -295,7 +295,7 @@ class AuditBoard:
         return [one.run for one in self.systems if one.audited is not None and one.low is None]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The numbers of judgments behind the leaderboard, as a sentence."""
         if not self.batches:
             return "Not audited: the error of these scores is unknown."
@@ -326,7 +326,9 @@ def audit_board(project: Project, audit: Audit, variance: AuditVariance = "pool"
     return board_of(gather_facts(project, audit), variance, kin)
 
 
-def board_of(facts: Facts, variance: AuditVariance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
+def board_of(
+    facts: AuditNumbers, variance: AuditVariance = "pool", kin: Sequence[str] = ()
+) -> AuditBoard:
     """Return the leaderboard of an audit, computed only from its facts; see `audit_board`.
 
     Args:
@@ -384,7 +386,7 @@ def board_of(facts: Facts, variance: AuditVariance = "pool", kin: Sequence[str] 
     favour = None
     if members.any() and not members.all():
         group_favour = group_bias(w, facts.machine, estimated.corrected, members, **how)
-        favour = Favour(
+        favour = FamilyBias(
             tuple(kin),
             float(group_favour.value[0]),
             known_or_none(group_favour.low[0]),
@@ -482,7 +484,7 @@ def _list_differences(names: Sequence[str], compared: Comparisons) -> list[Diffe
     ]
 
 
-def _assessor_agreement(facts: Facts) -> Coefficient | None:
+def _assessor_agreement(facts: AuditNumbers) -> Coefficient | None:
     """Return the agreement of first and second judgments; None without second judgments."""
     pairs = [
         (int(first_value), int(other))

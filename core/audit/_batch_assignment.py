@@ -41,7 +41,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Place:
+class DrawnPassage:
     """A drawn passage with its last verdicts in the two turns, and their assessors."""
 
     query_key: int
@@ -53,25 +53,25 @@ class Place:
     by: tuple[str | None, str | None]
     values: tuple[int | None, int | None]
 
-    def settled(self, turn: int) -> bool:
+    def is_settled(self, turn: int) -> bool:
         """Return whether it needs no more verdicts in a turn."""
         return self.said[turn - 1] in FINAL
 
     def judged_by(self, assessor: str, turn: int) -> bool:
         """Return whether it is settled in a turn by this assessor."""
-        return self.settled(turn) and self.by[turn - 1] == assessor
+        return self.is_settled(turn) and self.by[turn - 1] == assessor
 
     def open_to(self, assessor: str, turn: int) -> bool:
         """Return whether an assessor may judge it in a turn. The second judgment must be from
         another person.
         """
-        if self.settled(turn):
+        if self.is_settled(turn):
             return False
-        return turn == 1 or (self.doubled and self.settled(1) and self.by[0] != assessor)
+        return turn == 1 or (self.doubled and self.is_settled(1) and self.by[0] != assessor)
 
 
 @dataclass(frozen=True)
-class State:
+class BatchState:
     """A batch at one moment.
 
     Args:
@@ -81,10 +81,10 @@ class State:
 
     batch_key: int
     number: int
-    places: Sequence[Place]
+    places: Sequence[DrawnPassage]
     claims: Sequence[Claim] = field(default_factory=tuple)
 
-    def place(self, query_id: str, passage_id: str) -> Place:
+    def find_passage(self, query_id: str, passage_id: str) -> DrawnPassage:
         """Return the drawn passage with these ids.
 
         Raises:
@@ -104,7 +104,7 @@ class State:
         return next((c for c in self.claims if (c.query_key, c.turn) == (query_key, turn)), None)
 
 
-def read_state(cursor: Cursor, audit: Audit) -> State:
+def read_state(cursor: Cursor, audit: Audit) -> BatchState:
     """Return the current state of the newest batch of an audit.
 
     Raises:
@@ -147,10 +147,10 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
         [key],
     ).fetchall()
     places = [
-        Place(*row[:5], said=(row[5], row[6]), by=(row[7], row[8]), values=(row[9], row[10]))  # type: ignore[misc]
+        DrawnPassage(*row[:5], said=(row[5], row[6]), by=(row[7], row[8]), values=(row[9], row[10]))  # type: ignore[misc]
         for row in rows
     ]
-    return State(key, number, places, [Claim(*row) for row in claims])
+    return BatchState(key, number, places, [Claim(*row) for row in claims])
 
 
 LEASE = timedelta(hours=1)
@@ -160,7 +160,7 @@ stay.
 
 
 @dataclass(frozen=True)
-class Card:
+class AssignedPassage:
     """A dealt passage.
 
     Args:
@@ -177,13 +177,13 @@ class Card:
     looked: bool
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether the assessor has judged the passage or recorded that they cannot judge it."""
         return self.said in ("judged", "cannot say")
 
 
 @dataclass(frozen=True)
-class Hand:
+class AssignedQuery:
     """The drawn passages of one query that an assessor is judging, with its questions.
 
     Args:
@@ -199,14 +199,14 @@ class Hand:
     turn: int
     query: Query
     questions: list[Question]
-    cards: list[Card]
+    cards: list[AssignedPassage]
     until: datetime | None
     left: int
 
 
 def deal_ahead(
     project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE
-) -> list[Hand]:
+) -> list[AssignedQuery]:
     """Assign whole queries to an assessor until enough passages wait, to avoid delays between
     queries.
 
@@ -252,8 +252,8 @@ def deal_ahead(
 
 
 def _make_hands(
-    project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]
-) -> list[Hand]:
+    project: Project, audit: Audit, name: str, state: BatchState, claims: Sequence[Claim]
+) -> list[AssignedQuery]:
     looked = set(
         project.rows(
             "SELECT query_key, passage_key FROM audit_looks WHERE batch_key = ? AND assessor = ?",
@@ -275,7 +275,7 @@ def _make_hands(
     waits, hands = _count_open(state), []
     for claim, places in dealt.items():
         cards = [
-            Card(
+            AssignedPassage(
                 entry.passage_id,
                 texts.get(entry.passage_id),
                 entry.said[claim.turn - 1],
@@ -289,7 +289,9 @@ def _make_hands(
         asked = asked_questions(project, audit.policy.bank_version or 0, query.query_id)
         questions = [entry for entry in readable_questions(project, asked) if entry.active]
         hands.append(
-            Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits)
+            AssignedQuery(
+                audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits
+            )
         )
     return hands
 
@@ -299,8 +301,10 @@ def count_open_judgments(project: Project, audit: Audit) -> int:
     return _count_open(project.read(lambda cursor: read_state(cursor, audit)))
 
 
-def _count_open(state: State) -> int:
-    return sum((not one.settled(1)) + (one.doubled and not one.settled(2)) for one in state.places)
+def _count_open(state: BatchState) -> int:
+    return sum(
+        (not one.is_settled(1)) + (one.doubled and not one.is_settled(2)) for one in state.places
+    )
 
 
 def audits_to_judge(project: Project, assessor: str) -> dict[str, int]:
@@ -349,7 +353,12 @@ def assessor_name(assessor: str) -> str:
 
 
 def claim_query(
-    cursor: Cursor, state: State, query_key: int, turn: int, assessor: str, lease: timedelta | None
+    cursor: Cursor,
+    state: BatchState,
+    query_key: int,
+    turn: int,
+    assessor: str,
+    lease: timedelta | None,
 ) -> Claim:
     """Assign a free query to an assessor.
 
@@ -382,7 +391,7 @@ def _end_claim(cursor: Cursor, claim: Claim) -> None:
     )
 
 
-def _own_claims(state: State, assessor: str) -> list[Claim]:
+def _own_claims(state: BatchState, assessor: str) -> list[Claim]:
     """Return an assessor's claims, oldest first, without claims of queries that they judge
     elsewhere.
     """
@@ -391,7 +400,7 @@ def _own_claims(state: State, assessor: str) -> list[Claim]:
     ]
 
 
-def _count_waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
+def _count_waiting(state: BatchState, assessor: str, query_key: int, turn: int, again: bool) -> int:
     """Return the number of passages of a query that an assessor can judge; skipped passages count
     only with `again`.
     """
@@ -405,7 +414,7 @@ def _count_waiting(state: State, assessor: str, query_key: int, turn: int, again
 
 def _choose_query(
     cursor: Cursor,
-    state: State,
+    state: BatchState,
     assessor: str,
     but: Sequence[tuple[int, int]],
     skipped: bool,

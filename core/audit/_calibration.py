@@ -15,7 +15,7 @@ from ..bank import save_named_grader
 from ..errors import InputError
 from ..labels import basis, graded_pairs
 from ..measures.audit import (
-    Meaning,
+    LabelMeaning,
     Quality,
     Threshold,
     balanced_threshold,
@@ -28,7 +28,7 @@ from ..measures.audit import (
 )
 from ..store import Project
 from ..types import MAX_RATING
-from ._audit_data import Estimation, Facts, Values, estimate_gains, gather_facts
+from ._audit_data import AuditNumbers, Estimation, Values, estimate_gains, gather_facts
 from ._audit_records import Audit
 
 LEAST_STEP = 0.005
@@ -57,7 +57,7 @@ class Calibration:
     """
 
     quality: Quality
-    meanings: list[Meaning]
+    meanings: list[LabelMeaning]
     min_rating: int
     min_ratings: list[Threshold]
     balanced: int | None
@@ -66,7 +66,7 @@ class Calibration:
     why_no_cuts: str = field(default="")
 
 
-def label_quality(facts: Facts, estimated: Estimation | None) -> Quality | None:
+def label_quality(facts: AuditNumbers, estimated: Estimation | None) -> Quality | None:
     """Return the accuracy of the labels; None before a batch is done, or if no judged passage has a
     label.
     """
@@ -83,7 +83,7 @@ def label_quality(facts: Facts, estimated: Estimation | None) -> Quality | None:
 
 
 def _judged_sample(
-    facts: Facts, estimated: Estimation | None
+    facts: AuditNumbers, estimated: Estimation | None
 ) -> tuple[Values, Values, Values] | None:
     """Return judgments, their weights, and their contributions to variances; None if no judged
     passage has a label.
@@ -130,7 +130,7 @@ def calibrate_labels(project: Project, audit: Audit) -> Calibration:
 
 
 def _find_cuts(
-    project: Project, audit: Audit, facts: Facts, judged: Values, weight: Values
+    project: Project, audit: Audit, facts: AuditNumbers, judged: Values, weight: Values
 ) -> tuple[tuple[float, ...], tuple[float, ...], str]:
     spec = basis(project, audit.policy).grader.spec
     if spec.method != "embedding":
@@ -182,7 +182,7 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
     return rounded if rising and rounded[0] > -1 and rounded[-1] < 1 else ()
 
 
-def _highest_cosines(project: Project, audit: Audit, facts: Facts) -> Values:
+def _highest_cosines(project: Project, audit: Audit, facts: AuditNumbers) -> Values:
     """Return each passage's highest similarity to a question of its query, as the embedding grader
     stored it.
     """

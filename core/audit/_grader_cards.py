@@ -100,7 +100,7 @@ class Role:
     stated: bool
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The families as a phrase."""
         if self.families is None:
             return "not stated"
@@ -126,7 +126,7 @@ class Circularity:
     warnings: list[str]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The roles as one or two sentences."""
         unstated = sum(run.families is None for run in self.runs)
         rest = (
@@ -135,8 +135,8 @@ class Circularity:
             else ""
         )
         return (
-            f"Models of questions: {self.questions.says}. Models of the grader:"
-            f" {self.grader.says}.{rest}"
+            f"Models of questions: {self.questions.description}. Models of the grader:"
+            f" {self.grader.description}.{rest}"
         )
 
 
@@ -240,7 +240,7 @@ class GraderChoice:
     graders: list[ScoredGrader]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The result in two sentences."""
         kept = [one.grader for one in self.graders if one.kept]
         if len(self.graders) == 1:
@@ -333,7 +333,7 @@ class GraderCard:
     stale: list[str]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """Agreement and state of the card, in sentences."""
         agreement, unsampled = self.content["agreement"], self.content.get("unsampled")
         if agreement is None:
@@ -359,7 +359,7 @@ class GraderCard:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as `--json` prints it."""
-        return {**vars(self), "says": self.says}
+        return {**vars(self), "says": self.description}
 
 
 def _format_rate(rate: Mapping[str, Any]) -> str:

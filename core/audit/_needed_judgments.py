@@ -28,7 +28,14 @@ from ..measures.audit import (
 )
 from ..records import SCALE, check_runs, run_names
 from ..store import Project
-from ._audit_data import Estimation, Facts, estimate_gains, gather_facts, values_of, weigh_passages
+from ._audit_data import (
+    AuditNumbers,
+    Estimation,
+    estimate_gains,
+    gather_facts,
+    values_of,
+    weigh_passages,
+)
 from ._audit_plan import BATCH_SIZE, LOOKS, check_goal, weights_from
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board
@@ -82,7 +89,7 @@ class Forecast:
     given: bool
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The needed judgments, as a sentence."""
         needed, frame, made = (
             self.needed or 0,
@@ -118,7 +125,7 @@ def forecast_audit(project: Project, audit: Audit) -> Forecast:
     )
 
 
-def forecast_of(facts: Facts) -> Forecast:
+def forecast_of(facts: AuditNumbers) -> Forecast:
     """Return the forecast of an audit, computed only from its facts; see `forecast_audit`."""
     estimated, plain = estimate_gains(facts), estimate_gains(facts, machine=False)
     known = (
@@ -188,13 +195,17 @@ class Outcome:
     separated: int
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The outcome and the next step, in two sentences."""
         if self.reached is None:
             return "Not audited yet. The error of these scores is unknown."
         target = "Target reached." if self.reached else "Target not reached."
         if self.decides:
-            more = "" if self.reached or not self.more else f" {self._more} would separate them."
+            more = (
+                ""
+                if self.reached or not self.more
+                else f" {self._more_needed} would separate them."
+            )
             return f"{target} {self.conclusion}{more}"
         if self.unseparated < 2:
             return (
@@ -203,7 +214,7 @@ class Outcome:
                 else target
             )
         which = "them" if self.unseparated == 2 else "the best two"
-        more = f"; {self._more.lower()} would separate {which}" if self.more else ""
+        more = f"; {self._more_needed.lower()} would separate {which}" if self.more else ""
         top = (
             f"The top {self.unseparated:,} are not separated"
             if self.separated
@@ -212,7 +223,7 @@ class Outcome:
         return f"{target} {top}{more}."
 
     @property
-    def _more(self) -> str:
+    def _more_needed(self) -> str:
         return f"About {self.more:,} more judgments"
 
 
@@ -224,7 +235,7 @@ def audit_outcome(project: Project, audit: Audit) -> Outcome:
     )
 
 
-def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
+def outcome_of(facts: AuditNumbers, board: AuditBoard) -> Outcome:
     """Return the outcome of an audit, computed only from its facts; see `audit_outcome`.
 
     Args:
@@ -249,7 +260,7 @@ def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
     )
 
 
-def _weight_rows(facts: Facts, estimated: Estimation | None) -> Array:
+def _weight_rows(facts: AuditNumbers, estimated: Estimation | None) -> Array:
     """Return the weights of the quantities with intervals: all scores, or the differences that
     decide the goal.
     """
@@ -263,7 +274,7 @@ def _weight_rows(facts: Facts, estimated: Estimation | None) -> Array:
     return w.w
 
 
-def _current_scores(facts: Facts, estimated: Estimation | None) -> Array:
+def _current_scores(facts: AuditNumbers, estimated: Estimation | None) -> Array:
     scores: Array = facts.weights.w @ (
         facts.machine if estimated is None else estimated.corrected.gains
     )
@@ -271,7 +282,7 @@ def _current_scores(facts: Facts, estimated: Estimation | None) -> Array:
 
 
 def _gain_spreads(
-    facts: Facts, estimated: Estimation | None, plain: Estimation | None
+    facts: AuditNumbers, estimated: Estimation | None, plain: Estimation | None
 ) -> tuple[Array | float, float]:
     """Return the spread of gains around predictions, with and without graders; a guess without
     judgments.
@@ -291,7 +302,11 @@ def _gain_spreads(
 
 
 def _count_needed(
-    facts: Facts, estimated: Estimation | None, size: Array, spread: Array | float, known: Flags
+    facts: AuditNumbers,
+    estimated: Estimation | None,
+    size: Array,
+    spread: Array | float,
+    known: Flags,
 ) -> int | None:
     goal, w = facts.goal, facts.weights.w
     if goal.aim == "budget":
@@ -367,7 +382,7 @@ def forecast_plan(
             )
         weights = weights_from(ranks, chosen, linear, len(queries))
         return forecast_of(
-            Facts(
+            AuditNumbers(
                 name="",
                 measure=linear.name,
                 goal=goal,

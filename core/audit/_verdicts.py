@@ -19,8 +19,8 @@ from ._audit_records import Audit
 from ._batch_assignment import (
     HELD,
     LEASE,
-    Place,
-    State,
+    BatchState,
+    DrawnPassage,
     assessor_name,
     claim_query,
     read_state,
@@ -101,13 +101,18 @@ def store_verdict(
     )
     with project.transaction(act="judge audits", queries=[verdict.query_id], author=name) as cursor:
         state = read_state(cursor, audit)
-        place = state.place(verdict.query_id, verdict.passage_id)
+        place = state.find_passage(verdict.query_id, verdict.passage_id)
         turn = _find_turn(cursor, state, place, verdict.said, name, lease)
         write_verdict(cursor, audit, state, place, turn, verdict, name)
 
 
 def _find_turn(
-    cursor: Cursor, state: State, place: Place, kind: Said, assessor: str, lease: timedelta
+    cursor: Cursor,
+    state: BatchState,
+    place: DrawnPassage,
+    kind: Said,
+    assessor: str,
+    lease: timedelta,
 ) -> int:
     """Return the turn in which an assessor judges a passage, and assign its query to the assessor.
 
@@ -151,8 +156,8 @@ def _find_turn(
 def write_verdict(
     cursor: Cursor,
     audit: Audit,
-    state: State,
-    place: Place,
+    state: BatchState,
+    place: DrawnPassage,
     turn: int,
     verdict: Verdict,
     assessor: str,
@@ -204,7 +209,7 @@ def write_verdict(
 
 
 @dataclass(frozen=True)
-class Look:
+class GraderLabel:
     """The grader's label of a passage, up to `highest`; None without a label."""
 
     label: int | None
@@ -213,7 +218,7 @@ class Look:
 
 def reveal_label(
     project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str
-) -> Look:
+) -> GraderLabel:
     """Return the grader's label of a drawn passage for an assessor. `describe_methods` reports the
     look.
 
@@ -223,7 +228,7 @@ def reveal_label(
     name = assessor_name(assessor)
     with project.transaction(act="judge audits", queries=[query_id], author=name) as cursor:
         state = read_state(cursor, audit)
-        place = state.place(query_id, passage_id)
+        place = state.find_passage(query_id, passage_id)
         looked = cursor.execute(
             "INSERT INTO audit_looks SELECT nextval('keys'), $batch, $query, $passage, $assessor,"
             " now()::TIMESTAMP"
@@ -239,7 +244,7 @@ def reveal_label(
         if looked:
             log_action(cursor, name, LOOK, query=query_id, passage=passage_id, audit=audit.name)
     base = basis(project, audit.policy)
-    return Look(
+    return GraderLabel(
         label_qrels(project, base).get(query_id, {}).get(passage_id), base.grader.spec.max_rating
     )
 
@@ -302,7 +307,7 @@ EXPORT, IMPORT = "export audit sheet", "import audit sheet"
 
 
 @dataclass(frozen=True)
-class Sheet:
+class JudgingSheet:
     """Passages to be judged elsewhere.
 
     Args:
@@ -322,7 +327,7 @@ def make_sheet(
     assessor: str | None = None,
     most: int | None = None,
     deliver: Callable[[str], object] = lambda _: None,
-) -> Sheet:
+) -> JudgingSheet:
     """Return a sheet with the open, unassigned passages of the newest batch and the questions, but
     without labels.
 
@@ -339,10 +344,10 @@ def make_sheet(
     name = None if assessor is None else assessor_name(assessor)
     with project.transaction(act="plan audits") as cursor:
         state = read_state(cursor, audit)
-        chosen: dict[int, list[Place]] = {}
+        chosen: dict[int, list[DrawnPassage]] = {}
         for place in state.places:
             holder = state.holder(place.query_key, 1)
-            if place.settled(1) or (
+            if place.is_settled(1) or (
                 holder is not None and (holder.assessor != name or holder.until is not None)
             ):
                 continue
@@ -370,16 +375,16 @@ def make_sheet(
         )
         text = write_sheet(_sheet_lines(project, audit, places), form)
         deliver(text)
-    return Sheet(text, len(places), len(chosen))
+    return JudgingSheet(text, len(places), len(chosen))
 
 
-def _sheet_lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:
+def _sheet_lines(project: Project, audit: Audit, places: list[DrawnPassage]) -> list[SheetLine]:
     words = {query.query_id: query.text for query in queries_of(project)}
     passages = passage_texts(project, [entry.passage_id for entry in places])
     version = audit.policy.bank_version or 0
     asked = {
         query: tuple(
-            entry.shown
+            entry.shown_text
             for entry in unsealed_questions(project, asked_questions(project, version, query))
             if entry.active
         )
@@ -398,7 +403,7 @@ def _sheet_lines(project: Project, audit: Audit, places: list[Place]) -> list[Sh
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class SheetImport:
     """The outcome of importing a sheet.
 
     Args:
@@ -412,7 +417,7 @@ class TakenIn:
     left: int
 
 
-def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
+def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) -> SheetImport:
     """Import a judged sheet. A refused line refuses the whole sheet. A repeated import has no
     effect.
 
@@ -440,7 +445,7 @@ def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) 
                 continue
             new += _write_line(cursor, audit, state, by_name, line, turn, who)
         report.raise_if_refused(_MEND)
-        left = sum(not place.settled(1) for place in read_state(cursor, audit).places)
+        left = sum(not place.is_settled(1) for place in read_state(cursor, audit).places)
         log_action(
             cursor,
             name,
@@ -451,7 +456,7 @@ def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) 
             verdicts=len(lines),
             new=new,
         )
-    return TakenIn(len(lines), new, left)
+    return SheetImport(len(lines), new, left)
 
 
 _MEND = "Nothing was imported. Correct the file and import it again."
@@ -459,8 +464,8 @@ _MEND = "Nothing was imported. Correct the file and import it again."
 
 def _check_line(
     audit: Audit,
-    state: State,
-    by_name: dict[tuple[str, str], Place],
+    state: BatchState,
+    by_name: dict[tuple[str, str], DrawnPassage],
     line: SheetLine,
     assessor: str,
 ) -> tuple[str, int]:
@@ -490,8 +495,8 @@ def _check_line(
 def _write_line(
     cursor: Cursor,
     audit: Audit,
-    state: State,
-    by_name: dict[tuple[str, str], Place],
+    state: BatchState,
+    by_name: dict[tuple[str, str], DrawnPassage],
     line: SheetLine,
     turn: int,
     assessor: str,
@@ -519,7 +524,7 @@ def _write_line(
     return is_new
 
 
-def import_sentence(done: TakenIn) -> str:
+def import_sentence(done: SheetImport) -> str:
     """Return the outcome of an import as a sentence."""
     return (
         f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."

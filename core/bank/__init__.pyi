@@ -102,8 +102,8 @@ from ._proposals import (
     reject_proposals as reject_proposals,
 )
 from ._question_buffer import (
+    FoundWordings as FoundWordings,
     QuestionFile as QuestionFile,
-    Words as Words,
     in_their_words as in_their_words,
     take_words as take_words,
 )
@@ -159,7 +159,7 @@ from ._saving import (
 from ._speaking_passages import speaking_passages as speaking_passages
 from ._wordings import (
     NEAR as NEAR,
-    Repeat as Repeat,
+    RepeatedWording as RepeatedWording,
     find_repeats as find_repeats,
     near_duplicates as near_duplicates,
     same_wordings as same_wordings,

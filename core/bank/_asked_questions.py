@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..grouping import group_pairs
-from ..records import Keeper, add_queries
+from ..records import ReplacedDataKeeper, add_queries
 from ..store import Cursor, Project, stage_columns
 from ..types import SEPARATOR, GraderSpec, Query, Question
 from ._questions import list_questions as bank_questions
@@ -32,7 +32,10 @@ def asks_condition(place: str, question: str) -> str:
 
 
 def take_queries(
-    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None
+    cursor: Cursor,
+    queries: Sequence[Query],
+    replace: bool,
+    keeper: ReplacedDataKeeper | None = None,
 ) -> int:
     """Add queries and their subtopics, and update the texts of topics that were named after them.
 

@@ -48,7 +48,7 @@ class Drift:
     suspect: int
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The state as a sentence."""
         if self.alarm is not None:
             return (
@@ -122,7 +122,7 @@ def refuse_drifted(project: Project, spec: GraderSpec) -> Drift | None:
     if watch is not None and watch.alarm is not None:
         raise GradingError(
             "grader-drifted",
-            watch.says,
+            watch.description,
             "Grade with its next edition, which has grades of its own: exam graders list",
         )
     return watch
@@ -214,5 +214,5 @@ def trust_notes(project: Project, spec: GraderSpec) -> list[str]:
     robustness.
     """
     watched = grader_drift(project, spec)
-    drifted = watched.says if watched is not None and watched.alarm is not None else ""
+    drifted = watched.description if watched is not None and watched.alarm is not None else ""
     return [note for note in (drifted, robustness_note(flip_rates(project, spec))) if note]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Words:
+class FoundWordings:
     """Result of an import for questions that the bank knew by id only.
 
     Args:
@@ -42,7 +42,7 @@ class Words:
     apart: int
 
 
-def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
+def take_words(cursor: Cursor, imported: Sequence[Question]) -> FoundWordings:
     """Add texts to questions that were known by id only; grades under the id then belong to the
     text.
 
@@ -56,7 +56,7 @@ def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
         return take_words_of(cursor, "incoming_bank")
 
 
-def take_words_of(cursor: Cursor, imported: str) -> Words:
+def take_words_of(cursor: Cursor, imported: str) -> FoundWordings:
     """Add texts to questions that were known by id only, from a table; see `take_words`.
 
     Args:
@@ -84,7 +84,7 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
     given, apart = cursor.execute(
         "SELECT count(*) FILTER (banked AND NOT apart), count(*) FILTER (apart) FROM awaited"
     ).fetchall()[0]
-    return Words(given, apart)
+    return FoundWordings(given, apart)
 
 
 def _merge_texts(cursor: Cursor) -> None:
@@ -181,7 +181,7 @@ class QuestionFile(ParquetBuffer):
         self._unclean = False
         self._query, self._asked = "", dict[str, bool]()
 
-    def take(self, questions: Iterable[Question]) -> None:
+    def add(self, questions: Iterable[Question]) -> None:
         """Store questions.
 
         Raises:
@@ -200,7 +200,7 @@ class QuestionFile(ParquetBuffer):
             if len(self._waiting) >= QUESTIONS_A_PART:
                 self._write()
 
-    def settle(self, cursor: Cursor) -> int:
+    def merge_repetitions(self, cursor: Cursor) -> int:
         """Merge repetitions of a question: the first repetition with a text counts, or else the
         first.
 
@@ -211,7 +211,7 @@ class QuestionFile(ParquetBuffer):
             InputError: a question belongs to several queries, or there are too many questions.
         """
         if self._named_again(cursor) or self._unclean:
-            self._settle(cursor)
+            self._write_merged(cursor)
         if self._rows > (most := read_limit("IDS")):
             raise InputError(
                 "too-many-questions",
@@ -242,7 +242,7 @@ class QuestionFile(ParquetBuffer):
             repeated |= again > 0
         return repeated
 
-    def _settle(self, cursor: Cursor) -> None:
+    def _write_merged(self, cursor: Cursor) -> None:
         settled = self._file.with_name("questions_settled.parquet")
         cursor.execute(
             f"COPY (SELECT {_OWN}, coalesce(o.text, r.text) AS text,"
@@ -259,7 +259,7 @@ class QuestionFile(ParquetBuffer):
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
 
-    def take_words(self, cursor: Cursor) -> Words:
+    def take_words(self, cursor: Cursor) -> FoundWordings:
         """Add texts to questions that were known by id only; see `bank.take_words`."""
         return take_words_of(cursor, self.relation)
 
@@ -299,7 +299,7 @@ class QuestionFile(ParquetBuffer):
         fitting = CHARACTERS_SAVED * self._rows // max(self._characters, 1)
         return max(min(QUESTIONS_SAVED, fitting), 1)
 
-    def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
+    def find_questions(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids, by id."""
         columns = (
             "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key,"

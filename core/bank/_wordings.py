@@ -54,7 +54,7 @@ _EDGES = " .,:;!?…\"'`“”‘’«»„"
 
 
 @dataclass(frozen=True)
-class Repeat:
+class RepeatedWording:
     """The wording that a proposal repeats.
 
     Args:
@@ -78,7 +78,7 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownWording:
     """A known wording. `before` is the key if it is an open proposal: only later proposals can
     repeat it.
     """
@@ -97,7 +97,7 @@ def normalise_wording(text: str) -> str:
 
 def find_repeats(
     project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
-) -> dict[int, Repeat]:
+) -> dict[int, RepeatedWording]:
     """Return the wordings that the open proposals of a query repeat.
 
     Proposals are compared with the questions in the person's drafts, with decided proposals, and
@@ -115,7 +115,7 @@ def find_repeats(
     """
     every = list_proposals(project, query_id, STATES)
     opened = [proposal for proposal in every if proposal.state == "open"]
-    repeats: dict[int, Repeat] = {}
+    repeats: dict[int, RepeatedWording] = {}
     questions = list(_worded_questions(project, author, query_id, every))
     for proposal in opened:
         if proposal.kind == "answer key":
@@ -127,7 +127,7 @@ def find_repeats(
         earlier = (one for one in known if one.before < proposal.key)
         same = next((one for one in earlier if normalise_wording(one.text) == wording), None)
         if same is not None:
-            repeats[proposal.key] = Repeat("same", same.of, same.text)
+            repeats[proposal.key] = RepeatedWording("same", same.of, same.text)
     if near:
         rest = [
             proposal
@@ -140,37 +140,42 @@ def find_repeats(
 
 def _worded_questions(
     project: Project, author: str, query_id: str, every: Sequence[Proposal]
-) -> Iterator[_Known]:
+) -> Iterator[_KnownWording]:
     for question in readable_questions(project, drafted_bank(project, author, query_id)):
         if question.text and question.text.strip():
-            yield _Known("a question" if question.active else "a retired question", question.text)
+            yield _KnownWording(
+                "a question" if question.active else "a retired question", question.text
+            )
     yield from _worded_proposals([proposal for proposal in every if proposal.kind != "answer key"])
 
 
 def _answer_keys(
     project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]
-) -> Iterator[_Known]:
+) -> Iterator[_KnownWording]:
     for question in readable_questions(project, drafted_bank(project, author, proposal.query_id)):
         if question.question_id == proposal.question_id and question.answer_key:
-            yield _Known("the answer key", question.answer_key)
+            yield _KnownWording("the answer key", question.answer_key)
     yield from _worded_proposals(
         [p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id]
     )
 
 
-def _worded_proposals(every: Sequence[Proposal]) -> Iterator[_Known]:
+def _worded_proposals(every: Sequence[Proposal]) -> Iterator[_KnownWording]:
     for state, of in (("accepted", "an accepted proposal"), ("rejected", "a rejected proposal")):
         # Include the model's wording, because a repeated request may return it again.
         for proposal in [proposal for proposal in every if proposal.state == state]:
             yield from (
-                _Known(of, text) for text in dict.fromkeys((proposal.text, proposal.original))
+                _KnownWording(of, text)
+                for text in dict.fromkeys((proposal.text, proposal.original))
             )
-    yield from (_Known("an open proposal", p.text, p.key) for p in every if p.state == "open")
+    yield from (
+        _KnownWording("an open proposal", p.text, p.key) for p in every if p.state == "open"
+    )
 
 
 def _similar_repeats(
-    opened: Sequence[Proposal], known: Sequence[_Known], threshold: float
-) -> dict[int, Repeat]:
+    opened: Sequence[Proposal], known: Sequence[_KnownWording], threshold: float
+) -> dict[int, RepeatedWording]:
     if not opened or not known:
         return {}
     # Import late: the model and its libraries are slow to load and rarely needed here.
@@ -188,7 +193,9 @@ def _similar_repeats(
         ]
         nearest = max(fitting, key=lambda pair: pair[0], default=None)
         if nearest is not None and nearest[0] >= threshold:
-            repeats[proposal.key] = Repeat("like", nearest[1].of, nearest[1].text, nearest[0])
+            repeats[proposal.key] = RepeatedWording(
+                "like", nearest[1].of, nearest[1].text, nearest[0]
+            )
     return repeats
 
 

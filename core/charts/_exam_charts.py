@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from ..exams import Row, TopicRow
+from ..exams import ExamineeRow, TopicRow
 from ..measures.item_response import GRID, Analysis, information_by_category, mean_information
 from ._chart_marks import ACCENT, GREY, Chart, layer_charts, make_legend, names_axis
 
@@ -24,7 +24,7 @@ NAMED_LINES = 20
 """Number of lines up to which each has a colour and a name."""
 
 
-def accuracy_chart(board: Sequence[Row], baselines: Mapping[str, float]) -> Chart:
+def accuracy_chart(board: Sequence[ExamineeRow], baselines: Mapping[str, float]) -> Chart:
     """Return a chart of examinees by accuracy with 95% intervals, and a line for each baseline.
 
     Args:

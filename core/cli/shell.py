@@ -18,7 +18,7 @@ from .table import Description, read_descriptions
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-class Whole(click.IntRange):
+class WholeNumber(click.IntRange):
     """A whole number; help shows only its lower bound."""
 
     def __init__(self, parameter: Parameter) -> None:
@@ -197,7 +197,7 @@ def _type_of(parameter: Parameter) -> click.ParamType[Any]:
             path_type=path,
         )
     if parameter.kind is int:
-        return Whole(parameter)
+        return WholeNumber(parameter)
     if parameter.kind is float:
         return Number(option.least, option.most)
     return click.STRING if parameter.kind is str else click.DateTime([DATE])
@@ -208,7 +208,7 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
     if context.invoked_subcommand is not None:
         return None
     # Imported here, because the help does not need it.
-    from ..operations.opening import Elsewhere, Opening, find_answering_door
+    from ..operations.opening import OpenElsewhere, Opening, find_answering_door
     from ..operations.output import print_result
 
     given = {
@@ -237,7 +237,7 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
             )
         try:
             result = known.call(given, Opening(file))
-        except Elsewhere as elsewhere:
+        except OpenElsewhere as elsewhere:
             door, project = elsewhere.door, elsewhere.project
         else:
             print_result(result, as_json)

@@ -34,7 +34,7 @@ LONGEST_ADDRESS = 4000
 Lines = queue.SimpleQueue[dict[str, Any] | Exception]
 
 
-class _Unread(Exception):
+class _ReaderEnded(Exception):
     """The reader of the output, for example `head`, has ended. The command ends too, as without a
     server.
     """
@@ -197,7 +197,7 @@ def _follow_output(lines: Lines, steer: Any) -> int:
                     raise click.Abort from None
                 stopping = True
                 threading.Thread(target=steer, args=("DELETE",), daemon=True).start()
-            except _Unread:
+            except _ReaderEnded:
                 steer("DELETE")
                 return 1
             except WorkbenchError:
@@ -229,4 +229,4 @@ def _print_content(stream: TextIO, content: bytes) -> None:
         # Python flushes the stream again at the end of the process, which would print an error.
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())
-        raise _Unread from error
+        raise _ReaderEnded from error

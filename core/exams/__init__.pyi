@@ -13,7 +13,7 @@ from ._exam_items import (
 from ._exam_results import (
     AnswerTable as AnswerTable,
     Comparison as Comparison,
-    Row as Row,
+    ExamineeRow as ExamineeRow,
     Score as Score,
     TopicRow as TopicRow,
     answer_table as answer_table,
@@ -34,7 +34,7 @@ from ._examinee_setup import (
 from ._item_filters import (
     SHARE as SHARE,
     VALUE_COLUMNS as VALUE_COLUMNS,
-    Checked as Checked,
+    CheckedItem as CheckedItem,
     ExamStatistics as ExamStatistics,
     Thresholds as Thresholds,
     accept_passing as accept_passing,
@@ -50,7 +50,7 @@ from ._item_filters import (
     value_row as value_row,
 )
 from ._item_generation import (
-    Wanted as Wanted,
+    ItemRequest as ItemRequest,
     generate_items as generate_items,
     generation_price as generation_price,
     start_writing as start_writing,
@@ -64,7 +64,7 @@ from ._item_retrievals import (
     rank_passages as rank_passages,
 )
 from ._sitting import (
-    Sit as Sit,
+    ExamRequest as ExamRequest,
     sit_by_rules as sit_by_rules,
     sit_exam as sit_exam,
     start_sitting as start_sitting,

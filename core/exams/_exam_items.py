@@ -40,7 +40,7 @@ from ..records import (
 )
 from ..store import Project
 from ..text import first_few, written_text
-from ..types import Asked, Question
+from ..types import GraderInput, Question
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def retired_in_drafts(project: Project, author: str) -> set[str]:
 
 def _make_item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> Item:
     choices = tuple(bare_choices(question.choices))
-    at = key_position(Asked(question.text or "", question.answer_key or "", question.choices))
+    at = key_position(GraderInput(question.text or "", question.answer_key or "", question.choices))
     return Item(
         question.question_id,
         question.query_id,
@@ -263,7 +263,7 @@ def _make_task(item: Item) -> Task | None:
     key = item.key_position
     if item.key is None or key is None:
         return None
-    asked = Asked(item.text.strip(), item.key, item.choices).written
+    asked = GraderInput(item.text.strip(), item.key, item.choices).written
     return Task(item.question_id, item.text, item.choices, key, asked, item.topic, item.source_text)
 
 
@@ -314,7 +314,7 @@ def text_keys(project: Project, asked: Sequence[str]) -> Mapping[str, int]:
 
 
 @dataclass(frozen=True)
-class Line:
+class PosedItem:
     """One item in the form in which an examinee gets it.
 
     Args:
@@ -332,7 +332,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ExamSheet:
     """All questions of an exam for an examinee.
 
     Args:
@@ -340,14 +340,14 @@ class Sheet:
         without_context: items that cannot be asked, because their passages are missing.
     """
 
-    lines: list[Line]
+    lines: list[PosedItem]
     without_context: list[Task]
 
 
-def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> Sheet:
+def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> ExamSheet:
     """Return an examinee's sheet for some items."""
     if student.sat_elsewhere:
-        return Sheet([Line((task, (), ()), ELSEWHERE) for task in asked], [])
+        return ExamSheet([PosedItem((task, (), ()), ELSEWHERE) for task in asked], [])
     worked = tasks_named(project, student.parameters.get("worked", []))
     texts = item_contexts(project, student.retrieval, student.k, [*asked, *worked])
     examples = [(task, texts[task.question_id] or ()) for task in worked]
@@ -360,12 +360,12 @@ def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> She
         others = [one for one in examples if one[0].question_id != task.question_id][
             : student.icl or 0
         ]
-        lines.append(Line((task, context, others), digest_of(context, others)))
-    return Sheet(lines, without)
+        lines.append(PosedItem((task, context, others), digest_of(context, others)))
+    return ExamSheet(lines, without)
 
 
 @dataclass(frozen=True)
-class Standing:
+class ExamProgress:
     """The progress of an examinee in an exam, in items.
 
     Args:
@@ -387,7 +387,9 @@ class Standing:
         return self.items - self.answered - self.failed - self.without_context
 
 
-def examinee_standing(project: Project, student: Student, query_id: str | None = None) -> Standing:
+def examinee_standing(
+    project: Project, student: Student, query_id: str | None = None
+) -> ExamProgress:
     """Return the progress of an examinee in the newest version of an exam.
 
     Args:
@@ -403,7 +405,7 @@ def examinee_standing(project: Project, student: Student, query_id: str | None =
     ]
     said = [known[place] for place in places if place in known]
     answered = [correct for correct in said if correct is not None]
-    return Standing(
+    return ExamProgress(
         len(asked),
         len(answered),
         sum(answered),

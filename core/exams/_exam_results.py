@@ -27,7 +27,7 @@ from ..measures import ALPHA, Array, adjust_holm, mcnemar_tests, randomisation_t
 from ..measures.item_response import (
     Analysis,
     Improvement,
-    Planting,
+    PlantedFaults,
     analyse_responses,
     design_of,
     improve_items,
@@ -97,19 +97,19 @@ def _std_error(share: float | None, number: int) -> float | None:
 
 
 @dataclass(frozen=True)
-class Row:
+class ExamineeRow:
     """An examinee on a leaderboard."""
 
     student: Student
     score: Score
 
 
-def exam_board(found: Responses) -> list[Row]:
+def exam_board(found: Responses) -> list[ExamineeRow]:
     """Return examinees by falling accuracy; those without an answer last, equal ones in the order
     of the project.
     """
     rows = [
-        Row(student, _make_score(found.correct[at], found.failed[at]))
+        ExamineeRow(student, _make_score(found.correct[at], found.failed[at]))
         for at, student in enumerate(found.students)
     ]
     return sorted(
@@ -137,7 +137,7 @@ class Grid:
 
     models: list[str]
     retrievals: list[str]
-    cells: dict[tuple[str, str], list[Row]]
+    cells: dict[tuple[str, str], list[ExamineeRow]]
     best: dict[str, list[str]]
 
     def accuracy(self, model: str, retrieval: str) -> float | None:
@@ -148,7 +148,7 @@ class Grid:
         return rows[0].score.accuracy if rows else None
 
 
-def leaderboard_grid(board: Sequence[Row]) -> Grid:
+def leaderboard_grid(board: Sequence[ExamineeRow]) -> Grid:
     """Return a leaderboard as a grid of models by retrievals.
 
     Args:
@@ -178,7 +178,7 @@ def leaderboard_grid(board: Sequence[Row]) -> Grid:
     )
 
 
-def _factor_level(row: Row, factor: str) -> str:
+def _factor_level(row: ExamineeRow, factor: str) -> str:
     return row.student.factors.get(factor, UNSTATED)
 
 
@@ -418,7 +418,7 @@ def propose_shorter_exam(
 
 
 @cached()
-def plant_bad_items(project: Project, query_id: str | None = None) -> list[Planting]:
+def plant_bad_items(project: Project, query_id: str | None = None) -> list[PlantedFaults]:
     """Test which criterion finds bad items in this exam, by corrupting some in a copy of its
     answers. Nothing is changed.
 

@@ -302,7 +302,7 @@ def _make_reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyExaminee:
     """An examinee that can be asked.
 
     Args:
@@ -320,7 +320,7 @@ class Ready:
     per: LikelihoodPer
 
 
-def get_ready(student: Student) -> Ready:
+def get_ready(student: Student) -> ReadyExaminee:
     """Return an examinee ready for an exam; its model is loaded at the first question.
 
     Raises:
@@ -337,7 +337,7 @@ def get_ready(student: Student) -> Ready:
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     by = student.parameters["by"]
     if by in EXAMINEE_RULES:
-        return Ready(student, prompt, None, by, "none")
+        return ReadyExaminee(student, prompt, None, by, "none")
     if _examinee_fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
         raise GradingError(
             "model-changed",
@@ -346,4 +346,4 @@ def get_ready(student: Student) -> Ready:
         )
     settings = _model_settings(student.parameters)
     per = {name: name for name in NORMALISATIONS}[settings.get("normalise", CHOICE_NORMALISATION)]
-    return Ready(student, prompt, _make_reader(settings, retrieval).back_end, by, per)
+    return ReadyExaminee(student, prompt, _make_reader(settings, retrieval).back_end, by, per)

@@ -26,7 +26,7 @@ from ..plain_yaml import read_yaml
 from ..store import Project, cached, log_action, put_setting, read_setting
 from ..types import Question
 from ._exam_items import Item, exam_items, proposed_items
-from ._item_generation import PARTS, Part, Unparsed, parse_item
+from ._item_generation import PARTS, Part, UnreadableReply, parse_item
 from ._item_retrievals import Encode, kept_vectors
 
 
@@ -127,7 +127,7 @@ _OTHER_LETTERS = re.compile(
 
 
 @dataclass(frozen=True)
-class Likeness:
+class TextSimilarity:
     """Similarity of two texts.
 
     Args:
@@ -141,7 +141,7 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class Values:
+class FilterValues:
     """Values that the filters compute for an item; None if the item lacks the data for a value.
 
     Args:
@@ -162,12 +162,12 @@ class Values:
 
     item: Item
     refers: tuple[int, str] | None
-    extra_gram: Likeness | None
-    extra_embedding: Likeness | None
-    intra_jaccard: Likeness | None
-    intra_embedding: Likeness | None
-    intra_rouge: Likeness | None
-    near: Likeness | None
+    extra_gram: TextSimilarity | None
+    extra_embedding: TextSimilarity | None
+    intra_jaccard: TextSimilarity | None
+    intra_embedding: TextSimilarity | None
+    intra_rouge: TextSimilarity | None
+    near: TextSimilarity | None
     near_id: str | None
     duplicates: str | None
     key_again: str | None
@@ -197,7 +197,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Hit:
+class BrokenRule:
     """A rule that an item breaks, with the two texts that show it."""
 
     rule: Rule
@@ -208,15 +208,15 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedItem:
     """An item with its values and the rules that it breaks at some thresholds."""
 
     item: Item
-    values: Values
-    hits: tuple[Hit, ...]
+    values: FilterValues
+    hits: tuple[BrokenRule, ...]
 
 
-def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
+def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[FilterValues]:
     """Compute the values of the filters, which do not depend on thresholds (exam-generation-irt,
     A.2).
 
@@ -256,7 +256,7 @@ def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[
 @cached()
 def item_values(
     project: Project, query_id: str | None = None, of: Literal["all", "proposals", "bank"] = "bank"
-) -> list[Values]:
+) -> list[FilterValues]:
     """Return the values of a project's active items, of open proposals, or of both, cached until
     the data changes.
 
@@ -273,7 +273,7 @@ def item_values(
     return measure_items(found, kept_vectors(project))
 
 
-def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:
+def usual_thresholds(values: Sequence[FilterValues], share: float = SHARE) -> Thresholds:
     """Return thresholds that each remove at most a share of the items: quantiles of the values.
 
     A rule is disabled if the items are too few, or too many values are equal, to remove some within
@@ -300,14 +300,14 @@ def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Threshol
     )
 
 
-def apply_thresholds(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
+def apply_thresholds(values: Sequence[FilterValues], thresholds: Thresholds) -> list[CheckedItem]:
     """Return the rules that items break at some thresholds. Fast enough for a moving slider."""
-    return [Checked(one.item, one, tuple(_find_hits(one, thresholds))) for one in values]
+    return [CheckedItem(one.item, one, tuple(_find_hits(one, thresholds))) for one in values]
 
 
 def _measure_item(
     item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None
-) -> Values:
+) -> FilterValues:
     refers = next(
         (
             (n, hit[0])
@@ -338,7 +338,7 @@ def _measure_item(
                 (cosine(item.source_text, other) - base, other, key) for other in others
             )
     wordings = [_comparable_text(choice) for choice in item.choices]
-    return Values(
+    return FilterValues(
         item,
         refers,
         gram,
@@ -346,7 +346,7 @@ def _measure_item(
         intra_j,
         intra_e,
         intra_r,
-        None if near is None else Likeness(near[0], item.text, near[1].text),
+        None if near is None else TextSimilarity(near[0], item.text, near[1].text),
         None if near is None else near[1].question_id,
         next(
             (
@@ -375,10 +375,10 @@ def _measure_item(
     )
 
 
-def _most_alike(likenesses: Any) -> Likeness:
+def _most_alike(likenesses: Any) -> TextSimilarity:
     value, one, other = max(likenesses, key=lambda each: each[0])
     # Adding zero turns a rounded -0.0 into 0.0.
-    return Likeness(round(value, DIGITS) + 0.0, one, other)
+    return TextSimilarity(round(value, DIGITS) + 0.0, one, other)
 
 
 def _nearest_vectors(
@@ -419,13 +419,17 @@ def _inclusive_threshold(values: Sequence[float], share: float) -> float | None:
     return ordered[count - 1] if count else None
 
 
-def _find_hits(measured: Values, at: Thresholds) -> list[Hit]:
-    hits: list[Hit] = []
+def _find_hits(measured: FilterValues, at: Thresholds) -> list[BrokenRule]:
+    hits: list[BrokenRule] = []
     if measured.item.key is None:
-        hits.append(Hit("no key", None, None, ", ".join(measured.item.choices), "no right choice"))
+        hits.append(
+            BrokenRule("no key", None, None, ", ".join(measured.item.choices), "no right choice")
+        )
     if at.self_contained and measured.refers is not None:
         number, said = measured.refers
-        hits.append(Hit("self-contained", float(number), None, said, PATTERNS[number - 1].pattern))
+        hits.append(
+            BrokenRule("self-contained", float(number), None, said, PATTERNS[number - 1].pattern)
+        )
     for rule, likeness, bound, strictly in (
         ("extra n-gram", measured.extra_gram, at.extra_gram, True),
         ("extra embedding", measured.extra_embedding, at.extra_embedding, True),
@@ -439,14 +443,14 @@ def _find_hits(measured: Values, at: Thresholds) -> list[Hit]:
             and bound is not None
             and (likeness.value > bound or (likeness.value == bound and not strictly))
         ):
-            hits.append(Hit(rule, likeness.value, bound, likeness.one, likeness.other))  # type: ignore[arg-type]
+            hits.append(BrokenRule(rule, likeness.value, bound, likeness.one, likeness.other))  # type: ignore[arg-type]
     for rule, text, beside in (
         ("duplicate choices", measured.duplicates, "another choice"),
         ("key among discriminators", measured.key_again, measured.item.key or ""),
         ("all or none", measured.all_or_none, "the other choices"),
     ):
         if text is not None:
-            hits.append(Hit(rule, None, None, text, beside))  # type: ignore[arg-type]
+            hits.append(BrokenRule(rule, None, None, text, beside))  # type: ignore[arg-type]
     return hits
 
 
@@ -454,11 +458,11 @@ def _comparable_text(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(" .,;:")
 
 
-VALUE_COLUMNS = tuple(field.name for field in fields(Values) if field.name != "item")
+VALUE_COLUMNS = tuple(field.name for field in fields(FilterValues) if field.name != "item")
 """Names of the values of an item, in the order of a table."""
 
 
-def value_row(one: Values) -> list[float | str | None]:
+def value_row(one: FilterValues) -> list[float | str | None]:
     """Return the values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that
     break a rule.
     """
@@ -467,7 +471,7 @@ def value_row(one: Values) -> list[float | str | None]:
         found = getattr(one, name)
         row.append(
             found.value
-            if isinstance(found, Likeness)
+            if isinstance(found, TextSimilarity)
             else found[1]
             if isinstance(found, tuple)
             else found
@@ -480,7 +484,7 @@ SETTING_OF_FILTERS = "item filters"
 
 
 @dataclass(frozen=True)
-class Acceptance:
+class ItemAcceptance:
     """The last acceptance of the items of an exam that pass the filters.
 
     Args:
@@ -492,7 +496,7 @@ class Acceptance:
     fell: tuple[int, ...]
 
 
-def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
+def last_acceptance(project: Project, query_id: str | None = None) -> ItemAcceptance | None:
     """Return the last acceptance of the query; for None, the only recorded one. None without a
     match.
     """
@@ -503,7 +507,7 @@ def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance
 
 
 def accept_passing(
-    project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str
+    project: Project, checked: Sequence[CheckedItem], thresholds: Thresholds, author: str
 ) -> list[Question]:
     """Add the proposals that break no rule to the person's drafts, and record thresholds and
     filtered proposals.
@@ -531,7 +535,7 @@ def accept_passing(
         )
     made = accept_proposals(project, passing, author)
     acceptances = _read_acceptances(project) | {
-        query: Acceptance(
+        query: ItemAcceptance(
             thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits)
         )
         for query, _, _ in proposed
@@ -546,14 +550,14 @@ def accept_passing(
     return made
 
 
-def _read_acceptances(project: Project) -> dict[str, Acceptance]:
+def _read_acceptances(project: Project) -> dict[str, ItemAcceptance]:
     """Return acceptances by query id, as the setting has them; an import has checked the types of
     its numbers.
     """
     text = read_setting(project, SETTING_OF_FILTERS)
     known = {field.name for field in fields(Thresholds)}
     return {
-        query: Acceptance(
+        query: ItemAcceptance(
             Thresholds(
                 **{name: bound for name, bound in stored["thresholds"].items() if name in known}
             ),
@@ -708,7 +712,7 @@ def item_kinds(project: Project, items: Sequence[Item]) -> dict[str, dict[str, t
 
 
 @dataclass(frozen=True)
-class Making:
+class GenerationCounts:
     """Numbers of items that models wrote from passages, by outcome.
 
     Args:
@@ -770,7 +774,7 @@ class ExamStatistics:
         topics: items by topic; items without a topic are under "".
     """
 
-    making: Making | None
+    making: GenerationCounts | None
     items: int
     without_key: int
     retired: int
@@ -793,7 +797,7 @@ class ExamStatistics:
         return {what: share for what, share in known.items() if share is not None}
 
 
-def making_of(project: Project, query_id: str | None = None) -> Making | None:
+def making_of(project: Project, query_id: str | None = None) -> GenerationCounts | None:
     """Return the outcomes of the items that models wrote for an exam, parsed again; None if no
     model was asked.
 
@@ -809,7 +813,9 @@ def making_of(project: Project, query_id: str | None = None) -> Making | None:
         return None
     came = [(raw, reason) for raw, reason in rows if reason is None or raw]
     failed = [parse_item(raw) for raw, reason in came if reason is not None]
-    parts = Counter(part for entry in failed if isinstance(entry, Unparsed) for part in entry.parts)
+    parts = Counter(
+        part for entry in failed if isinstance(entry, UnreadableReply) for part in entry.parts
+    )
     acceptance = last_acceptance(project, query_id)
     fell = set(acceptance.fell) if acceptance else set()
     states = Counter(
@@ -817,7 +823,7 @@ def making_of(project: Project, query_id: str | None = None) -> Making | None:
         for entry in list_proposals(project, query_id, STATES)
         if entry.kind == "item"
     )
-    return Making(
+    return GenerationCounts(
         len(came),
         len(failed),
         {part: parts[part] for part in PARTS},
@@ -830,7 +836,9 @@ def making_of(project: Project, query_id: str | None = None) -> Making | None:
 
 
 def summarize_items(
-    items: Sequence[Item], making: Making | None = None, checked: Sequence[Checked] | None = None
+    items: Sequence[Item],
+    making: GenerationCounts | None = None,
+    checked: Sequence[CheckedItem] | None = None,
 ) -> ExamStatistics:
     """Return statistics of items. Retired items and those without a key are only counted.
 

@@ -87,7 +87,7 @@ class ParsedItem:
 
 
 @dataclass(frozen=True)
-class Unparsed:
+class UnreadableReply:
     """A reply that is not a valid item.
 
     Args:
@@ -99,7 +99,7 @@ class Unparsed:
     reason: str
 
 
-def parse_item(text: str) -> ParsedItem | Unparsed:
+def parse_item(text: str) -> ParsedItem | UnreadableReply:
     """Read a question, its four choices and its key from a model's reply.
 
     As text (exam-generation-irt, A.1 and A.2; the order of marks is that of the authors' parser):
@@ -142,7 +142,7 @@ def shuffle_choices(choices: Sequence[str], seed: int) -> tuple[str, ...]:
     return tuple(choices[at] for at in places)
 
 
-def _of_words(text: str) -> ParsedItem | Unparsed:
+def _of_words(text: str) -> ParsedItem | UnreadableReply:
     header = next(filter(None, (pattern.search(text) for pattern in _HEADERS)), None)
     begin = header.end() if header else 0
     marks, key_at, letter = _find_marks(text, begin)
@@ -172,7 +172,7 @@ def _assemble_item(
     choices_are: str | None,
     key: int | None,
     no_key: str,
-) -> ParsedItem | Unparsed:
+) -> ParsedItem | UnreadableReply:
     """Return an item of its parts, or the faults of the parts.
 
     Args:
@@ -185,7 +185,7 @@ def _assemble_item(
     )
     lost = {part: fault for part, fault in faults.items() if fault}
     if lost or key is None:
-        return Unparsed(
+        return UnreadableReply(
             tuple(lost), "; ".join(f"the {part}: {fault}" for part, fault in lost.items())
         )
     return ParsedItem(question, choices, key)
@@ -290,7 +290,7 @@ def _find_object(text: str) -> dict[str, Any] | None:
     return None
 
 
-def _of_object(fields: dict[str, Any]) -> ParsedItem | Unparsed:
+def _of_object(fields: dict[str, Any]) -> ParsedItem | UnreadableReply:
     question = (
         _clean_question(clean_text(fields["question"]))
         if isinstance(fields["question"], str)
@@ -350,7 +350,7 @@ _SCHEMA: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ItemRequest:
     """The items that a model is to write.
 
     Args:
@@ -375,7 +375,7 @@ class Wanted:
     again: bool = False
 
 
-ONE_EACH = Wanted()
+ONE_EACH = ItemRequest()
 """An item for every passage, with the usual prompt."""
 
 
@@ -387,7 +387,7 @@ class Chunk:
     topic: str | None
 
 
-def item_prompt(project: Project, drafter: Drafter, wanted: Wanted) -> Prompt:
+def item_prompt(project: Project, drafter: Drafter, wanted: ItemRequest) -> Prompt:
     """Return the prompt to use.
 
     Raises:
@@ -400,7 +400,7 @@ def item_prompt(project: Project, drafter: Drafter, wanted: Wanted) -> Prompt:
     )
 
 
-def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Chunk]:
+def chunks_to_ask(project: Project, drafter: Drafter, wanted: ItemRequest) -> list[Chunk]:
     """Return the passages that still need a call of this model with this prompt for this exam, in
     the order of the seed.
 
@@ -446,7 +446,7 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
     return found[: wanted.limit]
 
 
-def generation_price(project: Project, drafter: Drafter, wanted: Wanted) -> PriceTag:
+def generation_price(project: Project, drafter: Drafter, wanted: ItemRequest) -> PriceTag:
     """Estimate the cost of writing items from a sample of the passages, without calling the model.
 
     Raises:
@@ -472,7 +472,7 @@ def generate_items(
     project: Project,
     drafter: Drafter,
     author: str,
-    wanted: Wanted = ONE_EACH,
+    wanted: ItemRequest = ONE_EACH,
     control: Control | None = None,
     watch: Watch = lambda model, progress: None,
 ) -> Report:
@@ -518,7 +518,7 @@ def generate_items(
 
 
 def start_writing(
-    project: Project, drafter: Drafter, author: str, wanted: Wanted, caps: Caps = UNCAPPED
+    project: Project, drafter: Drafter, author: str, wanted: ItemRequest, caps: Caps = UNCAPPED
 ) -> BackgroundJob:
     """Write items with a model in the background; a project runs one such job at a time. The result
     is a `Report`.
@@ -549,7 +549,7 @@ def _draw_key(seed: int, passage_id: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{passage_id}".encode(), digest_size=16).digest()
 
 
-def _make_call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> Call:
+def _make_call(prompt: Prompt, text: str, drafter: Drafter, wanted: ItemRequest) -> Call:
     values = {"context": text, "task_domain": wanted.domain}
     if prompt.form == "json":
         return Call(prompt, values, "json", drafter.fence, max_tokens=TOKENS, schema=_SCHEMA)
@@ -557,7 +557,7 @@ def _make_call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> C
 
 
 def _read_completion(
-    chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: Wanted, completion: Completion
+    chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: ItemRequest, completion: Completion
 ) -> Generation:
     """Return a completion as a generation: an item with its choices shuffled, or the reason for
     failure.
@@ -569,7 +569,7 @@ def _read_completion(
     if completion.error is not None:
         return replace(empty, raw="", reason=completion.error)
     parsed = parse_item(completion.text)
-    if isinstance(parsed, Unparsed):
+    if isinstance(parsed, UnreadableReply):
         reason = parsed.reason if completion.complete else f"{CUT_OFF}; {parsed.reason}"
         # A blank answer still counts as an answer. An empty `raw` means that no answer arrived.
         return replace(

@@ -32,10 +32,10 @@ from ..graders import (
 from ..grading import ProjectVectors
 from ..jobs import (
     BackgroundJob,
-    Carrier,
-    Extent,
+    JobScope,
     Progress,
     Report,
+    ResultWriter,
     job_control,
     run_recorded_job,
     start_background,
@@ -54,11 +54,11 @@ from ..sentences import split_sentences
 from ..store import Project, log_action
 from ..text import first_few, how_many, normalise_text
 from ..types import Grade
-from ._exam_items import Context, Given, Line, Task, list_tasks, make_sheet, text_keys
+from ._exam_items import Context, Given, PosedItem, Task, list_tasks, make_sheet, text_keys
 from ._examinee_setup import (
     READING_RULES,
     Plan,
-    Ready,
+    ReadyExaminee,
     add_student,
     get_ready,
     letter_choices,
@@ -76,7 +76,7 @@ and context.
 """
 
 
-def answer_with_model(ready: Ready, given: Given) -> Answering:
+def answer_with_model(ready: ReadyExaminee, given: Given) -> Answering:
     """Answer an item by an examinee with a model.
 
     By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet
@@ -91,7 +91,7 @@ def answer_with_model(ready: Ready, given: Given) -> Answering:
     return (_by_letter if ready.by == "letter" else _by_likelihood)(ready, prompt, task, context)
 
 
-def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
+def _by_likelihood(ready: ReadyExaminee, prompt: Prompt, task: Task, context: Context) -> Answering:
     options = letter_choices(task.choices)
     completion = yield Call(
         prompt, prompt_values(task, context), "likelihood", options=options, per=ready.per
@@ -105,7 +105,7 @@ def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -
     return _with_notes(_chosen_answer(task, scores.index(max(scores)), scores), completion)
 
 
-def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
+def _by_letter(ready: ReadyExaminee, prompt: Prompt, task: Task, context: Context) -> Answering:
     letters = tuple(ascii_uppercase[: len(task.choices)])
     call = Call(
         prompt, prompt_values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS
@@ -125,7 +125,9 @@ def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> An
     )
 
 
-def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
+def by_rule(
+    ready: ReadyExaminee, given: Sequence[Given], store: VectorStore | None = None
+) -> list[Answer]:
     """Return the answers of an examinee without a language model, in the order of the items.
 
     Chance depends only on the examinee's seed and the item's words. The first of equally good
@@ -228,7 +230,7 @@ BLOCK = 256
 
 
 @dataclass(frozen=True)
-class Sit(Extent):
+class ExamRequest(JobScope):
     """A request to run an exam. The limit and the caps hold for all examinees together.
 
     If an endpoint is unavailable for longer than the patience, the other examinees that use it are
@@ -247,7 +249,7 @@ class Sit(Extent):
 
 def sit_exam(
     project: Project,
-    request: Sit,
+    request: ExamRequest,
     author: str,
     report: Report = lambda student, progress: None,
     control: Control | None = None,
@@ -319,7 +321,7 @@ def sit_exam(
     return ended
 
 
-def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
+def start_sitting(project: Project, request: ExamRequest, author: str) -> BackgroundJob:
     """Run an exam in the background; a project runs one at a time.
 
     Raises:
@@ -346,7 +348,9 @@ def _remaining_limit(most: int | None, used: int) -> int | None:
     return None if most is None else max(0, most - used)
 
 
-def _missing_lines(project: Project, student: Student, request: Sit) -> tuple[list[Line], int]:
+def _missing_lines(
+    project: Project, student: Student, request: ExamRequest
+) -> tuple[list[PosedItem], int]:
     """Return the questions for an examinee, and the number of items that cannot be asked without
     their context.
     """
@@ -363,8 +367,8 @@ def _missing_lines(project: Project, student: Student, request: Sit) -> tuple[li
 
 def _sit_one(
     project: Project,
-    ready: Ready,
-    request: Sit,
+    ready: ReadyExaminee,
+    request: ExamRequest,
     author: str,
     report: Callable[[Progress], None],
     control: Control,
@@ -408,7 +412,7 @@ def _sit_one(
         unasked = f"Skipped {how_many(without, 'items')} without a passage to read."
         return " ".join(filter(None, (said, unasked if without else "")))
 
-    carrier = Carrier[Answer](
+    carrier = ResultWriter[Answer](
         project,
         sitting,
         Progress("running", len(wanted)),
@@ -437,8 +441,8 @@ def _sit_one(
 
 
 def _stream_answers(
-    ready: Ready, wanted: Sequence[Line], control: Control, store: VectorStore
-) -> Iterator[list[tuple[Line, Answer]]]:
+    ready: ReadyExaminee, wanted: Sequence[PosedItem], control: Control, store: VectorStore
+) -> Iterator[list[tuple[PosedItem, Answer]]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
     if ready.back_end is None:
         for at in range(0, len(wanted), BLOCK):
@@ -451,7 +455,7 @@ def _stream_answers(
         return
     finished: dict[int, Answer] = {}
 
-    def grade_steps(number: int, line: Line) -> Steps:
+    def grade_steps(number: int, line: PosedItem) -> Steps:
         finished[number] = yield from answer_with_model(ready, line.given)
         # The back end expects steps that end in grades, so the answer is kept separately.
         return Grade(
@@ -499,7 +503,7 @@ def sit_by_rules(
     ]
     names = [add_student(project, plan, author).name for plan in plans]
     tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
-    ended = sit_exam(project, Sit(tuple(names)), author)
+    ended = sit_exam(project, ExamRequest(tuple(names)), author)
     if broken := [
         f"{name}: {entry.message}" for name, entry in ended.items() if entry.state != "done"
     ]:

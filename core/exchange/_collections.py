@@ -17,7 +17,7 @@ from ..errors import GradingError, InputError, Problem, Report, check_known, unk
 from ..formats import Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
-from ..records import Terms, keep_terms
+from ..records import DataSetTerms, keep_terms
 from ..store import Cursor, Project, as_act, cached, create_project, log_action, put_setting
 from ..text import how_many
 from ..types import Passage, Query
@@ -144,7 +144,7 @@ class DataSet:
 
     found: Any
     size: int | None
-    terms: Terms
+    terms: DataSetTerms
 
     @property
     def min_judgment(self) -> int | None:
@@ -188,7 +188,7 @@ def find_data_set(name: str) -> DataSet:
     sentences = dict.fromkeys(
         " ".join(entry.dua.split()) for entry in downloads if getattr(entry, "dua", None)
     )
-    terms = Terms(name, " ".join(sentences), f"https://ir-datasets.com/{family}.html#{name}")
+    terms = DataSetTerms(name, " ".join(sentences), f"https://ir-datasets.com/{family}.html#{name}")
     return DataSet(data_set, _size_of(downloads), terms)
 
 
@@ -351,7 +351,7 @@ def _fill_demo(
             [] if sit is None else [("exam", [FILES / "exam.json"], None)]
         ):
             done = import_files(
-                project, kind, [Source.of(file) for file in files], author, Options(source)
+                project, kind, [Source.from_path(file) for file in files], author, Options(source)
             )
             tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
         if grade:
@@ -379,7 +379,7 @@ def is_demo(project: Project) -> bool:
     """Return whether a project has exactly the demo collection's queries, apart from its exam."""
     ids = {
         query.query_id
-        for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())
+        for query in query_files.read_queries(Source.from_path(FILES / "queries.jsonl"), Report())
     }
     return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {
         EXAM_QUERY

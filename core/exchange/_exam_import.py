@@ -24,9 +24,9 @@ from ..choices import EXAM_QUERY
 from ..errors import InputError, Report
 from ..formats import (
     AnswerVerdict,
+    ExamineeVerdicts,
     ExamItem,
     Factors,
-    SatElsewhere,
     WrittenAnswer,
     factors_in_name,
     item_id,
@@ -38,7 +38,7 @@ from ..records import (
     Answer,
     AnswerModel,
     Generated,
-    Keeper,
+    ReplacedDataKeeper,
     add_answers,
     add_generated,
     add_passages,
@@ -57,7 +57,7 @@ from ..records import (
 )
 from ..store import Cursor, stage_columns
 from ..text import clean_text, first_few, how_many, quote_name
-from ..types import Asked, Passage, Query, Question
+from ..types import GraderInput, Passage, Query, Question
 
 Words = tuple[str, str | None, tuple[str, ...]]
 """The identity of an item: its question, the text of its key if known, and its choices, sorted."""
@@ -69,7 +69,7 @@ def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -
     """
     if not text or not text.strip():
         return None
-    at = graders.key_position(Asked(text, answer_key or "", tuple(choices)))
+    at = graders.key_position(GraderInput(text, answer_key or "", tuple(choices)))
     bare = [" ".join(choice.split()) for choice in graders.bare_choices(choices)]
     return " ".join(text.split()), None if isinstance(at, str) else bare[at], tuple(sorted(bare))
 
@@ -97,7 +97,7 @@ def write_exam_items(
     file: str,
     query_id: str | None,
     report: Report,
-    keeper: Keeper,
+    keeper: ReplacedDataKeeper,
     author: str,
 ) -> dict[str, int]:
     """Write the items of exams into a project.
@@ -234,7 +234,7 @@ def _score_by_rank(passages: Sequence[str]) -> list[tuple[str, float]]:
 
 
 def write_answers(
-    cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str
+    cursor: Cursor, read: Sequence[ExamineeVerdicts], names: str, author: str
 ) -> dict[str, int]:
     """Write examinees' answers from elsewhere, and add the items that the bank lacks, with their
     words if known.
@@ -315,7 +315,7 @@ def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[
 
 
 def _place_items(
-    cursor: Cursor, read: Sequence[SatElsewhere], names: str, author: str
+    cursor: Cursor, read: Sequence[ExamineeVerdicts], names: str, author: str
 ) -> tuple[list[dict[str, str]], dict[str, int]]:
     """Find the items of files in the bank by their words, else by their ids; add the missing ones.
 
@@ -375,11 +375,11 @@ def _asked_text(text: str | None, answer_key: str | None, given: Sequence[str]) 
     """Return question, key and choices in one text, to which answers refer. None if the key is not
     a choice.
     """
-    at = graders.key_position(Asked(text or "", answer_key or "", tuple(given)))
+    at = graders.key_position(GraderInput(text or "", answer_key or "", tuple(given)))
     if not text or isinstance(at, str):
         return None
     choices = tuple(graders.bare_choices(given))
-    return Asked(text.strip(), choices[at], choices).written
+    return GraderInput(text.strip(), choices[at], choices).written
 
 
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from ..atomic_files import WorkingFolder
 from ..bank import (
     NEWEST,
-    Words,
+    FoundWordings,
     add_topics,
     in_their_words,
     save_questions,
@@ -30,8 +30,8 @@ from ..formats import (
     KINDS_OF_FILE,
     REPORT,
     BankFile,
+    ExamineeVerdicts,
     GradedNugget,
-    SatElsewhere,
     Source,
     beyond_limits,
     exam_files,
@@ -52,9 +52,9 @@ from ..formats import (
     trec_files,
 )
 from ..records import (
-    Keeper,
     PassageFiles,
-    Replaced,
+    ReplacedDataKeeper,
+    ReplacedObject,
     add_kept_passages,
     add_passages,
     keep_objects,
@@ -248,7 +248,7 @@ class Imported:
     files: tuple[str, ...]
     counts: dict[str, int]
     notes: tuple[Problem, ...] = field(default_factory=tuple)
-    replaced: tuple[Replaced, ...] = field(default_factory=tuple)
+    replaced: tuple[ReplacedObject, ...] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True)
@@ -328,16 +328,16 @@ def import_groups(
 def _write_group(
     cursor: Cursor, group: Group, report: Report, content: Any, author: str
 ) -> Imported:
-    keeper, importer = Keeper(cursor), IMPORTERS[group.kind]
+    keeper, importer = ReplacedDataKeeper(cursor), IMPORTERS[group.kind]
     files = [source.name for source in group.sources]
     with _name_files_in_errors(files):
         counts = importer.write(
-            _Into(cursor, keeper, author, group.sources, group.options, report), content
+            _ImportContext(cursor, keeper, author, group.sources, group.options, report), content
         )
         if importer.pools:
             refresh_pool(cursor)
     report.raise_if_refused(_MEND)
-    settled = keeper.settle()
+    settled = keeper.list_changed()
     replaced = tuple(one for _, _, one in settled)
     detail = {"files": files, "counts": counts} | (
         {"replaced": list(map(str, replaced))} if replaced else {}
@@ -380,7 +380,7 @@ _MEND = "Nothing was imported. Correct the file, or import the other files witho
 
 
 @dataclass(frozen=True)
-class _Into:
+class _ImportContext:
     """Everything that the writer of an import needs in addition to the content of the files.
 
     Args:
@@ -388,7 +388,7 @@ class _Into:
     """
 
     cursor: Cursor
-    keeper: Keeper
+    keeper: ReplacedDataKeeper
     author: str
     sources: Sequence[Source]
     options: Options
@@ -417,7 +417,7 @@ class Importer(Generic[Content]):
     """
 
     read: Callable[[Sequence[Source], Report, Options, Path], Content]
-    write: Callable[[_Into, Content], dict[str, int]]
+    write: Callable[[_ImportContext, Content], dict[str, int]]
     looks_at: frozenset[str] = LARGE
     pools: bool = False
 
@@ -441,7 +441,7 @@ def _read_query_files(
     return by_id, topics
 
 
-def _write_queries(into: _Into, content: QueriesRead) -> dict[str, int]:
+def _write_queries(into: _ImportContext, content: QueriesRead) -> dict[str, int]:
     by_id, topics = content
     new = take_queries(into.cursor, list(by_id.values()), True, into.keeper)
     keep_objects(into.cursor, [topic for topic in topics if topic.query_id in by_id])
@@ -453,7 +453,7 @@ def _read_passage_files(
 ) -> PassageFiles:
     files = PassageFiles(folder)
     for source in sources:
-        files.take(passage_files.read_passages(source, report, options.only))
+        files.add(passage_files.read_passages(source, report, options.only))
     files.close()
     return files
 
@@ -463,19 +463,19 @@ def _read_run_files(
 ) -> RunFiles:
     files = RunFiles(folder, report)
     for source in sources:
-        files.take(source)
+        files.read_file(source)
     files.close()
     return files
 
 
-def _write_runs(into: _Into, files: RunFiles) -> dict[str, int]:
+def _write_runs(into: _ImportContext, files: RunFiles) -> dict[str, int]:
     runs = RunImport(into.cursor, files, into.report, into.options.skip_unknown, into.keeper)
     runs.check_queries()
     into.report.raise_if_refused(_NAME_QUERIES)
     return runs.write()
 
 
-def _write_responses(into: _Into, read: Sequence[Response]) -> dict[str, int]:
+def _write_responses(into: _ImportContext, read: Sequence[Response]) -> dict[str, int]:
     cursor, report = into.cursor, into.report
     responses = known_responses(cursor, read, report, into.options.skip_unknown)
     report.raise_if_refused(_NAME_QUERIES)
@@ -501,14 +501,14 @@ def _write_responses(into: _Into, read: Sequence[Response]) -> dict[str, int]:
 
 
 def _write_qrels(
-    into: _Into, name: str, found: list[tuple[Judgment, int]], file: str
+    into: _ImportContext, name: str, found: list[tuple[Judgment, int]], file: str
 ) -> dict[str, int]:
     stage_judgments(into.cursor, _keep_known_queries(into, file, found))
     return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
 
 
 def _write_labels(
-    into: _Into, name: str, found: list[tuple[Judgment, int]], file: str
+    into: _ImportContext, name: str, found: list[tuple[Judgment, int]], file: str
 ) -> dict[str, int]:
     known = _keep_known_queries(into, file, found)
     return write_labels(
@@ -517,7 +517,7 @@ def _write_labels(
 
 
 def _keep_known_queries(
-    into: _Into, file: str, judged_lines: Sequence[tuple[Judgment, int]]
+    into: _ImportContext, file: str, judged_lines: Sequence[tuple[Judgment, int]]
 ) -> list[Judgment]:
     """Return the judgments or labels of a file that are about known queries; refuse or remark on
     the others.
@@ -537,7 +537,7 @@ def _keep_known_queries(
     return replace_text_hashes(into.cursor, known, file, into.report)
 
 
-def _write_banks(into: _Into, files: Sequence[BankFile]) -> dict[str, int]:
+def _write_banks(into: _ImportContext, files: Sequence[BankFile]) -> dict[str, int]:
     cursor = into.cursor
     read = [_use_project_ids(cursor, part) for part in files]
     if into.options.skip_unknown:
@@ -570,7 +570,7 @@ def _write_banks(into: _Into, files: Sequence[BankFile]) -> dict[str, int]:
     }
 
 
-def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
+def _count_words(words: FoundWordings, names: str, report: Report) -> dict[str, int]:
     """Count questions that were known only by id, and remark on the effect of their new texts on
     grades.
     """
@@ -682,14 +682,14 @@ def _read_graded_files(
                 )
                 continue
             with _name_files_in_errors([source.name]):
-                files.take(graded_files.read_graded(source, report))
+                files.read_lines(graded_files.read_graded(source, report))
             report.raise_if_refused(_MEND)
     return files, elsewhere
 
 
-def _write_graded(into: _Into, content: GradedRead) -> dict[str, int]:
+def _write_graded(into: _ImportContext, content: GradedRead) -> dict[str, int]:
     files, elsewhere = content
-    files.take(make_graded_queries(into.cursor, elsewhere, into.report))
+    files.read_lines(make_graded_queries(into.cursor, elsewhere, into.report))
     into.report.raise_if_refused(_MEND)
     files.close()
     grades = GradedImport(into.cursor, files, into.files, into.author, into.keeper)
@@ -704,7 +704,7 @@ def _write_graded(into: _Into, content: GradedRead) -> dict[str, int]:
     return counts | _count_words(grades.words, into.files, into.report)
 
 
-def _write_leaderboards(into: _Into, content: None) -> dict[str, int]:
+def _write_leaderboards(into: _ImportContext, content: None) -> dict[str, int]:
     cursor, named = into.cursor, into.options.source
     # Read within the transaction because queries of the same import count as known too; such files
     # are small.
@@ -798,7 +798,7 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
 
 
 def _make_answers_importer(
-    read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]],
+    read: Callable[[Source, Report, str | None], Sequence[ExamineeVerdicts]],
 ) -> Importer[Any]:
     """Return the importer of files with answers of examinees, given the reader of one file.
 
@@ -807,8 +807,8 @@ def _make_answers_importer(
 
     def read_all(
         sources: Sequence[Source], report: Report, options: Options, folder: Path
-    ) -> list[SatElsewhere]:
-        examinees: list[SatElsewhere] = []
+    ) -> list[ExamineeVerdicts]:
+        examinees: list[ExamineeVerdicts] = []
         for source in sources:
             for examinee in read(source, report, options.source):
                 if any(
@@ -845,7 +845,7 @@ Row = TypeVar("Row")
 
 def _make_named_importer(
     read: Callable[[Source, Report], list[Row]],
-    write: Callable[[_Into, str, list[Row], str], Mapping[str, int]],
+    write: Callable[[_ImportContext, str, list[Row], str], Mapping[str, int]],
     looks_at: Collection[str],
     pools: bool = False,
 ) -> Importer[Any]:
@@ -872,7 +872,7 @@ def _make_named_importer(
             files[name] = (source.name, read(source, report))
         return files
 
-    def write_all(into: _Into, files: dict[str, tuple[str, list[Row]]]) -> dict[str, int]:
+    def write_all(into: _ImportContext, files: dict[str, tuple[str, list[Row]]]) -> dict[str, int]:
         total: Counter[str] = Counter()
         for name, (file, found) in files.items():
             total.update(write(into, name, found, file))

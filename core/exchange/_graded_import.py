@@ -30,9 +30,9 @@ from ..bank import (
 from ..errors import InputError, Report
 from ..formats import GradedNugget, text_hash
 from ..records import (
-    Keeper,
     PassageFiles,
     RankingFile,
+    ReplacedDataKeeper,
     add_job,
     add_kept_passages,
     add_passages,
@@ -123,14 +123,14 @@ class GradedFiles:
         self.rankings = RankingFile(self.folder)
         self._file = self.folder / "graded.batches"
         self._out = self._file.open("wb")
-        self._begin()
+        self._begin_batch()
 
-    def _begin(self) -> None:
+    def _begin_batch(self) -> None:
         self._batch = Batch()
         self._grades: list[pa.Table] = []
         self._rows = self._characters = 0
 
-    def take(self, lines: Iterable[GradedQuery]) -> None:
+    def read_lines(self, lines: Iterable[GradedQuery]) -> None:
         """Read the lines of a file.
 
         Raises:
@@ -139,13 +139,13 @@ class GradedFiles:
         for line in lines:
             self._take_line(line)
             if self._rows >= ROWS_A_BATCH or self._characters >= CHARACTERS_A_BATCH:
-                self._keep()
+                self._store_batch()
             # Free this line before the next one is read, which may be as long.
             del line
 
     def close(self) -> None:
         """Write the remaining batch and close all files; nothing can be added afterwards."""
-        self._keep()
+        self._store_batch()
         self._out.close()
         self.rankings.close()
         self.passages.close()
@@ -183,8 +183,8 @@ class GradedFiles:
         )
         self.queries.append(_with_facets(line.query, facets))
         self.facets += facets
-        self.passages.take(line.passages)
-        self.questions.take(line.questions)
+        self.passages.add(line.passages)
+        self.questions.add(line.questions)
         judged = [
             (
                 self.topics.setdefault(item.query_id, len(self.topics)),
@@ -194,7 +194,7 @@ class GradedFiles:
             for item in line.judgments
         ]
         self.judged.append(np.array(judged, np.int32).reshape(-1, 3))
-        self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
+        self._rows += len(line.passages) + self.rankings.add(line.rankings, row_of)
         for grades in line.grades:
             assert isinstance(grades, GradeBlocks), "that is how they are read"
             self._take_grades(grades, row_of)
@@ -206,7 +206,7 @@ class GradedFiles:
         sizes = list(map(len, grades.question_ids))
         passages = np.fromiter(map(row_of.__getitem__, grades.passage_ids), np.int32, len(sizes))
         table: dict[str, Any] = {
-            "asked": self._asked(number, grades.question_ids),
+            "asked": self._asked_places(number, grades.question_ids),
             "passage": np.repeat(passages, sizes),
             "rating": list(chain.from_iterable(grades.ratings)),
         }
@@ -229,7 +229,7 @@ class GradedFiles:
         self._grades.append(_column_table(table))
         self._rows += grades.size
 
-    def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
+    def _asked_places(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the places in `Batch.asked` of the questions asked, passage after passage."""
         known = self._batch.asked
         numbers = [np.zeros(0, np.int32)]
@@ -240,7 +240,7 @@ class GradedFiles:
             numbers.append(np.tile(np.array(own, np.int32), 1 + len(others)))
         return np.concatenate(numbers)
 
-    def _keep(self) -> None:
+    def _store_batch(self) -> None:
         if self._grades:
             # Details that only some grades have become NULL in the others. A missing `defaulted`
             # becomes false later.
@@ -248,7 +248,7 @@ class GradedFiles:
                 self._grades, promote_options="default"
             ).combine_chunks()
         pickle.dump(self._batch, self._out, protocol=pickle.HIGHEST_PROTOCOL)
-        self._begin()
+        self._begin_batch()
 
 
 def _column_table(columns: dict[str, Any]) -> pa.Table:
@@ -303,7 +303,7 @@ class GradedImport:
     files: GradedFiles
     names: str
     author: str
-    keeper: Keeper
+    keeper: ReplacedDataKeeper
     differing: int = 0
     textless: int = 0
     graders: list[tuple[int, int]] = field(default_factory=list)
@@ -313,10 +313,10 @@ class GradedImport:
         queries = take_queries(cursor, files.queries, False, self.keeper) + add_topics(
             cursor, files.facets
         )
-        self.asked_of = files.questions.settle(cursor)
+        self.asked_of = files.questions.merge_repetitions(cursor)
         self.words = files.questions.take_words(cursor)
         self.version = files.questions.save(cursor, f"Imported {self.names}", self.author)
-        self.meant = self._meant()
+        self.meant = self._text_keys()
         release_memory(cursor)
         self.written = add_kept_passages(cursor, files.passages, self.keeper)
         release_memory(cursor)
@@ -338,7 +338,7 @@ class GradedImport:
                 (key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author))
             )
 
-    def _meant(self) -> pa.Table:
+    def _text_keys(self) -> pa.Table:
         """Return the keys of the texts that grades of questions are about: `question_id`,
         `text_key`.
         """
@@ -393,7 +393,7 @@ class GradedImport:
         """Return the grades of a batch with the keys of questions, passages and jobs, as
         `write_grades` expects.
         """
-        asked, grades = self._asked(batch), batch.grades
+        asked, grades = self._asked_keys(batch), batch.grades
         passages = self.written.text_keys[grades["passage"].to_numpy()]
         size = len(grades)
         # Failures need all columns, even if NULL. A million grades without details need no room for
@@ -421,7 +421,7 @@ class GradedImport:
             }
         )
 
-    def _asked(self, batch: Batch) -> pa.Table:
+    def _asked_keys(self, batch: Batch) -> pa.Table:
         """Return grader_key, job_key and text_key for each entry of `batch.asked`, in order."""
         numbers = np.array([number for number, _ in batch.asked], np.int32)
         ids = pa.array([question_id for _, question_id in batch.asked], pa.string())
@@ -446,7 +446,7 @@ class GradedImport:
             if specs[number].method == "direct" or specs[number].reads
         }
         questions = (
-            self.files.questions.named(
+            self.files.questions.find_questions(
                 self.cursor, [question_id for _, question_id in more.values()]
             )
             if more

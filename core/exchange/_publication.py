@@ -32,7 +32,7 @@ from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels_text, zip_bytes
 
 
-class Past(Project):
+class PastProject(Project):
     """A read-only project whose tables show their content at the time of a publication.
 
     Args:
@@ -47,14 +47,14 @@ class Past(Project):
 
 
 @contextmanager
-def open_past(project: Project, publication: int) -> Iterator[Past]:
+def open_past(project: Project, publication: int) -> Iterator[PastProject]:
     """Provide the project as it was at a publication, for a block in one thread. The views are made
     once for the block."""
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
         for name, sql in _past_views(f'"{catalog}".main', publication).items():
             cursor.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
-        yield Past(project, cursor)
+        yield PastProject(project, cursor)
 
 
 def _past_views(main: str, publication: int) -> dict[str, str]:
@@ -268,7 +268,7 @@ def publish_qrels(
             "note": note.strip(),
             # Without a person, so that the note does not depend on the questions that this person
             # wrote.
-            "bank": _bank_facts(Past(project, cursor), base.version),
+            "bank": _bank_facts(PastProject(project, cursor), base.version),
             "grader": _grader_facts(base.grader.spec),
             "policy": resolved.as_dict(),
             "pool": _pool_facts(project),
@@ -591,7 +591,7 @@ def bundle_publication(
         packed: list[bytes] = []
 
         def pack_files(publication: Publication) -> None:
-            files = _bundle_files(Past(project, cursor), publication, beside(project))
+            files = _bundle_files(PastProject(project, cursor), publication, beside(project))
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
             log_action(

@@ -17,7 +17,7 @@ from ..bank import add_topics
 from ..errors import Report
 from ..formats import Source, name_runs, read_run_lines
 from ..limits import describe_exceeded, read_limit
-from ..records import Keeper, clear_runs, name_passages_of, unknown_queries
+from ..records import ReplacedDataKeeper, clear_runs, name_passages_of, unknown_queries
 from ..store import Cursor, quoted_path, stage_columns
 from ..text import first_few, quote_name
 
@@ -72,7 +72,7 @@ class RunFiles:
         self.file = self.folder / "lines.parquet"
         self._writer = pq.ParquetWriter(self.file, _SCHEMA)
 
-    def take(self, source: Source) -> None:
+    def read_file(self, source: Source) -> None:
         """Read a file to its end."""
         numbers: dict[str, int] = {}
         first_lines: dict[str, int] = {}
@@ -122,7 +122,7 @@ class RunImport:
     files: RunFiles
     report: Report
     skip_unknown: bool
-    keeper: Keeper
+    keeper: ReplacedDataKeeper
 
     def __post_init__(self) -> None:
         # In a file because temporary tables stay in memory until the transaction ends.
@@ -172,10 +172,10 @@ class RunImport:
         keys = clear_runs(self.cursor, runs, self.keeper)
         self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
         self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
-        odd = _Oddities(self.report, self.files.found, names)
+        odd = _Irregularities(self.report, self.files.found, names)
         written = sum(self._write_part(first, last, odd) for first, last in self._parts())
         self.cursor.execute("DROP TABLE new_runs")
-        odd.tell()
+        odd.write_remarks()
         return {"runs": len(names), "ranked passages": written}
 
     def _free_names(self, names: Sequence[str]) -> list[str]:
@@ -243,7 +243,7 @@ class RunImport:
             " JOIN run_queries USING (query) JOIN queries USING (query_id))"
         )
 
-    def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
+    def _write_part(self, first: int, last: int, odd: _Irregularities) -> int:
         """Rank the lines of some queries as trec_eval does, and gather irregularities.
 
         The order is by score as a 32-bit float, the greater passage id first among equals.
@@ -282,7 +282,7 @@ class RunImport:
 
 
 @dataclass
-class _Oddities:
+class _Irregularities:
     """Irregularities of each run, summed over the parts: the first line and the number."""
 
     report: Report
@@ -306,7 +306,7 @@ class _Oddities:
                     first, before = self.seen.get((run, what), (line, 0))
                     self.seen[run, what] = (min(first, line), before + int(times))
 
-    def tell(self) -> None:
+    def write_remarks(self) -> None:
         """Write a remark for every irregularity."""
         for what, reason in _REMARKS.items():
             for run, (source, _) in enumerate(self.found):

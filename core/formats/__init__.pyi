@@ -21,8 +21,8 @@ from ._batch_calls import (
     write_calls as write_calls,
 )
 from ._examinee_files import (
+    ExamineeVerdicts as ExamineeVerdicts,
     Factors as Factors,
-    SatElsewhere as SatElsewhere,
     factors_in_name as factors_in_name,
     read_factors as read_factors,
     read_matrix as read_matrix,

@@ -21,7 +21,7 @@ from ..types import Question
 from ._source import (
     SMALL,
     WHOLE,
-    Beginning,
+    FileBeginning,
     FileKind,
     Limits,
     Refused,
@@ -43,7 +43,7 @@ VERDICTS = {"1": True, "1.0": True, "0": False, "0.0": False}
 
 
 @dataclass(frozen=True)
-class SatElsewhere:
+class ExamineeVerdicts:
     """The verdicts of one examinee in a file.
 
     Args:
@@ -57,7 +57,7 @@ class SatElsewhere:
     questions: list[Question] = field(default_factory=list)
 
 
-def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
+def read_matrix(source: Source, report: Report) -> list[ExamineeVerdicts]:
     """Read a table of answers.
 
     Args:
@@ -69,7 +69,7 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
         The examinees in file order.
     """
     found = read_students(source, report, _item_names, _read_verdicts)
-    return [SatElsewhere(student, verdicts) for student, verdicts in found.items()]
+    return [ExamineeVerdicts(student, verdicts) for student, verdicts in found.items()]
 
 
 def read_students(
@@ -179,7 +179,7 @@ def _item_names(cells: Sequence[str]) -> list[str]:
     return items
 
 
-def is_verdicts(beginning: Beginning) -> bool:
+def is_verdicts(beginning: FileBeginning) -> bool:
     """Return whether the complete lines hold verdicts next to a name."""
     rows = beginning.cells[1:-1] or beginning.cells[1:]
     at = _student_column(beginning.header)
@@ -291,7 +291,7 @@ VERDICT_KEYS = ("acc_norm", "acc", "exact_match")
 _TIME = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
 
 
-def read_samples(source: Source, report: Report, student: str | None = None) -> SatElsewhere:
+def read_samples(source: Source, report: Report, student: str | None = None) -> ExamineeVerdicts:
     """Read the answers of one examinee.
 
     A line is right if its `acc_norm` is 1; without `acc_norm` if its `acc` is 1; without both if
@@ -341,7 +341,7 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
             verdicts[question.question_id] = _verdict_of(row)
             questions.append(question)
     report.require(verdicts, source.name, "samples")
-    return SatElsewhere(student or _student_name(source), verdicts, questions)
+    return ExamineeVerdicts(student or _student_name(source), verdicts, questions)
 
 
 def _student_name(source: Source) -> str:

@@ -21,7 +21,7 @@ from . import (
 )
 from ._source import (
     KEYS_NAMED,
-    Beginning,
+    FileBeginning,
     FileKind,
     Form,
     Source,
@@ -61,7 +61,7 @@ def detect_kind(source: Source) -> str | None:
     Returns:
         A key of KINDS_OF_FILE, or None if no kind fits.
     """
-    beginning = Beginning.of(source)
+    beginning = FileBeginning.from_source(source)
     if beginning is None:
         return None
     kinds = (
@@ -78,7 +78,7 @@ def detect_kind(source: Source) -> str | None:
 def describe_unrecognised(source: Source) -> str:
     """Return why a file was not recognised: its beginning and its fields, as sentences.
     `list_kinds` lists the known kinds."""
-    beginning = Beginning.of(source)
+    beginning = FileBeginning.from_source(source)
     if beginning is None:
         return "The file is empty, or cannot be unpacked."
     keys = list(beginning.keys) if beginning.text.startswith("{") else beginning.header

@@ -18,7 +18,7 @@ from ..text import first_few
 from ..types import Board, BoardRow
 from ._source import (
     SMALL,
-    Beginning,
+    FileBeginning,
     FileKind,
     Limits,
     Refused,
@@ -124,7 +124,7 @@ def read_boards(
     in_json = bool(filled) and filled[0][1].lstrip().startswith("{")
     records = in_json and (
         form
-        or is_record(Beginning.of(source))
+        or is_record(FileBeginning.from_source(source))
         or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
     )
     if filled and form and in_json != (form == "jsonl"):
@@ -174,7 +174,7 @@ def is_trec_eval_output(cells: list[str]) -> bool:
     return len(cells) == 3 and cells[0].strip() in ("runid", "num_q") and cells[1].strip() == "all"
 
 
-def is_record(beginning: Beginning | None) -> bool:
+def is_record(beginning: FileBeginning | None) -> bool:
     """Return whether a first line is a record in the form jsonl."""
     return beginning is not None and roles_of(list(beginning.keys)).keys() >= LONG
 
@@ -661,7 +661,7 @@ def _json_boards(source: Source, lines: list[tuple[int, str]], report: Report) -
     return boards
 
 
-def _is_table(beginning: Beginning) -> bool:
+def _is_table(beginning: FileBeginning) -> bool:
     """Return whether a table has a title like RUBRIC's, or a header of words above numbers."""
     if TITLE.match(beginning.lines[0]):
         return True

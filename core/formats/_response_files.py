@@ -17,7 +17,7 @@ from ._source import (
     ENTRY,
     WHOLE,
     WORDS,
-    Beginning,
+    FileBeginning,
     FileKind,
     Limits,
     Refused,
@@ -263,7 +263,7 @@ def _stream_map(source: Source, report: Report, start: int, lines: list[str]) ->
 _TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")
 
 
-def _is_record(beginning: Beginning) -> bool:
+def _is_record(beginning: FileBeginning) -> bool:
     keys = beginning.keys
     if not keys.isdisjoint(BANK_KEYS):
         return False

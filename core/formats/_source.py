@@ -73,7 +73,7 @@ class Source:
     data: bytes | None = None
 
     @classmethod
-    def of(cls, path: str | Path) -> Source:
+    def from_path(cls, path: str | Path) -> Source:
         """Return a source for a file on disk, named as the path was written."""
         return cls(str(path), Path(path))
 
@@ -926,7 +926,7 @@ value.
 
 
 @dataclass(frozen=True)
-class Beginning:
+class FileBeginning:
     """The beginning of a file, from which its kind is recognised.
 
     Args:
@@ -940,7 +940,7 @@ class Beginning:
     lines: list[str]
 
     @classmethod
-    def of(cls, source: Source) -> Beginning | None:
+    def from_source(cls, source: Source) -> FileBeginning | None:
         """Return the beginning of a file; None if all its lines are blank."""
         text = peek_text(source, PEEKED) or ""
         lines = text.splitlines()
@@ -949,7 +949,7 @@ class Beginning:
         lines = [line for line in lines if line.strip()][:LINES]
         return cls(source.file.lower(), text.lstrip(), lines) if lines else None
 
-    def named(self, *extensions: str) -> bool:
+    def has_extension(self, *extensions: str) -> bool:
         """Return whether the name has one of these extensions, with or without .gz."""
         return self.name.removesuffix(".gz").endswith(
             tuple(f".{extension}" for extension in extensions)
@@ -1014,7 +1014,7 @@ class FileKind:
     extensions: tuple[str, ...]
     read: Callable[..., Any]
     write: Callable[..., Any] | None
-    looks_like: Mapping[Form, Callable[[Beginning], bool]]
+    looks_like: Mapping[Form, Callable[[FileBeginning], bool]]
     judges: bool = False
     source: str | None = None
 

@@ -90,7 +90,7 @@ class Grader:
 
 
 @dataclass(slots=True)
-class Line:
+class GradedLine:
     """The data gathered from one line of the file.
 
     Args:
@@ -129,7 +129,7 @@ def refused_of(passage_id: str, fault: Exception) -> Refused:
     return Refused(code, f"passage {passage_id}: {reason}")
 
 
-def topic_of(named: object, state: Line) -> str:
+def topic_of(named: object, state: GradedLine) -> str:
     """Return the query of a judgment or ranking: the line's query, or a facet of it, `query/facet`.
 
     Args:
@@ -168,7 +168,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
             their graders first
         appear, question graders before direct ones.
     """
-    known = _Known()
+    known = _ReaderState()
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
     for number, line in lines:
@@ -188,7 +188,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
 
 
 @dataclass
-class _Known:
+class _ReaderState:
     """State that the lines read so far leave for later lines.
 
     Args:
@@ -199,7 +199,9 @@ class _Known:
     usual: bool = True
 
 
-def _read_query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
+def _read_query(
+    line: bytes, known: _ReaderState, remark: Callable[[str, str], None]
+) -> GradedQuery:
     # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would
     # slow down the import.
     check_shape(line, any_depth=True)
@@ -219,11 +221,13 @@ def _read_query(line: bytes, known: _Known, remark: Callable[[str, str], None]) 
     return query
 
 
-def _read_record(record: Any, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
+def _read_record(
+    record: Any, known: _ReaderState, remark: Callable[[str, str], None]
+) -> GradedQuery:
     if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("not-a-graded-line", "the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
-    state = Line(query_id, known.graders, remark, itself=[query_id])
+    state = GradedLine(query_id, known.graders, remark, itself=[query_id])
     for passage in record[1]:
         _read_passage(passage, state)
     banked = {question.question_id: question for question in state.banked}
@@ -239,7 +243,7 @@ def _read_record(record: Any, known: _Known, remark: Callable[[str, str], None])
     )
 
 
-def _read_passage(given: Any, state: Line) -> None:
+def _read_passage(given: Any, state: GradedLine) -> None:
     try:
         passage = typed_record(given, PassageOfLine)
         passage_id = good_id(passage.paragraph_id, "passage")
@@ -266,7 +270,7 @@ def _read_passage(given: Any, state: Line) -> None:
         raise refused_of(passage_id, fault) from fault
 
 
-def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
+def _paragraph_data(data: ParagraphData, passage_id: str, state: GradedLine) -> None:
     for entry in parse_raw(data.judgments) or ():
         value = entry["relevance"]
         if type(value) is not int or abs(value) > LARGEST:
@@ -291,7 +295,7 @@ RATING_TYPES = {int, type(None)}
 ANSWER_TYPES = {str, type(None)}
 
 
-def _find_grader(entry: ExamGrades, has_ratings: bool, direct: bool, state: Line) -> Grader:
+def _find_grader(entry: ExamGrades, has_ratings: bool, direct: bool, state: GradedLine) -> Grader:
     # Most entries repeat a few graders. Bytes are compared, so that they are parsed once.
     options, info = map(raw_json, (entry.llm_options, entry.prompt_info))
     key = (entry.llm, options, info, entry.prompt_type, has_ratings, direct)
@@ -329,7 +333,7 @@ def _restore_grader(row: dict[str, Any]) -> GraderSpec:
     return spec
 
 
-def take_exam_grades(entry: ExamGrades, passage_id: str, state: Line) -> None:
+def take_exam_grades(entry: ExamGrades, passage_id: str, state: GradedLine) -> None:
     """Read an entry of `exam_grades`: one grader's grades of a passage.
 
     Args:
@@ -375,7 +379,7 @@ def _blocks_of(known: dict[str, GradeBlocks], grader: Grader) -> GradeBlocks:
     )
 
 
-def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
+def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: GradedLine) -> list[str]:
     """Return a passage's question ids: the previous passage's list object if they are the same."""
     if ids == state.asked.get(prompt_type):
         # Most passages have the same questions, and a list is found faster by identity than by
@@ -404,7 +408,7 @@ def _check_ratings(ids: list[str], ratings: list[Any], grader: Grader) -> None:
             )
 
 
-def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> None:
+def take_direct_grade(entry: dict[str, Any], passage_id: str, state: GradedLine) -> None:
     """Read an entry of `grades`: a direct grader's grade of a passage.
 
     Args:
@@ -434,7 +438,7 @@ _OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))
 _OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
 
 
-def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
+def rankings_of(state: GradedLine) -> Mapping[str, Sequence[Ranked]]:
     """Return the rankings by run, once all passages of the line are known.
 
     Raises:
@@ -491,7 +495,7 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
 
 
-def _read_ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
+def _read_ranking(entry: Any, own: tuple[str, str], state: GradedLine) -> None:
     """Record one run's entry for a passage; `own` holds the ids of the line's query and of the
     passage.
     """
@@ -541,7 +545,7 @@ def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _GradesToWrite:
     """The grades of one grader to be written, with the data that all its entries share.
 
     Args:
@@ -631,7 +635,7 @@ def _line_of(graded: GradedQuery) -> list[Any]:
     return [query_id, list(passages.values())]
 
 
-def _make_written(columns: GradeColumns, nuggets: set[str]) -> _Written:
+def _make_written(columns: GradeColumns, nuggets: set[str]) -> _GradesToWrite:
     spec = columns.grader
     rated, direct = spec.max_rating > 1, spec.method == "direct"
     options, info = spec.parameters.get("llm_options"), spec.parameters.get("prompt_info")
@@ -657,13 +661,13 @@ def _make_written(columns: GradeColumns, nuggets: set[str]) -> _Written:
         }
         options = {} if options is None else options
         kind = DIRECT if direct else None
-    return _Written(
+    return _GradesToWrite(
         columns, {"llm": spec.model, "llm_options": options, "prompt_info": info}, kind, nuggets
     )
 
 
 def _exam_entries(
-    written: _Written, rows: list[int]
+    written: _GradesToWrite, rows: list[int]
 ) -> list[tuple[dict[str, Any], list[str], Kind]]:
     """Return the entries of one grader for one passage: one per group of consecutive questions of
     one kind.
@@ -682,7 +686,7 @@ def _exam_entries(
 
 
 def _exam_entry(
-    written: _Written, rows: list[int], prompt_type: str | None
+    written: _GradesToWrite, rows: list[int], prompt_type: str | None
 ) -> tuple[dict[str, Any], list[str], Kind]:
     ids, ratings, answers = (
         written.column(name, rows) for name in ("question_ids", "ratings", "answers")
@@ -720,7 +724,7 @@ def _exam_entry(
     return entry | ({OURS: ours} if ours else {}), ids, kind
 
 
-def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
+def _direct_entry(written: _GradesToWrite, row: int) -> dict[str, Any]:
     columns = written.columns
     rating, answer = columns.ratings[row], columns.answers[row]
     ours = OURS in (written.shared["prompt_info"] or {})

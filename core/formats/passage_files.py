@@ -10,7 +10,7 @@ from ..errors import Report
 from ..types import Passage
 from . import query_files
 from ._source import (
-    Beginning,
+    FileBeginning,
     FileKind,
     Refused,
     Source,
@@ -125,7 +125,7 @@ def _read_passage_line(line: str) -> dict[str, Any]:
     return {"passage_id": passage_id.strip(), "text": text.strip()}
 
 
-def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
+def _are_keys(keys: Set[str], beginning: FileBeginning) -> bool:
     if query_files.is_outline(keys) or not has_keys(keys):
         return False
     of_passages = (
@@ -136,7 +136,7 @@ def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
     return bool(of_passages) or not query_files.NAMED.search(beginning.name)
 
 
-def _is_table(beginning: Beginning) -> bool:
+def _is_table(beginning: FileBeginning) -> bool:
     header = set(beginning.header)
     if has_keys(header) or query_files.has_keys(header):
         return _are_keys(header, beginning)

@@ -14,7 +14,7 @@ from ._source import (
     ENTRY,
     WHOLE,
     WORDS,
-    Beginning,
+    FileBeginning,
     FileKind,
     Limits,
     Refused,
@@ -181,7 +181,7 @@ def has_keys(keys: Set[str]) -> bool:
     return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
 
 
-def is_text_table(beginning: Beginning) -> bool:
+def is_text_table(beginning: FileBeginning) -> bool:
     """Return whether lines begin with an id and a text, as queries and passages do."""
     rows = beginning.cells
     if (
@@ -369,7 +369,7 @@ KIND = FileKind(
         "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),
         "map": lambda beginning: (
             bool(_TEXTS.match(beginning.text))
-            and not (beginning.named("jsonl") or any(map(_NAMES.fullmatch, beginning.keys)))
+            and not (beginning.has_extension("jsonl") or any(map(_NAMES.fullmatch, beginning.keys)))
         ),
         "cells": lambda beginning: has_keys(set(beginning.header)) or is_text_table(beginning),
     },

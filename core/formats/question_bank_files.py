@@ -33,7 +33,7 @@ from ._source import (
     ENTRY,
     KEY,
     WHOLE,
-    Beginning,
+    FileBeginning,
     FileKind,
     Limits,
     Refused,
@@ -612,7 +612,7 @@ _BANKS = re.compile(rf'"({"|".join(BANK_KEYS)})"\s*:')
 _NUGGETS = re.compile(rf'\{{\s*({KEY}\{{\s*\}}\s*,\s*)*{KEY}{ENTRY}\{{\s*"(text|relevance)"\s*:')
 
 
-def _is_record(beginning: Beginning) -> bool:
+def _is_record(beginning: FileBeginning) -> bool:
     keys = beginning.keys
     if not keys.isdisjoint(BANK_KEYS):
         return True
@@ -623,7 +623,7 @@ def _is_record(beginning: Beginning) -> bool:
     return not of_others and bool(NAMED.search(beginning.name))
 
 
-def _are_pairs(beginning: Beginning) -> bool:
+def _are_pairs(beginning: FileBeginning) -> bool:
     """Return whether lines of id and text repeat an id with other texts, as only questions do."""
     rows = beginning.cells
     if any(len(row) != 2 for row in rows) or not is_text_table(beginning):
@@ -632,7 +632,7 @@ def _are_pairs(beginning: Beginning) -> bool:
     return len(texts) > len({query_id for query_id, _ in texts})
 
 
-def _is_table(beginning: Beginning) -> bool:
+def _is_table(beginning: FileBeginning) -> bool:
     header = beginning.header
     if _are_pairs(beginning):
         return True

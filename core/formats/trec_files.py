@@ -20,7 +20,7 @@ from ._source import (
     ENTRY,
     TREC_LINE,
     WHOLE,
-    Beginning,
+    FileBeginning,
     FileKind,
     Limits,
     Refused,
@@ -123,7 +123,7 @@ def roles_of(names: Sequence[str]) -> dict[str, int]:
     return {role: at for role, at in found.items() if at >= 0}
 
 
-def layout_of(beginning: Beginning) -> Layout | None:
+def layout_of(beginning: FileBeginning) -> Layout | None:
     """Return the layout of a table of judgments or of a run; None for any other table."""
     roles, cells = roles_of(beginning.header), beginning.cells
     separator = header_of(beginning.lines[0])[0] if beginning.header else ""
@@ -137,7 +137,7 @@ def layout_of(beginning: Beginning) -> Layout | None:
     return None
 
 
-def is_ranked(beginning: Beginning, kind: str) -> bool:
+def is_ranked(beginning: FileBeginning, kind: str) -> bool:
     """Return whether a table is unambiguously judgments (qrels) or a run (runs)."""
     layout = layout_of(beginning)
     return layout is not None and layout.kind == kind and not layout.doubt
@@ -229,7 +229,7 @@ def _counting_way(queries: Sequence[str], column: Sequence[str]) -> str:
     return ways.pop() if len(ways) == 1 else "mixed" if ways else ""
 
 
-def kind_of_map(beginning: Beginning) -> str | None:
+def kind_of_map(beginning: FileBeginning) -> str | None:
     """Return the content of a JSON map: leaderboard, qrels or runs; None if it is ambiguous.
 
     Only measures have maps of systems, so a map of maps under other names is about queries.
@@ -265,7 +265,7 @@ def open_ranked(
         names: TREC's columns; a run may have further ones.
         form: the name of such a file in messages.
     """
-    beginning = Beginning.of(source)
+    beginning = FileBeginning.from_source(source)
     if beginning is not None and beginning.text.startswith("{"):
         yield from _stream_map(source, report, kind, beginning)
         return
@@ -322,7 +322,7 @@ def _stream_table(
 
 
 def _stream_map(
-    source: Source, report: Report, kind: str, beginning: Beginning
+    source: Source, report: Report, kind: str, beginning: FileBeginning
 ) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
         known = f"the file looks like {found}" if found else "the file is ambiguous"
@@ -480,7 +480,7 @@ QRELS = FileKind(
     looks_like={
         "map": lambda beginning: kind_of_map(beginning) == "qrels",
         "columns": lambda beginning: is_ranked(beginning, "qrels"),
-        "name": lambda beginning: beginning.named("qrels", "qrel"),
+        "name": lambda beginning: beginning.has_extension("qrels", "qrel"),
     },
     judges=True,
 )
@@ -642,6 +642,6 @@ RUNS = FileKind(
     looks_like={
         "map": lambda beginning: kind_of_map(beginning) == "runs",
         "columns": lambda beginning: is_ranked(beginning, "runs"),
-        "name": lambda beginning: beginning.named("run"),
+        "name": lambda beginning: beginning.has_extension("run"),
     },
 )

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from ..choices import CONCURRENCY
 from ..limits import allow_event, describe_exceeded, read_limit
-from ..types import Asked, Grade, GraderSpec
+from ..types import Grade, GraderInput, GraderSpec
 
 Pair = tuple[int, int]
 """(question text key, passage text key): the two texts that a grade is about."""
@@ -32,7 +32,7 @@ class PairsToGrade(NamedTuple):
         pairs: each once.
     """
 
-    questions: Mapping[int, Asked]
+    questions: Mapping[int, GraderInput]
     passages: Mapping[int, str]
     pairs: Sequence[Pair]
 
@@ -47,7 +47,7 @@ class Grader(Protocol):
 
     def grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control,
@@ -72,7 +72,7 @@ class Grader(Protocol):
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredVectors:
     """The stored data of a text.
 
     Args:
@@ -88,7 +88,9 @@ class Kept:
 class VectorStore(Protocol):
     """A cache: stored vectors may be missing at the next `get`."""
 
-    def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> Mapping[bytes, Kept]:
+    def get(
+        self, encoder: str, role: str, digests: Sequence[bytes]
+    ) -> Mapping[bytes, StoredVectors]:
         """Return the stored vectors, by digest of the text; unknown ones are left out.
 
         Args:
@@ -98,7 +100,7 @@ class VectorStore(Protocol):
         """
         ...
 
-    def put(self, encoder: str, role: str, kept: Mapping[bytes, Kept]) -> None:
+    def put(self, encoder: str, role: str, kept: Mapping[bytes, StoredVectors]) -> None:
         """Store vectors that are not stored yet, by digest of the text."""
         ...
 
@@ -153,7 +155,7 @@ class Price:
             cached=None if self.cached is None else self.cached * self.batch,
         )
 
-    def of(self, read: int, written: int, cached: int = 0, thinking: int = 0) -> float:
+    def cost_of(self, read: int, written: int, cached: int = 0, thinking: int = 0) -> float:
         """Return the cost of some tokens, see `Tokens`; those of thinking are among the written
         ones.
         """
@@ -209,7 +211,7 @@ cannot be undone.
 
 
 @dataclass(frozen=True)
-class Awaited:
+class AwaitedEndpoint:
     """An unreachable endpoint that a job waits for.
 
     Args:
@@ -294,7 +296,7 @@ class Control:
     exhausted: bool = field(default=False, init=False)
     overrun: str = field(default="", init=False)
     cancelled_by: str = field(default="Cancelled by a person.", init=False)
-    awaited: Awaited | None = field(default=None, init=False)
+    awaited: AwaitedEndpoint | None = field(default=None, init=False)
     in_vain: bool = field(default=False, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _reserved: float = field(default=0.0, init=False)
@@ -324,14 +326,14 @@ class Control:
 
         Args:
             input_tokens, output_tokens: maximum tokens that the call can use; their cost is
-                reserved until `settle`.
+                reserved until `replace_reservation`.
             patient: whether the caller asks again after another call is settled. The job then
                 continues if only reservations of calls in flight prevent this call.
 
         Returns:
             Whether the limits allow the call. After a final refusal, `stopping` stays true.
         """
-        cost = self._cost_by.of(input_tokens, output_tokens)
+        cost = self._cost_by.cost_of(input_tokens, output_tokens)
         with self._lock:
             if self.exhausted:
                 return False
@@ -340,7 +342,7 @@ class Control:
                 self.max_cost is not None
                 and self.usage.cost + self._reserved + cost > self.max_cost
             )
-            crowded = self.max_cost is not None and self._under_way >= self._room()
+            crowded = self.max_cost is not None and self._under_way >= self._free_calls()
             if patient and self._under_way and not all_made and (beyond or crowded):
                 return False
             self.exhausted = all_made or beyond or not self._within_day()
@@ -383,14 +385,14 @@ class Control:
         self.overrun = self.overrun or f"{refusal}."
         return False
 
-    def _room(self) -> float:
+    def _free_calls(self) -> float:
         """Return the number of calls that may be in flight under the cost limit."""
         if not self._begun or self.max_cost is None:
             return 1
-        most = self._cost_by.of(read_limit("ENDPOINT_TOKENS"), read_limit("ENDPOINT_TOKENS"))
+        most = self._cost_by.cost_of(read_limit("ENDPOINT_TOKENS"), read_limit("ENDPOINT_TOKENS"))
         return max(CAPPED_CALLS, (self.max_cost - self.usage.cost) / most) if most else math.inf
 
-    def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
+    def replace_reservation(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
         """Replace the reservation of a call by its usage.
 
         Under a cost limit, a call that used more than its reservation ends the job, because the
@@ -402,17 +404,17 @@ class Control:
                 charged.
         """
         tokens = Tokens(*used)
-        cost = self._cost_by.of(*tokens)
+        cost = self._cost_by.cost_of(*tokens)
         with self._lock:
             self._under_way -= 1
             # Set to exactly zero, so that rounding errors do not add up.
             self._reserved = (
-                self._reserved - self._cost_by.of(*reserved) if self._under_way else 0.0
+                self._reserved - self._cost_by.cost_of(*reserved) if self._under_way else 0.0
             )
             before = self.usage
             self.usage = make_usage(before.calls, before.tokens.plus(tokens), before.cost + cost)
             self._begun = True
-            if self.max_cost is not None and cost > self._cost_by.of(*reserved):
+            if self.max_cost is not None and cost > self._cost_by.cost_of(*reserved):
                 self.exhausted = True
                 self.overrun = self.overrun or (
                     f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,}"

@@ -101,7 +101,7 @@ class Setting:
         prompt: the prompt in use, with the cue as its last line if it needs one.
         fence: whether to mark the passage as data.
         cue: last line of further prompts that need one.
-        variant: result of `Reading.variant`.
+        variant: result of `ReadingMethod.variant`.
     """
 
     parameters: Parameters
@@ -113,7 +113,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingMethod:
     """Specification of a grading method in which a model reads.
 
     Args:
@@ -141,7 +141,7 @@ class Reading:
 
 
 def make_reading_grader(
-    reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]
+    reading: ReadingMethod, parameters: Parameters, prompts: Mapping[str, Prompt]
 ) -> ReadingGrader:
     """Make a grader that reads, from parameters; no model is loaded yet.
 
@@ -549,7 +549,7 @@ class GraderKind:
     about: str
     make: Callable[[Parameters, Prompts], Grader]
     settable: tuple[str, ...] = ()
-    reading: Reading | None = None
+    reading: ReadingMethod | None = None
 
 
 def _make_encoder(name: str, parameters: Parameters, prompts: Prompts) -> Grader:
@@ -566,7 +566,7 @@ the computer.
 """
 
 
-def _reading_kind(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
+def _reading_kind(title: str, about: str, reading: ReadingMethod, *more: str) -> GraderKind:
     """Return a kind in which a model reads, with the common parameters and further ones."""
     settable = dict.fromkeys(
         (
@@ -601,7 +601,7 @@ _KINDS = (
         "Self-rating",
         "A language model reads the passage and rates from 0 to 5 how well it"
         " answers the question.",
-        Reading(
+        ReadingMethod(
             "self-rating",
             "Self-rating",
             {"transformers": "self-rating", "openai": "self-rating-chat"},
@@ -612,7 +612,7 @@ _KINDS = (
         "Answer and check",
         "A language model extracts an answer, which is then compared with the answer key. The"
         " rating is 1 for right and 0 for wrong. Questions without an answer key are left out.",
-        Reading(
+        ReadingMethod(
             "answer",
             "Answer",
             {"transformers": "answer", "openai": "answer"},
@@ -639,7 +639,7 @@ _KINDS = (
         "A language model reads the passage and picks a choice: the likeliest one, or the letter"
         " that it writes. The "
         "rating is 1 for the right choice, else 0. Questions without choices are left out.",
-        Reading(
+        ReadingMethod(
             "choice",
             "Multiple choice",
             {"likelihood": "choice-likelihood", "letter": "choice"},
@@ -656,7 +656,7 @@ _KINDS = (
         "Direct judge",
         "A language model rates the passage against the query, without questions, on the scale of"
         " its prompt. The rating is the label.",
-        Reading(
+        ReadingMethod(
             "direct",
             "Judge",
             {"transformers": "Thomas", "openai": "Thomas"},
@@ -677,7 +677,7 @@ _KINDS = (
         "Citation support",
         "A language model rates from 0 to 2 how much of a sentence of a response each passage"
         " supports that the sentence cites: none, partial or full support.",
-        Reading(
+        ReadingMethod(
             "support",
             "Citation support",
             {"transformers": "support", "openai": "support"},

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from ..atomic_files import replace_file
 from ..errors import GradingError, InputError, WorkbenchError
-from ..types import Asked, Grade, Status
+from ..types import Grade, GraderInput, Status
 from ._grader_interface import NOTHING_USED, Control, Pair, Tokens, Usage, make_usage
 from ._grader_kinds import make_grader
 from ._prompts.prompt import Prompt, read_prompt, write_prompt
@@ -62,7 +62,9 @@ class NamedGrade:
     line: int
 
 
-def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, path: Path) -> int:
+def write_pairs(
+    pairs: Iterable[tuple[str, GraderInput, str]], grader: PlannedGrader, path: Path
+) -> int:
     """Write pairs with their texts to a file for workers.
 
     Args:
@@ -288,7 +290,7 @@ class GraderOnWorker:
         """
         rows = table.to_pylist()
         questions = {
-            number: Asked(row["question"], row["answer_key"], tuple(row["choices"]))
+            number: GraderInput(row["question"], row["answer_key"], tuple(row["choices"]))
             for number, row in enumerate(rows)
         }
         passages = {number: row["passage"] for number, row in enumerate(rows)}
@@ -301,7 +303,7 @@ class GraderOnWorker:
 
     def _grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control,

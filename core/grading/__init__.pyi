@@ -30,7 +30,7 @@ from ._grader_checks import (
     watch_grader as watch_grader,
 )
 from ._grading_jobs import (
-    Standing as Standing,
+    BatchProgress as BatchProgress,
     advance_batches as advance_batches,
     batch_standing as batch_standing,
     call_batches as call_batches,
@@ -44,11 +44,11 @@ from ._grading_jobs import (
     waiting_jobs as waiting_jobs,
 )
 from ._needed_pairs import (
-    Doubtful as Doubtful,
-    LeftOut as LeftOut,
+    DoubtfulPair as DoubtfulPair,
     Plan as Plan,
     Request as Request,
     Scope as Scope,
+    SkippedQuestions as SkippedQuestions,
     Which as Which,
     count_reasons as count_reasons,
     doubtful_pairs as doubtful_pairs,

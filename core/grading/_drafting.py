@@ -38,7 +38,7 @@ from ..graders import (
     says_unanswerable,
     stream_completions,
 )
-from ..jobs import Caps, Carrier, Progress, Report as Watch, job_control, run_recorded_job
+from ..jobs import Caps, Progress, Report as Watch, ResultWriter, job_control, run_recorded_job
 from ..labels import MISSING, Policy, basis, load_ratings
 from ..records import add_job, check_queries, passage_texts, queries_of, visible_rows
 from ..store import Cursor, Project, log_action
@@ -328,7 +328,7 @@ def run_drafting(
         # A repeated transaction replaces the keys of the first attempt.
         stored[carrier.progress.done] = add_generations(cursor, some, author)
 
-    carrier = Carrier[Generation](
+    carrier = ResultWriter[Generation](
         project,
         job,
         Progress("running", total),
@@ -519,7 +519,7 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
         base = basis(project, policy)
         least = base.min_rating
         known = load_ratings(project, base, question.query_id, [question])
-        column = known.of([question])[:, 0].tolist()
+        column = known.select_questions([question])[:, 0].tolist()
         rated = {
             p: rating
             for p, rating in zip(known.passage_ids, column, strict=True)

@@ -35,7 +35,7 @@ _GRADE_COLUMNS = {
 }
 
 
-class Written(NamedTuple):
+class StoredCounts(NamedTuple):
     """Counts of stored results.
 
     Args:
@@ -89,7 +89,7 @@ def _valid_shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
     return None if None in shares else [share for share in shares if share is not None]
 
 
-def write_grades(cursor: Cursor, results: pa.Table) -> Written:
+def write_grades(cursor: Cursor, results: pa.Table) -> StoredCounts:
     """Store results for pairs: usable ratings as grades, the rest as failures.
 
     If a pair has a grade or is repeated, the first rating is kept.
@@ -136,7 +136,7 @@ def write_grades(cursor: Cursor, results: pa.Table) -> Written:
             cursor.execute(
                 f"INSERT INTO grades BY NAME SELECT {columns} FROM graded_now RETURNING 1"
             )
-    return Written(len(rows), failed, pc.sum(before["differs"]).as_py() or 0)
+    return StoredCounts(len(rows), failed, pc.sum(before["differs"]).as_py() or 0)
 
 
 def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> pa.Table:
@@ -185,7 +185,9 @@ class ProjectVectors:
     project: Project
     _known: dict[tuple[str, str], set[bytes]] = field(default_factory=dict, init=False)
 
-    def get(self, encoder: str, role: str, digests: Sequence[bytes]) -> dict[bytes, graders.Kept]:
+    def get(
+        self, encoder: str, role: str, digests: Sequence[bytes]
+    ) -> dict[bytes, graders.StoredVectors]:
         """Return the stored vectors by digest; see `VectorStore`."""
         wanted = [digest for digest in digests if digest in self._digests(encoder, role)]
         if not wanted:
@@ -196,9 +198,11 @@ class ProjectVectors:
             " WHERE encoder = $encoder AND role = $role",
             {"encoder": encoder, "role": role, "digests": wanted},
         )
-        return {digest: graders.Kept(vector, sentences) for digest, vector, sentences in rows}
+        return {
+            digest: graders.StoredVectors(vector, sentences) for digest, vector, sentences in rows
+        }
 
-    def put(self, encoder: str, role: str, kept: Mapping[bytes, graders.Kept]) -> None:
+    def put(self, encoder: str, role: str, kept: Mapping[bytes, graders.StoredVectors]) -> None:
         """Store vectors that are not stored yet; see `VectorStore`."""
         known = self._digests(encoder, role)
         new = [

@@ -44,9 +44,9 @@ from ..grouping import nest_triples
 from ..jobs import (
     BackgroundJob,
     Caps,
-    Carrier,
     Progress,
     Report as Watch,
+    ResultWriter,
     find_job,
     find_jobs,
     job_control,
@@ -70,7 +70,7 @@ from ._needed_pairs import (
 )
 from ._offline_grading import (
     CHUNK,
-    Taking,
+    AnswerImport,
     find_name_fault,
     in_chunks,
     is_answered,
@@ -155,7 +155,7 @@ class CallBatch:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BatchProgress:
     """Progress of the waiting batches of a grader at the last look.
 
     Args:
@@ -177,7 +177,7 @@ class Standing:
     usage: Usage = NOTHING_USED
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The numbers, as part of a sentence."""
         states = ", ".join(
             f"{number:,} {state.replace('_', ' ')}"
@@ -208,7 +208,7 @@ def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
     return [] if key is None else find_jobs(project, "grading", subject=key, state="waiting")[::-1]
 
 
-def batch_standing(project: Project, spec: GraderSpec) -> Standing:
+def batch_standing(project: Project, spec: GraderSpec) -> BatchProgress:
     """Return the last known progress of a grader's batches, without a call of the endpoint."""
     waiting = waiting_jobs(project, spec)
     batches = [batch for job in waiting for batch in call_batches(project, job.key)]
@@ -217,7 +217,7 @@ def batch_standing(project: Project, spec: GraderSpec) -> Standing:
         for batch in batches
         if batch.open or batch.state == "taken"
     }
-    return Standing(
+    return BatchProgress(
         len(waiting),
         dict(Counter(batch.status for batch in batches if batch.open)),
         sum(batch.calls for batch in made),
@@ -273,11 +273,11 @@ def send_batches(
             )
         try:
             outcomes = _learn_dialect(project, grader, pairs, control)
-            Taking(project, grader, author, job).write(
+            AnswerImport(project, grader, author, job).store_results(
                 outcomes, control.usage if control.usage.calls else None
             )
             asked |= {"alone": asdict(control.usage), "dialect": grader_endpoint(grader).dialect}
-            grader_endpoint(grader).speak(asked["dialect"])
+            grader_endpoint(grader).use_dialect(asked["dialect"])
             known = {outcome[:2] for outcome in outcomes}
             _plan_batches(
                 project,
@@ -323,7 +323,7 @@ def _learn_dialect(
         [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
     )
     if learnt:
-        endpoint.speak(json.loads(learnt[0][0]))
+        endpoint.use_dialect(json.loads(learnt[0][0]))
         return []
     kept = kept_replies(project, grader.spec)
     # Pairs that need no call reveal nothing about the endpoint.
@@ -370,7 +370,7 @@ def _plan_batches(
         else:
             job.request["stopped"] = True
             break
-    Taking(project, grader, author, job.key).write(settled)
+    AnswerImport(project, grader, author, job.key).store_results(settled)
 
     def record_batches(cursor: Cursor) -> None:
         stage_rows(cursor, "staged_rows", rows, _PAIRS)
@@ -413,7 +413,7 @@ def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Rep
     )
 
 
-def advance_batches(project: Project, grader: Grader, author: str) -> Standing:
+def advance_batches(project: Project, grader: Grader, author: str) -> BatchProgress:
     """Advance all batches of a grader as far as possible: send them, look at them, import answers,
     plan the next ones.
 
@@ -425,11 +425,11 @@ def advance_batches(project: Project, grader: Grader, author: str) -> Standing:
         GradingError: the endpoint cannot be used.
     """
     for job in waiting_jobs(project, grader.spec):
-        _Step(project, grader, author, job).go()
+        _Step(project, grader, author, job).advance_all()
     return batch_standing(project, grader.spec)
 
 
-def cancel_batches(project: Project, grader: Grader, author: str) -> Standing:
+def cancel_batches(project: Project, grader: Grader, author: str) -> BatchProgress:
     """Cancel a grader's batches. Answers that were paid for are imported as soon as the endpoint
     returns them.
 
@@ -455,7 +455,7 @@ class _Step:
     author: str
     job: Job
 
-    def go(self) -> None:
+    def advance_all(self) -> None:
         """Advance each batch as far as possible, and then the job."""
         asked, endpoint = self.job.request, grader_endpoint(self.grader)
         if endpoint.endpoint.base_url != asked["address"]:
@@ -467,7 +467,7 @@ class _Step:
             )
         # Names of calls depend on their wording, which depends on the dialect in which they were
         # sent.
-        endpoint.speak(asked["dialect"])
+        endpoint.use_dialect(asked["dialect"])
         for batch in call_batches(self.project, self.job.key):
             if batch.open:
                 self._advance(batch)
@@ -492,22 +492,22 @@ class _Step:
                 with WorkingFolder() as folder:
                     write_calls((call for _, _, call in calls if call), folder / "calls.jsonl")
                     file = service.upload(folder / "calls.jsonl", f"exam-{batch.mark}.jsonl")
-                    batch = self._note(batch, state="uploaded", file_id=file)
+                    batch = self._update_batch(batch, state="uploaded", file_id=file)
             remote_batch = remote_batch or service.create(
                 batch.file_id or "", URLS[request_kind(self.grader)], batch.mark
             )
-            batch = self._note(
+            batch = self._update_batch(
                 batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status
             )
-        seen = service.look(batch.batch_id or "")
-        if batch.cancelling and not seen.over and seen.status != "cancelling":
+        seen = service.fetch_state(batch.batch_id or "")
+        if batch.cancelling and not seen.is_over and seen.status != "cancelling":
             service.cancel(seen.id)
-            seen = service.look(seen.id)
-        batch = self._note(batch, remote=seen.status, done=min(seen.done, batch.calls))
-        if seen.over:
-            self._take(batch, seen)
+            seen = service.fetch_state(seen.id)
+        batch = self._update_batch(batch, remote=seen.status, done=min(seen.done, batch.calls))
+        if seen.is_over:
+            self._import_answers(batch, seen)
 
-    def _note(self, batch: CallBatch, **changed: Any) -> CallBatch:
+    def _update_batch(self, batch: CallBatch, **changed: Any) -> CallBatch:
         if replace(batch, **changed) != batch:
             self.project.write(
                 lambda cursor: cursor.execute(
@@ -524,7 +524,7 @@ class _Step:
         )
         return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
 
-    def _take(self, batch: CallBatch, seen: EndpointBatch) -> None:
+    def _import_answers(self, batch: CallBatch, seen: EndpointBatch) -> None:
         """Import the answers of a finished batch; a repeated import changes nothing."""
         service, job = grader_endpoint(self.grader).batches(), find_job(self.project, self.job.key)
         pairs = set(self._pairs(batch))
@@ -533,7 +533,7 @@ class _Step:
             for pair, recorded in kept_replies(self.project, self.grader.spec).items()
             if pair in pairs
         }
-        taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
+        taking = AnswerImport(self.project, self.grader, self.author, job.key, service.key, waiting)
         recorded = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (
             job.request.get("told") or {}
         )
@@ -550,7 +550,7 @@ class _Step:
                 service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)
             ]
             for replies in in_chunks(
-                read_replies([Source.of(file) for file in files], Report()), CHUNK
+                read_replies([Source.from_path(file) for file in files], Report()), CHUNK
             ):
                 # The first answer to a call counts. A call whose line is unusable still counts as
                 # missing.
@@ -562,7 +562,7 @@ class _Step:
                     and not find_name_fault(reply.name, self.grader)
                     and pair_of_call(reply.name) in pairs
                 }
-                taking.take(list(ours.values()))
+                taking.import_replies(list(ours.values()))
                 used |= {
                     name: Tokens()
                     if reply.content is None
@@ -570,7 +570,7 @@ class _Step:
                     for name, reply in ours.items()
                 }
         tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
-        usage = make_usage(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(
+        usage = make_usage(len(used), tokens, taking.price.in_batch.cost_of(*tokens)).plus(
             job_usage(job)
         )
         rows = [
@@ -704,7 +704,9 @@ def _close_batch(
 
 
 def follow_batches(
-    look: Callable[[], Standing], report: Callable[[str], None], wait: Callable[[float], object]
+    look: Callable[[], BatchProgress],
+    report: Callable[[str], None],
+    wait: Callable[[float], object],
 ) -> None:
     """Look at batches at growing intervals until no waiting job remains.
 
@@ -774,10 +776,15 @@ def run_batches(
     """
     keys = send_batches(project, grader, request, author, control.report)
 
-    def report_standing(now: Standing) -> Standing:
+    def report_standing(now: BatchProgress) -> BatchProgress:
         report(
             Progress(
-                "running", now.total, now.graded, now.failed, message=now.said, usage=now.usage
+                "running",
+                now.total,
+                now.graded,
+                now.failed,
+                message=now.description,
+                usage=now.usage,
             )
         )
         return now
@@ -851,7 +858,7 @@ def run_job(
             if control.stopping:
                 break
 
-    carrier = Carrier[Outcome](
+    carrier = ResultWriter[Outcome](
         project,
         job,
         Progress("running", total),

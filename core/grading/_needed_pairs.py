@@ -28,7 +28,7 @@ from ..grouping import group_pairs
 from ..jobs import Caps
 from ..records import check_queries, check_runs, pool_depth, run_names
 from ..store import Project
-from ..types import Asked, GraderSpec, Question
+from ..types import GraderInput, GraderSpec, Question
 
 
 @dataclass(frozen=True)
@@ -440,7 +440,7 @@ def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]])
     return PairsToGrade(
         pairs=pairs,
         questions={
-            k: Asked.read(text, spec.reads)
+            k: GraderInput.read(text, spec.reads)
             for k, text in project.rows(texts.format("question_texts"), [question_keys])
         },
         passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
@@ -448,7 +448,7 @@ def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]])
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedQuestions:
     """Numbers of active questions (queries, for a direct grader) that a grader skips.
 
     Args:
@@ -470,7 +470,7 @@ class LeftOut:
 
 def left_out(
     project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None
-) -> LeftOut:
+) -> SkippedQuestions:
     """Count the questions of a bank version that a grader skips, each by the first reason that
     applies.
 
@@ -478,7 +478,7 @@ def left_out(
         queries: ids of the queries to include; None for all.
     """
     if spec.rates_citations:
-        return LeftOut(0, 0, 0, 0)
+        return SkippedQuestions(0, 0, 0, 0)
     direct, counts = spec.method == "direct", Counter[str]()
     # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
@@ -500,7 +500,7 @@ def left_out(
             "choices": "choices" in spec.reads and not question.choices,
         }
         counts.update([reason for reason, applies in reasons_apply.items() if applies][:1])
-    return LeftOut(counts["kind"], counts["text"], counts["answer key"], counts["choices"])
+    return SkippedQuestions(counts["kind"], counts["text"], counts["answer key"], counts["choices"])
 
 
 Which = Literal["failed", "defaulted"]
@@ -516,7 +516,7 @@ DEFAULTS = {
 
 
 @dataclass(frozen=True)
-class Doubtful:
+class DoubtfulPair:
     """A pair that failed or was graded by default.
 
     Args:
@@ -533,7 +533,7 @@ class Doubtful:
 
     query_id: str
     query: str
-    asked: Asked
+    asked: GraderInput
     passage_id: str
     passage: str
     rating: int | None
@@ -566,7 +566,7 @@ def doubtful_pairs(
     reason: str | None = None,
     offset: int = 0,
     limit: int = 20,
-) -> list[Doubtful]:
+) -> list[DoubtfulPair]:
     """Return a page of the failed or defaulted pairs, in the order of queries and questions.
 
     Args:
@@ -576,7 +576,7 @@ def doubtful_pairs(
         limit: maximum number of pairs.
     """
     return [
-        Doubtful(row[0], row[1], Asked.read(row[2], grader.spec.reads), *row[3:])
+        DoubtfulPair(row[0], row[1], GraderInput.read(row[2], grader.spec.reads), *row[3:])
         for row in project.rows(
             "SELECT query_id, q.text, asked, passage_id, t.text, rating, reason, raw, attempts FROM"
             f" (FROM ({_doubtful_sql(grader, which)}) WHERE $reason IS NULL OR reason = $reason"

@@ -24,8 +24,8 @@ from ..graders import (
     Outcome,
     Pair,
     PlannedGrader,
-    Played,
     Price,
+    ReplayedPair,
     Usage,
     is_passing_status,
     is_remote,
@@ -39,7 +39,7 @@ from ..graders import (
 from ..jobs import record_usage
 from ..records import add_job, count_results, end_job
 from ..store import Cursor, Project, log_action
-from ..types import Asked
+from ..types import GraderInput
 from ._grade_storage import add_outcomes
 from ._needed_pairs import EVERYTHING, Scope, known_key, ordered_pairs, with_texts
 
@@ -53,7 +53,7 @@ One = TypeVar("One")
 
 
 @dataclass(frozen=True)
-class TakenIn:
+class AnswerImportResult:
     """Result of importing answers.
 
     Args:
@@ -80,7 +80,7 @@ class TakenIn:
 
 
 @dataclass
-class Taking:
+class AnswerImport:
     """An import of answers.
 
     Args:
@@ -97,14 +97,14 @@ class Taking:
     job: int | None = None
     key: str = ""
     waiting: dict[Pair, dict[str, Reply]] = field(default_factory=dict)
-    taken: TakenIn = field(default_factory=TakenIn)
+    taken: AnswerImportResult = field(default_factory=AnswerImportResult)
     models: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.price = model_prices(self.project).get(self.grader.spec.model) or Price()
         self.asked_here = self.job is not None
 
-    def take(self, replies: Sequence[Reply]) -> None:
+    def import_replies(self, replies: Sequence[Reply]) -> None:
         """Import some answers; pairs that need more answers wait for them."""
         answered = [reply for reply in replies if is_answered(reply)]
         pair_replies: dict[Pair, dict[str, Reply]] = {}
@@ -114,7 +114,7 @@ class Taking:
             pair_replies.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(
                 reply.name, reply
             )
-        graded, failed = self._known(list(pair_replies))
+        graded, failed = self._known_pairs(list(pair_replies))
         for pair in graded:
             self.waiting.pop(pair)
         outcomes: list[Outcome] = []
@@ -130,7 +130,7 @@ class Taking:
                 continue
             outcomes.append((*pair, played.grade))
             usage = usage.plus(
-                make_usage(len(pair_replies[pair]), played.used, self.price.of(*played.used))
+                make_usage(len(pair_replies[pair]), played.used, self.price.cost_of(*played.used))
             )
             self.models.update(played.models)
         self.taken = replace(
@@ -139,11 +139,13 @@ class Taking:
             known=self.taken.known + len(graded),
             usage=usage,
         )
-        self.write(outcomes)
+        self.store_results(outcomes)
 
     def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
         """Import grades from elsewhere and their usage; known pairs stay as they are."""
-        graded, failed = self._known([(question, passage) for question, passage, _ in outcomes])
+        graded, failed = self._known_pairs(
+            [(question, passage) for question, passage, _ in outcomes]
+        )
         fresh = [
             outcome
             for outcome in outcomes
@@ -155,7 +157,7 @@ class Taking:
             known=self.taken.known + len(graded),
             usage=self.taken.usage.plus(used) if fresh else self.taken.usage,
         )
-        self.write(fresh)
+        self.store_results(fresh)
 
     def unfinished(self) -> dict[Pair, list[Reply]]:
         """Return the pairs that need another call, with their present answers."""
@@ -171,7 +173,7 @@ class Taking:
             if names
         }
 
-    def end(self) -> TakenIn:
+    def end(self) -> AnswerImportResult:
         """Close the job of answers from files, and return the counts."""
         unfinished = self.unfinished()
         left = sum(map(len, self.waiting.values())) - sum(map(len, unfinished.values()))
@@ -189,7 +191,7 @@ class Taking:
             self.project.write(record_end)
         return self.taken
 
-    def _known(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
+    def _known_pairs(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
         """Return the pairs that have a grade, and those that were asked without a usable reply."""
         known_pairs: list[set[Pair]] = [
             set(
@@ -212,7 +214,7 @@ class Taking:
         ]
         return known_pairs[0], known_pairs[1]
 
-    def write(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
+    def store_results(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
         """Store results of pairs, and the usage of the job so far if it is given."""
         if not outcomes and usage is None:
             return
@@ -278,7 +280,7 @@ def replay_pairs(
     known_replies: Mapping[Pair, Replies],
     key: str = "",
     used: set[str] | None = None,
-) -> Iterator[tuple[Pair, Played, WrittenCall | None]]:
+) -> Iterator[tuple[Pair, ReplayedPair, WrittenCall | None]]:
     """Yield the state of each pair with its known answers, and its next call.
 
     Args:
@@ -367,7 +369,7 @@ def refuse_unknown(
 
 
 @dataclass(frozen=True)
-class Written:
+class PlanCounts:
     """Counts of an exported plan.
 
     Args:
@@ -389,7 +391,7 @@ def write_missing(
     scope: Scope = EVERYTHING,
     answers: Sequence[Source] = (),
     parameters: Mapping[str, Any] | None = None,
-) -> Written:
+) -> PlanCounts:
     """Write the missing pairs to a file, to be graded elsewhere.
 
     For a model behind an endpoint, the file has the calls, which any engine can answer. If a method
@@ -424,7 +426,9 @@ def write_missing(
         planned = PlannedGrader(
             grader.spec.method, parameters or {}, list_prompts(project), grader.spec.fingerprint
         )
-        return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
+        return PlanCounts(
+            write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0
+        )
     report = Report()
     known_replies = replies_by_pair(read_replies(answers, report), grader, report)
     report.raise_if_refused("Use the answer files exactly as they were written.")
@@ -439,12 +443,12 @@ def write_missing(
             else:
                 yield call
 
-    return Written(write_calls(missing_calls(), path), settled)
+    return PlanCounts(write_calls(missing_calls(), path), settled)
 
 
 def _named_pairs(
     project: Project, grader: Grader, version: int, scope: Scope
-) -> Iterator[tuple[str, Asked, str]]:
+) -> Iterator[tuple[str, GraderInput, str]]:
     for pairs in in_chunks(ordered_pairs(project, grader, version, scope), CHUNK):
         texts = with_texts(project, grader.spec, pairs)
         for pair in pairs:
@@ -452,13 +456,13 @@ def _named_pairs(
             yield _name_of_pair(grader, pair, asked, passage), asked, passage
 
 
-def _name_of_pair(grader: Grader, pair: Pair, asked: Asked, passage: str) -> str:
+def _name_of_pair(grader: Grader, pair: Pair, asked: GraderInput, passage: str) -> str:
     return call_name(grader, pair, {"question": asked.written, "passage": passage})
 
 
 def import_answer_files(
     project: Project, grader: Grader, sources: Sequence[Source], author: str
-) -> TakenIn:
+) -> AnswerImportResult:
     """Import an engine's answers as grades. Repetition and the order of files do not change the
     result.
 
@@ -482,15 +486,15 @@ def import_answer_files(
         "Nothing was imported. Use the answer files exactly as they were written,"
         " with the same grader."
     )
-    taking = Taking(project, grader, author)
+    taking = AnswerImport(project, grader, author)
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
-        taking.take(replies)
+        taking.import_replies(replies)
     return taking.end()
 
 
 def import_grade_files(
     project: Project, grader: Grader, paths: Sequence[Path], author: str
-) -> TakenIn:
+) -> AnswerImportResult:
     """Import files of grades from `graders.grade_plan`.
 
     Repetition and the order of files do not change the result.
@@ -515,7 +519,7 @@ def import_grade_files(
         "Nothing was imported. Use the files that exam grade-plan wrote with the"
         " grader of the plan."
     )
-    taking = Taking(project, grader, author)
+    taking = AnswerImport(project, grader, author)
     for path in paths:
         for rows in read_grades(path):
             # The first grade of a pair counts.

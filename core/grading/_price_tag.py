@@ -150,7 +150,7 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
     cached = round(read * scale * _read_before(project, grader, pairs))
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = model_prices(project).get(grader.spec.model)
-    cost = None if price is None else price.of(*total)
+    cost = None if price is None else price.cost_of(*total)
     batch_cost = None
     if price is not None and cost is not None and is_remote(grader):
         # The first call has the full price.
@@ -369,6 +369,6 @@ def sampled_price(
     )
     tokens_in, tokens_out = round(read * len(calls) / max(1, len(texts))), len(calls) * written
     price = model_prices(project).get(model)
-    cost = None if price is None else price.of(tokens_in, tokens_out)
+    cost = None if price is None else price.cost_of(tokens_in, tokens_out)
     number = len(calls) if things is None else things
     return PriceTag(number, len(calls), tokens_in, tokens_out, cost, None, None not in counts)

@@ -33,7 +33,7 @@ from ..jobs import find_jobs
 from ..labels import Policy, basis, label_qrels
 from ..records import passage_texts, queries_of, visible_rows
 from ..store import Project
-from ..types import Asked, GraderSpec, Question
+from ..types import GraderInput, GraderSpec, Question
 from ._drafting import IN_WORDS, prompt_values
 from ._needed_pairs import known_key
 
@@ -84,7 +84,7 @@ def fill_for_question(
     grader = _preview_grader(prompt, fence)
     if isinstance(grader, ReadingGrader):
         steps = grader.steps(
-            Asked(question.text or "", question.answer_key or "", question.choices), passage
+            GraderInput(question.text or "", question.answer_key or "", question.choices), passage
         )
         try:
             call = next(steps)
@@ -154,7 +154,7 @@ def pair_to_try(
     spec: GraderSpec,
     question_id: str | None = None,
     passage_id: str | None = None,
-) -> tuple[Asked, str]:
+) -> tuple[GraderInput, str]:
     """Return a question and the text of a passage to try a grader on.
 
     Args:
@@ -203,7 +203,7 @@ def pair_to_try(
             else "The pool has no passage with text.",
             "Import passages with text.",
         )
-    return Asked(question.text or "", question.answer_key or "", question.choices), next(
+    return GraderInput(question.text or "", question.answer_key or "", question.choices), next(
         iter(texts.values())
     )
 
@@ -247,7 +247,7 @@ def has_only_samples(project: Project, spec: GraderSpec) -> bool:
 
 
 @dataclass(frozen=True)
-class Tried:
+class SampledPassage:
     """A judged passage with the grader's label; None without a label, which is not 0."""
 
     query_id: str
@@ -268,7 +268,7 @@ class SampleOutcome:
         cost: their cost; None without a price.
     """
 
-    passages: list[Tried]
+    passages: list[SampledPassage]
     min_rating: int
     min_judgment: int
     pairs: int
@@ -332,7 +332,7 @@ def sample_outcome(
     )
     return SampleOutcome(
         [
-            Tried(query, passage, value, labels.get(query, {}).get(passage))
+            SampledPassage(query, passage, value, labels.get(query, {}).get(passage))
             for query, passage, value in sample
         ],
         base.min_rating,

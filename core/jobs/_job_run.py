@@ -48,7 +48,7 @@ UNCAPPED = Caps()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extent(Caps):
+class JobScope(Caps):
     """Selection of the missing work that a job does, within its limits.
 
     Args:
@@ -73,7 +73,7 @@ class Extent(Caps):
         return failed and (self.retry_failed or self.only_failed)
 
 
-ALL_MISSING = Extent()
+ALL_MISSING = JobScope()
 
 
 def job_control(
@@ -190,7 +190,7 @@ class Progress:
         return (self.total - self.done) / self.rate if self.rate else None
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the job has ended."""
         return self.state in ("done", "cancelled", "stopped", "failed")
 
@@ -244,7 +244,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
-class Carrier(Generic[Result]):
+class ResultWriter(Generic[Result]):
     """Commits results as they arrive, and limits the share of time that commits take.
 
     Args:
@@ -271,7 +271,7 @@ class Carrier(Generic[Result]):
         self.started = self.committed = time.monotonic()
         self.paused_before = self.control.paused_seconds
 
-    def take(self, results: Sequence[Result]) -> None:
+    def add_results(self, results: Sequence[Result]) -> None:
         """Add results, and commit them if a commit is due."""
         self.waiting.extend(results)
         # While a job is paused, the next result may be hours away.
@@ -318,7 +318,7 @@ is closed.
 
 
 def run_recorded_job(
-    carrier: Carrier[Result],
+    carrier: ResultWriter[Result],
     batches: Callable[[], Iterable[Sequence[Result]]],
     again: str,
     rest: str,
@@ -347,7 +347,7 @@ def run_recorded_job(
     try:
         carrier.report(carrier.progress)
         for results in batches():
-            carrier.take(results)
+            carrier.add_results(results)
     except BaseException as caught:
         error = caught
     if error is not None and not isinstance(error, REPORTED_ENDS):
@@ -488,7 +488,7 @@ class BackgroundJob:
         return self.result if isinstance(self.result, Mapping) else {}
 
     @property
-    def quiet(self) -> float | None:
+    def quiet_seconds(self) -> float | None:
         """Seconds without a result if that is unusually long (see `QUIET_SECONDS`), else None.
 
         None before the first result.

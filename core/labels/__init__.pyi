@@ -86,9 +86,9 @@ from ._leaderboard_variants import (
 )
 from ._official_comparison import (
     Comparison as Comparison,
+    CorrelationShift as CorrelationShift,
     Queries as Queries,
     QueryChoice as QueryChoice,
-    Shift as Shift,
     align_boards as align_boards,
     board_over as board_over,
     compare as compare,

@@ -301,7 +301,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
 
 
 @dataclass(frozen=True)
-class Normalised:
+class NormalisedResult:
     """The results of a normalised measure.
 
     Args:
@@ -357,7 +357,7 @@ def normalised_coverage(
     runs: Scores,
     queries: Sequence[str],
     waiting: Collection[str],
-) -> Normalised:
+) -> NormalisedResult:
     """Return the normalised coverage of every run.
 
     The cutoff applies only to the runs, not to the gold texts or the pool.
@@ -402,4 +402,4 @@ def normalised_coverage(
             "Lower the min rating.",
         )
     scores = normalise_coverage(runs, known, base.policy.skipped)
-    return Normalised(scores, list(known), of, None if error is None else error / mean)
+    return NormalisedResult(scores, list(known), of, None if error is None else error / mean)

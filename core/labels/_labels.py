@@ -238,7 +238,7 @@ def _fill_matrices(
         for batch in batches:
             question, passage, rating = map(array_of, batch.columns)
             for rows in questions:
-                at = rows.of(question)
+                at = rows.find_numbers(question)
                 asked = at != _NO_QUESTION
                 # Usually all questions were asked. Then the copies of the columns, which are slow,
                 # can be skipped.
@@ -247,7 +247,7 @@ def _fill_matrices(
                     (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
                 )
                 for columns in passages:
-                    place = row + columns.of(had)
+                    place = row + columns.find_numbers(had)
                     here = place < len(flat)
                     flat[place[here].view(np.int64)] = given[here]
         return flat
@@ -275,7 +275,7 @@ class _Places:
             self._table = np.full(int(keys[-1] - keys[0]) + 3, none)
             self._table[keys - keys[0] + 1] = numbers
 
-    def of(self, keys: NDArray[np.int32]) -> NDArray[np.uint64]:
+    def find_numbers(self, keys: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Return the number of each text."""
         if self._table is not None:
             found: NDArray[np.uint64] = self._table.take(keys - (self._keys[0] - 1), mode="clip")

@@ -37,7 +37,7 @@ from ..records import (
 from ..store import Project, as_act, by_query, cache, cached
 from ._basis import Basis, basis
 from ._citation_support import citation_grader, support_board
-from ._coverage import Normalised, Scores, coverage_scores, normalised_coverage
+from ._coverage import NormalisedResult, Scores, coverage_scores, normalised_coverage
 from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
 from ._labels import from_answers, label_pairs, label_qrels
 from ._leaderboard import Leaderboard, System, order_systems
@@ -96,7 +96,7 @@ def label_scores(
         }
 
     # Labels are not changed once they are made; unchanged labels are the same object.
-    marks = {query: _Same(labels) for query, labels in qrels.items()}
+    marks = {query: _IdentityKey(labels) for query, labels in qrels.items()}
     key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, base.min_rating)
     scores_by_run: dict[str, dict[str, dict[str, float]]] = {
         run: {name: {} for name in names} for run in runs
@@ -129,14 +129,14 @@ def judged_scores(
     )
 
 
-class _Same:
+class _IdentityKey:
     """A cache key for an object; two keys are equal if they contain the same object."""
 
     def __init__(self, what: object) -> None:
         self.what = what
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.what is other.what
+        return isinstance(other, _IdentityKey) and self.what is other.what
 
     def __hash__(self) -> int:
         return id(self.what)
@@ -153,7 +153,7 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
     def score_answers(answers: Mapping[str, Answers]) -> dict[str, Array]:
         evaluator = make_intent_evaluator(measure, answers)
         return {
-            query: np.array(evaluator.of(query, list(ranked.get(query, {}).values())))
+            query: np.array(evaluator.score_tops(query, list(ranked.get(query, {}).values())))
             for query in answers
         }
 
@@ -335,7 +335,7 @@ def board_without_lengths(
             project, wanted, policy, citation_grader(project), with_ungraded=with_ungraded
         )
     pairs: dict[str, Any] = {}
-    share_of: Normalised | None = None
+    share_of: NormalisedResult | None = None
     if wanted.takes_grades:
         if not ranking_scores(project):
             raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")

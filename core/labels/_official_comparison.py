@@ -71,7 +71,7 @@ class Queries:
         return f"{self.common} of {own} / {other}" if self.over == "common" else f"{own} / {other}"
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The numbers as a sentence that also names the queries with ungraded pairs."""
         return " ".join(filter(None, (self._numbers, self.says_ungraded)))
 
@@ -295,7 +295,7 @@ def kendall_interval(compared: Comparison) -> tuple[float, float] | None:
 
 
 @dataclass(frozen=True)
-class Shift:
+class CorrelationShift:
     """The effect of a change on the correlation with the official leaderboard.
 
     Args:
@@ -320,7 +320,7 @@ def correlation_shift(
     official: Leaderboard,
     samples: int = 1000,
     queries: QueryChoice = "common",
-) -> Shift:
+) -> CorrelationShift:
     """Return the shift in rank correlation with the official leaderboard, and whether it is within
     noise.
 
@@ -342,8 +342,8 @@ def correlation_shift(
         compared = [compare_boards(board, official, "own") for board in (before, after)]
     then, now = (each.correlation for each in compared)
 
-    def make_shift(low: float | None, high: float | None, says: str) -> Shift:
-        return Shift(then.spearman, now.spearman, low, high, says, compared[1].queries)
+    def make_shift(low: float | None, high: float | None, says: str) -> CorrelationShift:
+        return CorrelationShift(then.spearman, now.spearman, low, high, says, compared[1].queries)
 
     if then.spearman is None or now.spearman is None:
         return make_shift(None, None, (now.undefined or then.undefined) or "")

@@ -64,7 +64,7 @@ class QueryRatings:
     column: dict[str, int]
     ratings: Ratings
 
-    def of(self, questions: Sequence[Question]) -> Ratings:
+    def select_questions(self, questions: Sequence[Question]) -> Ratings:
         """Return ratings of questions, p x len(questions); MISSING for texts not loaded."""
         columns = [
             self.column.get(graded_wording(question, self.spec), -1) for question in questions
@@ -94,7 +94,9 @@ def gradable_questions(questions: Sequence[Question], grader: StoredGrader) -> l
 def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
     """Return the labels of a query's p passages under these questions; MISSING without a label."""
     active = gradable_questions(questions, base.grader)
-    return labels_of(known.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
+    return labels_of(
+        known.select_questions(active), weights_of(active, base.policy.weighted), base.policy.rule
+    )
 
 
 def load_ratings(
@@ -282,7 +284,7 @@ def query_scores(
             return None
         evaluate = make_intent_evaluator(wanted, {query_id: answers})
         ranked = [trec_order(scores, wanted.depth) for scores in answered.values()]
-        return dict(zip(answered, evaluate.of(query_id, ranked), strict=True))
+        return dict(zip(answered, evaluate.score_tops(query_id, ranked), strict=True))
     values = labels_of(ratings, weights, base.policy.rule)
     labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
     if not labels:

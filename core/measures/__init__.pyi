@@ -70,10 +70,10 @@ from ._measure_families import (
 )
 from ._system_choice import (
     Choice as Choice,
-    Choosing as Choosing,
+    ConfirmationEffect as ConfirmationEffect,
+    EvaluationChoices as EvaluationChoices,
+    EvaluationPair as EvaluationPair,
     NewScore as NewScore,
-    Pairing as Pairing,
-    Stake as Stake,
     Table as Table,
     compare_evaluations as compare_evaluations,
     order_signs as order_signs,

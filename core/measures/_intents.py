@@ -95,7 +95,7 @@ class IntentEvaluator:
             if scores and query in self.scorers
         }
 
-    def of(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
+    def score_tops(self, query_id: str, tops: Sequence[Sequence[str]]) -> list[float]:
         """Return the scores of tops of rankings, from `trec_order`, for a query with intents."""
         return self.scorers[query_id](tops) if tops else []
 

@@ -60,7 +60,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Pairing:
+class EvaluationPair:
     """A comparison of two evaluations.
 
     Args:
@@ -83,7 +83,7 @@ class Pairing:
 
 
 @dataclass(frozen=True)
-class Choosing:
+class EvaluationChoices:
     """Evaluations and their choices, all over the same runs.
 
     Args:
@@ -97,12 +97,12 @@ class Choosing:
     runs: list[str]
     over: Over
     choices: list[Choice]
-    pairings: list[Pairing]
+    pairings: list[EvaluationPair]
 
 
 def compare_evaluations(
     tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0
-) -> Choosing:
+) -> EvaluationChoices:
     """Compare evaluations of the same runs: which run each chooses, and how certain that is.
 
     A resample draws queries with replacement; all evaluations see the same draw.
@@ -155,7 +155,7 @@ def compare_evaluations(
         for a, b in combinations(choices, 2)
         for one, other in ((a, b), (b, a))
     ]
-    return Choosing(runs, over, choices, pairings)
+    return EvaluationChoices(runs, over, choices, pairings)
 
 
 def _make_choice(
@@ -179,7 +179,7 @@ def _make_choice(
 
 def _pair_choices(
     choice: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]
-) -> Pairing:
+) -> EvaluationPair:
     x, y = drawn[choice.evaluation], drawn[other.evaluation]
     picked_here, picked_there = picked[choice.evaluation], picked[other.evaluation]
     point = correlate_scores(_run_means(choice), _run_means(other))
@@ -194,7 +194,7 @@ def _pair_choices(
         np.nan,
         greatest - np.nansum(y * picked_here, axis=1) / picked_here.sum(axis=1),
     )
-    return Pairing(
+    return EvaluationPair(
         choice.evaluation,
         other.evaluation,
         set(choice.chosen) <= set(other.chosen),
@@ -225,7 +225,7 @@ class NewScore:
 
 
 @dataclass(frozen=True)
-class Stake:
+class ConfirmationEffect:
     """The effect of confirming one case on the choice of a system.
 
     Args:
@@ -243,7 +243,9 @@ class Stake:
     swaps: int
 
 
-def rank_stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
+def rank_stakes(
+    tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]
+) -> list[ConfirmationEffect]:
     """Order cases by the effect of their confirmation on the choice of a system, each case alone.
 
     Cases that change the choice come first. The other criteria, in this order, are the closed share
@@ -254,14 +256,16 @@ def rank_stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]
         tables: the evaluations that choose, such as Recall@5 and LLM-retEval@5.
         cases: for each case, the scores of these evaluations and their runs that it would change.
     """
-    boards = {name: _Board.of(table) for name, table in tables.items()}
+    boards = {name: _Board.from_table(table) for name, table in tables.items()}
     unordered = []
     for at, corrections in enumerate(cases):
         by_board = group_pairs((entry.evaluation, entry) for entry in corrections)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
         closing = max((entry[1] for entry in moved), default=0.0)
         unordered.append(
-            Stake(at, any(entry[0] for entry in moved), closing, sum(entry[2] for entry in moved))
+            ConfirmationEffect(
+                at, any(entry[0] for entry in moved), closing, sum(entry[2] for entry in moved)
+            )
         )
     return sorted(
         unordered,
@@ -280,7 +284,7 @@ class _Board:
     counted: Array
 
     @classmethod
-    def of(cls, table: Table) -> _Board:
+    def from_table(cls, table: Table) -> _Board:
         queries = frozenset(query for row in table.values() for query in row)
         rows = [[row.get(query, 0.0) for query in queries] for row in table.values()]
         totals = np.array(

@@ -15,7 +15,7 @@ from .registry import (
     LARGEST,
     Argument,
     Author,
-    Gathered,
+    GatheredOptions,
     Option,
     Output,
     Project,
@@ -150,7 +150,7 @@ def _sides_from_options(
     return policy_sides(policy, source, against_grader, against_person)
 
 
-SidesOptions = Annotated[tuple["review.Side", "review.Side"], Gathered(_sides_from_options)]
+SidesOptions = Annotated[tuple["review.Side", "review.Side"], GatheredOptions(_sides_from_options)]
 """The two sides that disagree."""
 
 
@@ -341,7 +341,7 @@ def _find_row(
     query_id: str,
     passage_id: str,
     question_id: str | None,
-) -> review.Row:
+) -> review.QueueRow:
     """Return the open disagreement on a passage; if a side is a person, on a question for that
     passage.
     """
@@ -457,7 +457,7 @@ def changes(
                 f"Spearman with {against}: {compared.shift.before:z.4f} before,"
                 f" {compared.shift.after:z.4f} after."
             )
-        output.note(f"{compared.shift.says} {compared.shift.queries.says}")
+        output.note(f"{compared.shift.says} {compared.shift.queries.description}")
     return output
 
 

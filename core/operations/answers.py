@@ -51,7 +51,7 @@ from .registry import (
     MOST_DRAWS,
     Argument,
     Author,
-    Gathered,
+    GatheredOptions,
     Option,
     Output,
     Project,
@@ -86,7 +86,7 @@ def _model_options(
     return {name: value for name, value in given.items() if value}
 
 
-ModelOptions = Annotated[dict[str, str], Gathered(_model_options)]
+ModelOptions = Annotated[dict[str, str], GatheredOptions(_model_options)]
 """The given settings of a model."""
 
 
@@ -101,8 +101,8 @@ def _extent_options(
     patience: Patience,
     retry_failed: Annotated[bool, Option(help="Also retry the failed calls.")] = False,
     only_failed: Annotated[bool, Option(help="Retry only the failed calls.")] = False,
-) -> jobs.Extent:
-    return jobs.Extent(
+) -> jobs.JobScope:
+    return jobs.JobScope(
         limit=limit,
         max_calls=max_calls,
         max_cost=max_cost,
@@ -113,7 +113,7 @@ def _extent_options(
     )
 
 
-CapsOptions = Annotated["jobs.Extent", Gathered(_extent_options)]
+CapsOptions = Annotated["jobs.JobScope", GatheredOptions(_extent_options)]
 """Options that limit a job."""
 DryRun = Annotated[
     bool,
@@ -148,7 +148,7 @@ def _gold_options(*, against: Against = (), min_judgment: GoldJudgment = None) -
     )
 
 
-GoldOptions = Annotated["answers.Gold", Gathered(_gold_options)]
+GoldOptions = Annotated["answers.Gold", GatheredOptions(_gold_options)]
 """Options that select the gold passages."""
 
 
@@ -182,8 +182,8 @@ def _view_options(
     without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
     against: Against = (),
     min_judgment: GoldJudgment = None,
-) -> answers.View:
-    return answers.View(
+) -> answers.RetEvalChoices:
+    return answers.RetEvalChoices(
         runs or None,
         tuple(sorted(set(ks))) or answers.KS,
         generator,
@@ -197,7 +197,7 @@ def _view_options(
     )
 
 
-ViewOptions = Annotated["answers.View", Gathered(_view_options)]
+ViewOptions = Annotated["answers.RetEvalChoices", GatheredOptions(_view_options)]
 """Options that select answers and the check of their correctness."""
 
 
@@ -371,7 +371,7 @@ def import_(
     done = exchange.import_files(
         project,
         "answers",
-        [formats.Source.of(file) for file in files],
+        [formats.Source.from_path(file) for file in files],
         current_author(),
         exchange.Options(source=name),
     )
@@ -566,7 +566,7 @@ def rag(
         ready,
         wanted,
         author,
-        jobs.Extent(patience=patience),
+        jobs.JobScope(patience=patience),
         progress_watcher("answers"),
         graders.Control(report=call_note_printer()),
     )
@@ -752,7 +752,7 @@ def _case_record(row: answers.CaseRow) -> dict[str, Any]:
     }
 
 
-def _run_and_depth(view: answers.View) -> tuple[str, int]:
+def _run_and_depth(view: answers.RetEvalChoices) -> tuple[str, int]:
     if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
         raise InputError(
             "option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K."
@@ -914,7 +914,7 @@ def _describe_choices(
 
 def _choose_runs(
     project: Project, evaluation: answers.Evaluation, k: int, named: tuple[str, ...]
-) -> measures.Choosing:
+) -> measures.EvaluationChoices:
     """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a
     depth.
     """
@@ -943,7 +943,7 @@ def _choose_runs(
     return compared.found
 
 
-def _pairing_cells(pair: measures.Pairing | None) -> tuple[float | None, ...]:
+def _pairing_cells(pair: measures.EvaluationPair | None) -> tuple[float | None, ...]:
     if pair is None:
         return (None,) * 5
     return (
@@ -1030,7 +1030,7 @@ def agreement(
     return output.note(f"Not checked yet: {waiting}" if waiting else None)
 
 
-def _people_checks(project: Project, human: str | None) -> list[answers.PeopleSaid]:
+def _people_checks(project: Project, human: str | None) -> list[answers.PeopleVerdict]:
     """Return people's answer checks, from a source of the project or from a file, which is not
     stored.
     """
@@ -1047,7 +1047,7 @@ def _people_checks(project: Project, human: str | None) -> list[answers.PeopleSa
             "To add results: exam import answer-verdicts FILE.",
         )
     report = Report()
-    verdicts = formats.read_answer_verdicts(formats.Source.of(file), report)
+    verdicts = formats.read_answer_verdicts(formats.Source.from_path(file), report)
     report.raise_if_refused("Correct the file.")
     return answers.said_in_file(
         project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts]

@@ -101,7 +101,12 @@ def board(
                 for s in audited.systems
             ],
         )
-        .note(reached.says, reached.conclusion, audited.says, separated if reached.pairs else None)
+        .note(
+            reached.description,
+            reached.conclusion,
+            audited.description,
+            separated if reached.pairs else None,
+        )
     )
     if audited.labels is not None:
         rates = (
@@ -118,7 +123,7 @@ def board(
             f" Kendall's tau from {audited.kendall[0]:z.2f} to {audited.kendall[1]:z.2f}."
         )
     groups = (f"Not separated: {', '.join(group)}." for group in audited.groups)
-    return output.note(*groups, audited.favour.says if audited.favour else None)
+    return output.note(*groups, audited.favour.description if audited.favour else None)
 
 
 @operation("audit curve", act="read the bank", reads=True)
@@ -140,7 +145,7 @@ def curve(
         )
         .note(
             None if forecast.width is None else f"Current median width: {forecast.width:.4f}.",
-            forecast.says,
+            forecast.description,
         )
     )
 
@@ -181,7 +186,7 @@ def choose_grader(
                 for grader in choice.graders
             ],
         )
-        .note(choice.says)
+        .note(choice.description)
     )
 
 
@@ -295,8 +300,8 @@ def roles(
                 "warnings": overlap.warnings,
             }
         )
-        .line(overlap.says)
-        .table(("run", "made with"), [(run.name, run.says) for run in overlap.runs])
+        .line(overlap.description)
+        .table(("run", "made with"), [(run.name, run.description) for run in overlap.runs])
         .note(*(f"warning: {warning}" for warning in overlap.warnings))
     )
 
@@ -376,7 +381,7 @@ def design(
     output = Output(
         {"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}
     ).note(
-        f"Planned '{made.name}': {goal.says}, by {made.measure_title}."
+        f"Planned '{made.name}': {goal.description}, by {made.measure_title}."
         f" {how_many(len(made.runs), 'systems')}, {how_many(len(made.queries), 'queries')},"
         f" {how_many(texts.passages, 'passages')}, seed {made.seed}."
     )
@@ -408,7 +413,7 @@ def list_audits(
             (
                 plan.name,
                 plan.measure_title,
-                plan.goal.says,
+                plan.goal.description,
                 len(plan.runs),
                 len(drawn),
                 sum(b.judged for b in drawn),
@@ -459,7 +464,8 @@ def status(
         }
     )
     output.line(
-        f"{plan.name}: {plan.goal.says}, by {plan.measure_title}{' (ended)' if plan.ended else ''}"
+        f"{plan.name}: {plan.goal.description}, by {plan.measure_title}"
+        f"{' (ended)' if plan.ended else ''}"
     ).table(
         (
             "batch",
@@ -558,7 +564,7 @@ def import_(
     If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
     done = audit.import_sheet(
-        project, audit.find_audit(project, name), formats.Source.of(file), author
+        project, audit.find_audit(project, name), formats.Source.from_path(file), author
     )
     return Output(vars(done)).note(audit.import_sentence(done))
 

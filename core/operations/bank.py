@@ -143,7 +143,7 @@ def repair(
         project, question_id, [*wordings, *known], policy, source, author
     )
     return Output(found.as_dict()).note(
-        found.says, "Save it: exam bank save" if found.test.accepted else None
+        found.description, "Save it: exam bank save" if found.test.accepted else None
     )
 
 
@@ -205,8 +205,8 @@ def sealed(
             ],
         )
         .note(
-            coverage.says,
-            coverage.explains,
+            coverage.description,
+            coverage.explanation,
             f"Queries with sealed questions: {coverage.queries:,}.",
         )
     )
@@ -285,7 +285,7 @@ def save(
     # Imported here, because no other command of the bank reads a file.
     from ..formats import Source, read_bank
 
-    read = read_bank(Source.of(file), report)
+    read = read_bank(Source.from_path(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     questions = project.read(lambda cursor: bank.in_their_words(cursor, read.questions))
     return _saved_output(project, bank.save_version(project, questions, note, author))

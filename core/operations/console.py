@@ -1,7 +1,7 @@
 """Printing, progress, files and stopping of operations, at a shell and in a server.
 
 At a shell an operation prints to the process and works on its files. In a server each request has a
-`Guest`.
+`ServedRequest`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LONGEST_NAME = 50
 
 
 @dataclass
-class Guest:
+class ServedRequest:
     """A request that a server runs in this thread.
 
     Args:
@@ -98,15 +98,15 @@ class Guest:
         return known[name]
 
 
-_guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
+_guest: ContextVar[ServedRequest | None] = ContextVar("guest", default=None)
 
 
-def current_guest() -> Guest | None:
+def current_guest() -> ServedRequest | None:
     """Return the request that this thread runs in a server; None at a shell."""
     return _guest.get()
 
 
-def host_guest(request: Guest) -> AbstractContextManager[None]:
+def host_guest(request: ServedRequest) -> AbstractContextManager[None]:
     """Run a request in this thread until the block ends."""
     return hold_value(_guest, request)
 
@@ -115,7 +115,7 @@ def pause_seconds(seconds: float) -> None:
     """Wait. A request in a server can be stopped meanwhile.
 
     Raises:
-        KeyboardInterrupt: as `Guest.check_stopped`.
+        KeyboardInterrupt: as `ServedRequest.check_stopped`.
     """
     if (host := current_guest()) is None:
         time.sleep(seconds)
@@ -312,7 +312,7 @@ class ProgressLines:
 
     def show(self, progress: Progress) -> None:
         """Print the progress of a job, if it is time to."""
-        self.say(progress.done, progress.total, progress.rate, progress.over)
+        self.say(progress.done, progress.total, progress.rate, progress.is_over)
 
     def count(self, done: int, total: int) -> None:
         """Print progress as `say` does, for work that ends as soon as its last thing is done."""

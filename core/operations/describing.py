@@ -79,7 +79,7 @@ class Argument(Option):
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredOptions:
     """Several options that become one argument of an operation.
 
     Args:

@@ -21,7 +21,7 @@ from .policy import PolicyOptions
 from .registry import (
     Argument,
     Author,
-    Gathered,
+    GatheredOptions,
     Option,
     Output,
     Project,
@@ -52,7 +52,7 @@ def _model_options(
     return {name: value for name, value in given.items() if value}
 
 
-ModelOptions = Annotated[dict[str, str], Gathered(_model_options)]
+ModelOptions = Annotated[dict[str, str], GatheredOptions(_model_options)]
 """The settings of the drafting model."""
 PromptOption = Annotated[
     str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")
@@ -404,7 +404,7 @@ def _filter_options(
     return choose_thresholds
 
 
-FilterOptions = Annotated[Callable[..., "exams.Thresholds"], Gathered(_filter_options)]
+FilterOptions = Annotated[Callable[..., "exams.Thresholds"], GatheredOptions(_filter_options)]
 """Thresholds of the filters: a function from the values of the items to thresholds."""
 
 
@@ -519,7 +519,7 @@ def item_categories(
 
 def checked_items(
     project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., exams.Thresholds]
-) -> tuple[list[exams.Checked], exams.Thresholds]:
+) -> tuple[list[exams.CheckedItem], exams.Thresholds]:
     """Return active items of the bank, open proposals, or both, with the results of the filters."""
     values = exams.item_values(project, query_id, of)
     accepted = exams.last_acceptance(project, query_id) if of == "bank" else None
@@ -596,7 +596,7 @@ def generate_exam_items(
 
     Interrupted jobs resume with the same command. Passages already asked about are skipped.
     """
-    wanted = exams.Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
+    wanted = exams.ItemRequest(query_id, domain, prompt, run, limit, seed, topic, again)
     with may_use_key(settings):
         drafter = grading.make_drafter(settings)
         if dry_run:
@@ -721,7 +721,7 @@ def import_(
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
     options = exchange.Options(source=None if query_id == EXAM_QUERY else query_id)
     done = exchange.import_files(
-        project, "exam", [formats.Source.of(file)], current_author(), options, preview
+        project, "exam", [formats.Source.from_path(file)], current_author(), options, preview
     )
     return (
         Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})

@@ -36,7 +36,7 @@ from .policy import PolicyOptions
 from .registry import (
     MOST_DRAWS,
     Argument,
-    Gathered,
+    GatheredOptions,
     Opening,
     Option,
     Output,
@@ -200,7 +200,9 @@ def retrieve(
             "option-missing", "--rerank does not work with --run.", "Use --rerank with --with."
         )
     if run is not None:
-        items = exams.import_retrieval(project, name, formats.Source.of(run), current_author())
+        items = exams.import_retrieval(
+            project, name, formats.Source.from_path(run), current_author()
+        )
     else:
         items = exams.make_retrieval(
             project,
@@ -245,7 +247,7 @@ def sit(
         raise InputError(
             "option-missing", "--key-variable needs an endpoint.", "Add --base-url URL."
         )
-    request = exams.Sit(
+    request = exams.ExamRequest(
         names or None,
         query_id,
         bank_version,
@@ -340,7 +342,7 @@ def exam_board(
     return _board_output(exams.exam_board(answers))
 
 
-def _board_output(board: list[exams.Row]) -> Output:
+def _board_output(board: list[exams.ExamineeRow]) -> Output:
     records = [
         _score_record(row.student.name, row.score) | {"factors": row.student.factors}
         for row in board
@@ -532,7 +534,7 @@ def _answers_options(
     return read_answers
 
 
-AnswersOptions = Annotated[Callable[[Opening], _Answers], Gathered(_answers_options)]
+AnswersOptions = Annotated[Callable[[Opening], _Answers], GatheredOptions(_answers_options)]
 """A function that reads the answers and returns them with the model to fit."""
 
 
@@ -553,7 +555,7 @@ def _read_answer_table(file: Path, factors: Path | None) -> exams.AnswerTable:
 
 def _read_file(path: Path, read: Callable[[formats.Source, Report], T]) -> T:
     report = Report()
-    content = read(formats.Source.of(path), report)
+    content = read(formats.Source.from_path(path), report)
     report.raise_if_refused()
     for note in report.notes:
         print_message(str(note))
@@ -696,7 +698,7 @@ def items_command(
 ) -> Output:
     """List items with their parameters and information, weakest first."""
     analysis = wanted(opening).analyse(0, held_out=False)
-    rows = sorted(analysis.items, key=lambda row: (row.by(by), row.item))
+    rows = sorted(analysis.items, key=lambda row: (row.sort_key(by), row.item))
     return (
         Output({"by": by, "items": [asdict(row) for row in rows], "remarks": analysis.remarks})
         .table(

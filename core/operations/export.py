@@ -26,7 +26,7 @@ from .registry import Argument, Option, Output, Project, current_author, operati
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExportRequest:
     """The request of the export command.
 
     Args:
@@ -72,7 +72,7 @@ def _record_export(project: Project, what: str, output: str, **details: str) -> 
     )
 
 
-def _export_folder(project: Project, what: str, asked: Asked) -> None:
+def _export_folder(project: Project, what: str, asked: ExportRequest) -> None:
     """Write the whole project, or its grades with rankings and questions, as Parquet."""
     if asked.output == "-":
         raise InputError(
@@ -90,7 +90,7 @@ def _export_folder(project: Project, what: str, asked: Asked) -> None:
     print_message(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
 
-def _export_qrels(project: Project, asked: Asked) -> bytes:
+def _export_qrels(project: Project, asked: ExportRequest) -> bytes:
     author = current_author()
     if asked.manifest is not None:
         return exchange.reproduce_qrels(project, asked.manifest, author, asked.deliver)
@@ -120,7 +120,7 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
     return content
 
 
-def _check_labels(project: Project, asked: Asked) -> None:
+def _check_labels(project: Project, asked: ExportRequest) -> None:
     """Warn if the labels are incomplete, or refuse if they have to be complete."""
     base = labels.basis(project, asked.policy)
     state = labels.label_readiness(project, base)
@@ -161,7 +161,7 @@ def _check_labels(project: Project, asked: Asked) -> None:
         print_message(text)
 
 
-def _export_bundle(project: Project, asked: Asked) -> bytes:
+def _export_bundle(project: Project, asked: ExportRequest) -> bytes:
     if asked.manifest is not None:
         return exchange.reproduce_bundle(
             project, asked.manifest, current_author(), audit.audit_files, asked.deliver
@@ -179,14 +179,14 @@ def _export_bundle(project: Project, asked: Asked) -> bytes:
     )
 
 
-def _export_bank(project: Project, asked: Asked) -> bytes:
+def _export_bank(project: Project, asked: ExportRequest) -> bytes:
     if asked.form is not None:
         return exchange.bank_in_form(project, asked.form, asked.policy.bank_version).encode()
     make = exchange.bank_csv if asked.output.endswith(".csv") else exchange.bank_jsonl
     return make(project, asked.policy.bank_version).encode()
 
 
-def _export_leaderboard(project: Project, asked: Asked) -> bytes:
+def _export_leaderboard(project: Project, asked: ExportRequest) -> bytes:
     by_ending = {".tex": exchange.board_latex, ".json": exchange.board_json}
     make = by_ending.get(Path(asked.output).suffix, exchange.board_tsv)
     board = labels.leaderboard(project, asked.measure, asked.source, asked.policy)
@@ -200,7 +200,7 @@ def _export_leaderboard(project: Project, asked: Asked) -> bytes:
     return content
 
 
-_CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
+_CONTENTS: dict[str, Callable[[Project, ExportRequest], bytes]] = {
     "qrels": _export_qrels,
     "bank": _export_bank,
     "graded": lambda project, asked: exchange.graded_file(project, asked.chosen),
@@ -337,7 +337,7 @@ def export(
         if manifest is None
         else exchange.read_manifest(formats.read_small(manifest), str(manifest))
     )
-    asked = Asked(
+    asked = ExportRequest(
         output,
         source,
         binary,

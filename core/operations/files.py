@@ -192,7 +192,12 @@ def import_(
                 )
             else:
                 done = exchange.import_files(
-                    project, kind, [formats.Source.of(file) for file in files], author, how, preview
+                    project,
+                    kind,
+                    [formats.Source.from_path(file) for file in files],
+                    author,
+                    how,
+                    preview,
                 )
         except FileError as error:
             return Output().note(*map(str, error.problems[1:20])).failing(error)

@@ -14,8 +14,8 @@ from ..records import JOB_SUBJECTS
 from ..text import how_many
 from ..types import GraderSpec
 from .console import (
-    Guest,
     ProgressLines,
+    ServedRequest,
     call_note_printer,
     check_ended,
     current_guest,
@@ -27,7 +27,7 @@ from .console import (
 from .grader_options import GraderChoice, GraderOptions, Patience
 from .registry import (
     Argument,
-    Gathered,
+    GatheredOptions,
     Opening,
     Option,
     Output,
@@ -64,7 +64,7 @@ def _scope_options(
     )
 
 
-ScopeOptions = Annotated["grading.Scope", Gathered(_scope_options)]
+ScopeOptions = Annotated["grading.Scope", GatheredOptions(_scope_options)]
 """Options that select pairs."""
 BankVersion = Annotated[int | None, Option(help="Bank version (default: the newest).")]
 _PLANNED = {
@@ -121,7 +121,7 @@ def plan(
     planned = asdict(grading.make_plan(project, grader.spec, version, scope))
     if output is not None:
         warn_of_terms(project)
-        sources = [formats.Source.of(str(path)) for path in answers]
+        sources = [formats.Source.from_path(str(path)) for path in answers]
         written = grading.write_missing(
             project, grader, output, version, scope, sources, chosen.parameters
         )
@@ -298,7 +298,10 @@ def ingest(
             taken = grading.import_grade_files(project, grader, files, current_author())
         else:
             taken = grading.import_answer_files(
-                project, grader, list(map(formats.Source.of, map(str, files))), current_author()
+                project,
+                grader,
+                list(map(formats.Source.from_path, map(str, files))),
+                current_author(),
             )
         if taken.graded or taken.failed:
             bank.remember_settings(
@@ -372,7 +375,7 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: gradi
         )
 
 
-def _follow_job(job: jobs.BackgroundJob, host: Guest) -> jobs.Progress:
+def _follow_job(job: jobs.BackgroundJob, host: ServedRequest) -> jobs.Progress:
     """Print the progress of a job, which screens show too, until it ends or the person stops it."""
     lines, printed, over = ProgressLines("pairs"), 0, False
     while not over:
@@ -471,12 +474,12 @@ def _follow_batches(
         return nothing
     printed: set[str] = set()
 
-    def check_once() -> grading.Standing:
+    def check_once() -> grading.BatchProgress:
         with opening() as project:
             now = grading.advance_batches(project, replace(chosen).make(project), current_author())
-        if now.jobs and now.said not in printed:
-            printed.add(now.said)
-            print_message(f"exam: {now.said}")
+        if now.jobs and now.description not in printed:
+            printed.add(now.description)
+            print_message(f"exam: {now.description}")
         return now
 
     if wait:
@@ -500,8 +503,11 @@ def _follow_batches(
     )
 
 
-def _describe_standing(now: grading.Standing) -> str:
-    return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"
+def _describe_standing(now: grading.BatchProgress) -> str:
+    return (
+        f"{now.description}. To import the remaining results: exam batch fetch, with the same"
+        " grader"
+    )
 
 
 @operation("jobs", act="read the bank", reads=True)

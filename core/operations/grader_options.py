@@ -22,7 +22,7 @@ from ..choices import (
 )
 from ..errors import InputError
 from .console import read_text_file
-from .registry import Gathered, Option, Project, current_author
+from .registry import GatheredOptions, Option, Project, current_author
 
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
@@ -180,4 +180,4 @@ def _parse_setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-GraderOptions = Annotated[GraderChoice, Gathered(_grader_options)]
+GraderOptions = Annotated[GraderChoice, GatheredOptions(_grader_options)]

@@ -158,7 +158,7 @@ def _injections_output(name: str, trial: graders.InjectionTrial) -> Output:
     )
 
 
-def _exchange_records(trial: graders.Trial) -> list[dict[str, str]]:
+def _exchange_records(trial: graders.PairTrial) -> list[dict[str, str]]:
     return [
         {
             "asked": "" if exchange.messages is None else exchange.messages.joined(),
@@ -238,7 +238,7 @@ def card(
                 for part, rate in rows
             ],
         )
-        .note(grader_card.says)
+        .note(grader_card.description)
     )
 
 
@@ -292,7 +292,8 @@ def drift(
 def _describe_drift(state: bank.Drift) -> str:
     evidence = state.checks[-1].evidence if state.checks else 0.0
     return (
-        f"{state.says} Evidence of a change: {evidence:.2f} (alarm at {measures.DRIFT_ALARM:.2f})."
+        f"{state.description} Evidence of a change: {evidence:.2f}"
+        f" (alarm at {measures.DRIFT_ALARM:.2f})."
     )
 
 

@@ -231,7 +231,7 @@ def correlate(
             f" {comparison.official.measure} ({comparison.official.source})."
             f" Systems: {result.systems}. Ties: {result.ties}."
         )
-        .line(comparison.queries.says)
+        .line(comparison.queries.description)
         .note(_describe_basis(comparison.board))
     )
     if result.undefined:

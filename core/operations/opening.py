@@ -21,7 +21,7 @@ HEALTH_SECONDS = 20.0
 """Seconds that a server may take to answer."""
 
 
-class Elsewhere(BaseException):
+class OpenElsewhere(BaseException):
     """A server has the project open and can run the operation. It is not an Exception, so
     operations do not catch it."""
 
@@ -68,15 +68,15 @@ class Opening:
         read at the same time. Else jobs whose process died are marked as interrupted.
 
         Raises:
-            Elsewhere: a server has it open.
+            OpenElsewhere: a server has it open.
         """
         if (host := current_guest()) is not None:
             # This checks the role of a request with a token. The owner may do everything.
-            with host.project.doing(self._act):
+            with host.project.check_and_run(self._act):
                 yield from _report_reopening(host.project)
             return
         if (door := find_answering_door(self.path)) is not None:
-            raise Elsewhere(door, str(self.path))
+            raise OpenElsewhere(door, str(self.path))
         with closing(open_project(self.path, self._only_reads)) as project:
             if not self._only_reads:
                 # Imported here, because operations that only read do not need it.

@@ -328,7 +328,7 @@ def list_tokens(
     project: Project,
 ) -> Output:
     """List the names, roles and use of tokens. The tokens themselves are not stored."""
-    with project.doing("manage people"):
+    with project.check_and_run("manage people"):
         listed = records.find_tokens(project)
     return Output({"tokens": [asdict(token) for token in listed]}).table(
         ("name", "role", "created", "by", "last used", "revoked"),
@@ -389,7 +389,7 @@ def activity(
     as_csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
 ) -> Output:
     """List the actions of all people, newest first."""
-    sought = records.Sought(
+    sought = records.ActivityFilter(
         who, act, since.date() if since else None, until.date() if until else None, words
     )
     if as_csv:

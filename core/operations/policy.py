@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ..labels import Policy, Skipped, usual_min_judgment
-from .registry import Gathered, Option
+from .registry import GatheredOptions, Option
 
 
 def _policy_options(
@@ -61,7 +61,7 @@ def _policy_options(
     )
 
 
-PolicyOptions = Annotated[Policy, Gathered(_policy_options)]
+PolicyOptions = Annotated[Policy, GatheredOptions(_policy_options)]
 
 QueriesOption = Annotated[
     Literal["common", "all", "own"],

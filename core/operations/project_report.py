@@ -254,7 +254,7 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
     ]
     return exchange.report_html(
         f"{project.name}: {board.measure}",
-        summary.says,
+        summary.description,
         [section for section in sections if section.parts],
     )
 
@@ -315,7 +315,7 @@ def _agreement_parts(project: Project, compared: labels.Comparison | None, polic
     if compared is None:
         return
     correlation, official = compared.correlation, compared.official
-    yield compared.queries.says
+    yield compared.queries.description
     if correlation.undefined:
         yield f"Correlation with {official.source} is undefined: {correlation.undefined}"
     else:
@@ -380,10 +380,10 @@ def _audit_parts(project: Project, audited: audit.Audit | None, policy: Policy) 
     if audited is None:
         roles = audit.find_circularity(project, policy)
         yield "Not audited: the error of these scores is unknown."
-        yield " ".join((roles.says, *roles.warnings))
+        yield " ".join((roles.description, *roles.warnings))
         return
     board = audit.audit_board(project, audited)
-    yield audit.audit_outcome(project, audited).says
+    yield audit.audit_outcome(project, audited).description
     yield exchange.Table(
         f"Audited scores by {board.measure}, with intervals of {board.confidence:.0%}",
         ["Rank", "System", "Audited", "Low", "High", "Grader"],

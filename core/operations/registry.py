@@ -21,7 +21,7 @@ from .describing import (
     LARGEST as LARGEST,
     MOST_DRAWS as MOST_DRAWS,
     Argument as Argument,
-    Gathered as Gathered,
+    GatheredOptions as GatheredOptions,
     Given,
     Option as Option,
     Parameter,
@@ -183,13 +183,13 @@ def _read_request(run: Callable[..., Any]) -> Request:
             (
                 one
                 for one in getattr(hint, "__metadata__", ())
-                if isinstance(one, Option | Gathered)
+                if isinstance(one, Option | GatheredOptions)
             ),
             None,
         )
         if mark is None:
             special.add(declared.name)
-        elif isinstance(mark, Gathered):
+        elif isinstance(mark, GatheredOptions):
             parts[declared.name] = (mark.make, _read_request(mark.make))
         else:
             parts[declared.name] = _read_parameter(declared, hint.__origin__, mark)

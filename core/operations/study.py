@@ -164,7 +164,7 @@ def selection(
             if comparison.pearson is not None
             else f"undefined: {comparison.undefined}"
         )
-        .line(comparison.queries.says)
+        .line(comparison.queries.description)
     )
 
 
@@ -220,7 +220,7 @@ def unjudged(
     return output
 
 
-def _grading_hint(project: Project, policy: labels.Policy, run: study.ToGrade) -> str:
+def _grading_hint(project: Project, policy: labels.Policy, run: study.MissingGrades) -> str:
     """Return the command that grades a run's missing pairs, by the grader of the shown labels."""
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []

@@ -47,7 +47,7 @@ def _freeze_target(
     name: str,
     queries: tuple[str, ...] | None,
     allow_failed: bool,
-) -> answers.Frozen:
+) -> answers.SnapshotResult:
     # The person who runs the command gives the address and the variable of its key together, in one
     # file.
     with graders.use_access(graders.extend_access(asked.url, asked.key_variable or None)):
@@ -62,7 +62,7 @@ def _freeze_target(
         )
 
 
-def _describe_frozen(frozen: answers.Frozen) -> Iterator[str]:
+def _describe_frozen(frozen: answers.SnapshotResult) -> Iterator[str]:
     for query_id, reason in list(frozen.failed.items())[:10]:
         yield f"exam: {query_id} failed: {reason}"
     kept = " and ".join(filter(None, (frozen.run, frozen.system)))
@@ -170,7 +170,7 @@ def watch(
     return output
 
 
-def _describe_fall(fall: answers.Fall, changed: int) -> str:
+def _describe_fall(fall: answers.MeasureChange, changed: int) -> str:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
     return (
         f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"

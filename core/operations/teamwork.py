@@ -30,16 +30,16 @@ def list_work(
     """
     member = next((item for item in project.members().values() if item.name == author), None)
     policy = labels.Policy() if any(item.grades for item in bank.label_graders(project)) else None
-    listed = review.my_work(project, author, member.theirs if member else None, policy)
+    listed = review.my_work(project, author, member.assigned_queries if member else None, policy)
     today = date.today()
     return Output(
         {
             "work": [
                 {
                     **asdict(item),
-                    "next": item.next.said,
+                    "next": item.next_step.said,
                     "due": item.due and item.due.isoformat(),
-                    "late": item.late(today),
+                    "late": item.is_overdue(today),
                 }
                 for item in listed
             ]
@@ -52,9 +52,11 @@ def list_work(
                 item.questions,
                 item.judged,
                 item.pooled,
-                "" if item.due is None else f"{item.due}{' (late)' if item.late(today) else ''}",
+                ""
+                if item.due is None
+                else f"{item.due}{' (late)' if item.is_overdue(today) else ''}",
                 "yes" if item.done else "",
-                item.next.said,
+                item.next_step.said,
             )
             for item in listed
         ],
@@ -336,7 +338,7 @@ def agreement(
     )
 
 
-def _pair_record(pair: review.OfPair) -> dict[str, object]:
+def _pair_record(pair: review.PairAgreement) -> dict[str, object]:
     numbers = {name: getattr(pair, name).value for name in ("kappa", "weighted", "alpha")}
     return {
         "people": [pair.left, pair.right],
@@ -351,7 +353,7 @@ def _coefficient_text(coefficient: measures.Coefficient) -> str:
     return "undefined" if coefficient.value is None else f"{coefficient.value:z.3f}"
 
 
-def _describe_double(double: records.Double) -> str:
+def _describe_double(double: records.DoubleAssignment) -> str:
     what = "" if double.passages is None else f" ({how_many(len(double.passages), 'passages')})"
     return (
         f"{double.query_id}{what}: assigned to {', '.join(double.present) or 'no assessor yet'}."
@@ -395,7 +397,7 @@ def list_contested(
     )
 
 
-def _contested_record(contest: review.Contested) -> dict[str, object]:
+def _contested_record(contest: review.ContestedCase) -> dict[str, object]:
     decided = contest.decision and {
         "value": contest.decision.value,
         "reason": contest.decision.reason,

@@ -1,7 +1,7 @@
 from . import judging as judging
 from ._activity_log import (
-    Act as Act,
-    Sought as Sought,
+    ActivityEntry as ActivityEntry,
+    ActivityFilter as ActivityFilter,
     acted_since as acted_since,
     activity_csv as activity_csv,
     bring_back as bring_back,
@@ -120,9 +120,9 @@ from ._members import (
 from ._origins import (
     PARTS as PARTS,
     SETTING_OF_TERMS as SETTING_OF_TERMS,
-    Freeze as Freeze,
+    DataSetTerms as DataSetTerms,
     FrozenQuery as FrozenQuery,
-    Terms as Terms,
+    ResponseSnapshot as ResponseSnapshot,
     add_frozen as add_frozen,
     begin_freeze as begin_freeze,
     drop_freeze as drop_freeze,
@@ -144,7 +144,10 @@ from ._project_moves import (
     rename_project as rename_project,
     restore_removed as restore_removed,
 )
-from ._replaced_data import Keeper as Keeper, Replaced as Replaced
+from ._replaced_data import (
+    ReplacedDataKeeper as ReplacedDataKeeper,
+    ReplacedObject as ReplacedObject,
+)
 from ._responses import (
     GOLD as GOLD,
     IMPORTED as IMPORTED,
@@ -179,7 +182,7 @@ from ._teamwork import (
     LONGEST_GUIDELINES as LONGEST_GUIDELINES,
     MOST_WANTED as MOST_WANTED,
     TURNS as TURNS,
-    Double as Double,
+    DoubleAssignment as DoubleAssignment,
     Dues as Dues,
     assign_double as assign_double,
     check_undecided as check_undecided,
@@ -224,7 +227,7 @@ from .judging import (
     PREFIX as PREFIX,
     SCALE as SCALE,
     WITHDRAW as WITHDRAW,
-    JudgmentAct as JudgmentAct,
+    JudgmentAction as JudgmentAction,
     assessor_judgments as assessor_judgments,
     blind_judgments as blind_judgments,
     judged_pairs as judged_pairs,

@@ -14,7 +14,7 @@ from ..store import SCORELESS, Cursor, Project, log_action
 from ..tables import csv_text
 from ._activity_sentences import Place, action_sentence, place_of
 from ._judgments import refresh_pool
-from ._replaced_data import KINDS, Keeper, Replaced
+from ._replaced_data import KINDS, ReplacedDataKeeper, ReplacedObject
 from ._visible import readable_activity, readable_texts, visible_rows
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the
@@ -58,7 +58,7 @@ _WITH_WORDS = (
 
 
 @dataclass(frozen=True)
-class Sought:
+class ActivityFilter:
     """A filter of the activity log; None and "" leave a field unrestricted.
 
     Args:
@@ -77,7 +77,7 @@ class Sought:
 
 
 @dataclass(frozen=True)
-class Act:
+class ActivityEntry:
     """An action of a person.
 
     Args:
@@ -100,23 +100,23 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Log:
+class ActivityPage:
     """One page of the actions that match, and their total number."""
 
     total: int
-    acts: list[Act]
+    acts: list[ActivityEntry]
 
 
 def list_actions(
-    project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1
-) -> Log:
+    project: Project, sought: ActivityFilter | None = None, page_size: int = 50, page: int = 1
+) -> ActivityPage:
     """Return the actions of people, newest first.
 
     Args:
         page_size: actions per page; 0 puts all on one page.
         page: counted from 1.
     """
-    sought = sought or Sought()
+    sought = sought or ActivityFilter()
     values: dict[str, Any] = {
         "who": sought.who,
         "act": sought.act,
@@ -140,7 +140,7 @@ def list_actions(
     shown = f"(FROM {acts} ORDER BY activity_key DESC{paged})"
     rows = project.rows(f"{described_sql(acts=shown)} ORDER BY a.activity_key DESC", values)
     undone = _brought_back(project) if any(row[-1] for row in rows) else frozenset()
-    return Log(int(total), [_read_act(row, row[0] in undone) for row in rows])
+    return ActivityPage(int(total), [_read_act(row, row[0] in undone) for row in rows])
 
 
 def _brought_back(project: Project) -> frozenset[int]:
@@ -156,7 +156,7 @@ def _brought_back(project: Project) -> frozenset[int]:
     return frozenset(restored)
 
 
-def _read_act(row: tuple[Any, ...], brought_back: bool) -> Act:
+def _read_act(row: tuple[Any, ...], brought_back: bool) -> ActivityEntry:
     (
         key,
         happened_at,
@@ -179,7 +179,7 @@ def _read_act(row: tuple[Any, ...], brought_back: bool) -> Act:
     }
     places = {"question": question_id, "query": query_id, "passage": passage_id}
     ids = {name: value for name, value in places.items() if value is not None}
-    return Act(
+    return ActivityEntry(
         key,
         happened_at,
         author,
@@ -241,7 +241,7 @@ def kinds_of_act(project: Project) -> list[str]:
     ]
 
 
-def activity_csv(project: Project, sought: Sought | None = None) -> str:
+def activity_csv(project: Project, sought: ActivityFilter | None = None) -> str:
     """Return the actions that match as CSV, newest first; cells that could be formulas are
     neutralised.
     """
@@ -260,10 +260,10 @@ def activity_csv(project: Project, sought: Sought | None = None) -> str:
     )
 
 
-def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
+def can_bring_back(project: Project, activity_key: int) -> list[ReplacedObject]:
     """Return the objects that an action of the log replaced; empty if it replaced nothing."""
     return [
-        Replaced(*row)
+        ReplacedObject(*row)
         for row in project.rows(
             "SELECT kind, name, before, gone, after FROM replacements WHERE activity_key = ?"
             " ORDER BY replacement_key",
@@ -272,7 +272,7 @@ def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
     ]
 
 
-def bring_back(project: Project, activity_key: int, author: str) -> list[Replaced]:
+def bring_back(project: Project, activity_key: int, author: str) -> list[ReplacedObject]:
     """Restore the objects that an action of the log replaced. The present ones are kept, so you can
     undo this.
 
@@ -297,7 +297,7 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
             "See exam activity for the numbers of actions.",
         )
     with project.transaction(act="bring back", author=author) as cursor:
-        keeper = Keeper(cursor)
+        keeper = ReplacedDataKeeper(cursor)
         tables = sorted(
             {table for entry in restored for table in (*KINDS[entry.kind].tables, *_BESIDE)}
         )
@@ -315,7 +315,7 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
                 f" {activity_key} replaced.",
             )
         refresh_pool(cursor)
-        replaced = keeper.settle()
+        replaced = keeper.list_changed()
         act = log_action(
             cursor,
             author,
@@ -340,7 +340,12 @@ def _hash_tables(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ..
 
 
 def _restore_object(
-    cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str
+    cursor: Cursor,
+    keeper: ReplacedDataKeeper,
+    replacement: int,
+    kind: str,
+    key: int | None,
+    name: str,
 ) -> None:
     of = KINDS[kind]
     kept = f"replacement_key = {replacement:d}"
@@ -380,7 +385,7 @@ def _restore_object(
             )
 
 
-def _restore_passages(cursor: Cursor, keeper: Keeper, kept: str) -> None:
+def _restore_passages(cursor: Cursor, keeper: ReplacedDataKeeper, kept: str) -> None:
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE returning_texts AS"
         " SELECT p.passage_key, p.passage_id, p.text_key,"
@@ -394,7 +399,7 @@ def _restore_passages(cursor: Cursor, keeper: Keeper, kept: str) -> None:
     )
 
 
-def _restore_queries(cursor: Cursor, keeper: Keeper, kept: str) -> None:
+def _restore_queries(cursor: Cursor, keeper: ReplacedDataKeeper, kept: str) -> None:
     keeper.keep_queries(f"SELECT query_key FROM replaced_queries WHERE {kept}")
     keeper.keep_subtopics(f"SELECT (query_key, subtopic_id) FROM replaced_subtopics WHERE {kept}")
     cursor.execute(

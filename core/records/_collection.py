@@ -20,7 +20,7 @@ from ..text import (
     quote_name,
 )
 from ..types import Passage, Query, Subtopic
-from ._replaced_data import Keeper
+from ._replaced_data import ReplacedDataKeeper
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def add_queries(
-    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None
+    cursor: Cursor,
+    queries: Sequence[Query],
+    replace: bool,
+    keeper: ReplacedDataKeeper | None = None,
 ) -> int:
     """Add queries and subtopics, and missing texts of known queries and subtopics.
 
@@ -161,7 +164,7 @@ def _take_titles(cursor: Cursor) -> None:
 
 
 def _add_subtopics(
-    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None
+    cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: ReplacedDataKeeper | None
 ) -> None:
     rows = [
         (q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)
@@ -262,7 +265,7 @@ class PassageFiles(ParquetBuffer):
         self._waiting: list[Passage] = []
         self._held = 0
 
-    def take(self, passages: Iterable[Passage]) -> None:
+    def add(self, passages: Iterable[Passage]) -> None:
         """Add passages. A passage with an empty text is known only by its id."""
         for passage in passages:
             self._waiting.append(passage)
@@ -318,7 +321,9 @@ def _faulty_ids(ids: Sequence[str]) -> Iterator[str]:
     )
 
 
-def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
+def add_passages(
+    cursor: Cursor, passages: Iterable[Passage], keeper: ReplacedDataKeeper | None = None
+) -> int:
     """Add passages, or the texts of passages that are known only by id.
 
     Args:
@@ -343,7 +348,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
 
 
 def add_kept_passages(
-    cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None
+    cursor: Cursor, kept: PassageFiles, keeper: ReplacedDataKeeper | None = None
 ) -> WrittenPassages:
     """Add any number of passages from files as `add_passages` does; passages without a text are
     added last.

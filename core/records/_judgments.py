@@ -26,7 +26,7 @@ from ..store import (
 )
 from ..types import Board, Judgment
 from ._collection import check_new, name_passages_of
-from ._replaced_data import Keeper
+from ._replaced_data import ReplacedDataKeeper
 from ._visible import visible_rows
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
         cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
 
 
-def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -> int:
+def write_judgments(cursor: Cursor, source: str, keeper: ReplacedDataKeeper | None = None) -> int:
     """Store the staged judgments under a source; they replace all earlier judgments of the source.
 
     Args:
@@ -203,7 +203,7 @@ def write_judged_keys(
     queries: NDArray[np.int32],
     passages: NDArray[np.int32],
     values: NDArray[np.int32],
-    keeper: Keeper,
+    keeper: ReplacedDataKeeper,
 ) -> int:
     """Store judgments under a source as `write_judgments` does, from columns of keys.
 
@@ -218,7 +218,9 @@ def write_judged_keys(
         return _write_source(cursor, source, "FROM judged_keys", keeper)
 
 
-def _write_source(cursor: Cursor, source: str, judged: str, keeper: Keeper | None) -> int:
+def _write_source(
+    cursor: Cursor, source: str, judged: str, keeper: ReplacedDataKeeper | None
+) -> int:
     check_new(cursor, "source", [source])
     cursor.execute(
         "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources"
@@ -334,7 +336,7 @@ def judged_values(project: Project, source: str) -> list[int]:
     ]
 
 
-def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> None:
+def write_board(cursor: Cursor, board: Board, keeper: ReplacedDataKeeper | None = None) -> None:
     """Write an imported leaderboard; it replaces one of the same name.
 
     Args:

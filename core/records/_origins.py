@@ -108,7 +108,7 @@ SETTING_OF_TERMS = "data sets"
 
 
 @dataclass(frozen=True)
-class Terms:
+class DataSetTerms:
     """The terms of a data set.
 
     Args:
@@ -127,17 +127,17 @@ class Terms:
         )
 
 
-def read_terms(written: str) -> list[Terms]:
+def read_terms(written: str) -> list[DataSetTerms]:
     """Read the terms of each data set from the value of the setting."""
-    return [Terms(**one) for one in json.loads(written)]
+    return [DataSetTerms(**one) for one in json.loads(written)]
 
 
-def terms_of(project: Project) -> list[Terms]:
+def terms_of(project: Project) -> list[DataSetTerms]:
     """Return the terms of each data set from which the project has texts."""
     return read_terms(read_setting(project, SETTING_OF_TERMS) or "[]")
 
 
-def keep_terms(cursor: Cursor, terms: Terms) -> None:
+def keep_terms(cursor: Cursor, terms: DataSetTerms) -> None:
     """Store the terms of a data set; they replace earlier ones."""
     found = cursor.execute(
         "SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]
@@ -150,7 +150,7 @@ def keep_terms(cursor: Cursor, terms: Terms) -> None:
 
 
 @dataclass(frozen=True)
-class Freeze:
+class ResponseSnapshot:
     """A snapshot of a live target's responses to many queries.
 
     Args:
@@ -198,10 +198,10 @@ class FrozenQuery:
     seconds: float
 
 
-def list_snapshots(project: Project) -> list[Freeze]:
+def list_snapshots(project: Project) -> list[ResponseSnapshot]:
     """Return every snapshot, newest first, including unfinished ones."""
     return [
-        Freeze(*row)
+        ResponseSnapshot(*row)
         for row in project.rows(
             "SELECT freeze_key, name, url, asked, system, queries, failed, author, started_at,"
             " ended_at, coalesce(n, 0) FROM freezes LEFT JOIN (SELECT freeze_key, count(*) AS n"

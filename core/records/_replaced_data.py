@@ -13,7 +13,7 @@ from ..text import first_few, how_many
 
 
 @dataclass(frozen=True)
-class Replaced:
+class ReplacedObject:
     """An object that was replaced by another object of the same name.
 
     Args:
@@ -34,17 +34,17 @@ class Replaced:
     def __str__(self) -> str:
         """Return the removed rows and the number of new rows as a phrase."""
         if KINDS[self.kind].key is None:
-            return self._said(f"{self.gone:,}")
+            return self._described(f"{self.gone:,}")
         all_of_it = f"all {self.gone:,}" if self.before > 1 else "1"
         count = all_of_it if self.gone == self.before else f"{self.gone:,} of the {self.before:,}"
-        return self._said(count) + f" ({self.after:,} afterwards)"
+        return self._described(count) + f" ({self.after:,} afterwards)"
 
     @property
     def whole(self) -> str:
         """The number of all earlier rows as a phrase."""
-        return self._said(f"{self.before:,}")
+        return self._described(f"{self.before:,}")
 
-    def _said(self, count: str) -> str:
+    def _described(self, count: str) -> str:
         sentence = KINDS[self.kind].said
         if self.before == 1:
             for many, one in _SINGULAR:
@@ -157,7 +157,7 @@ row.
 
 
 @dataclass(eq=False)
-class Keeper:
+class ReplacedDataKeeper:
     """Keeps the data that a transaction is going to replace, and reports the differences at the
     end.
 
@@ -251,7 +251,7 @@ class Keeper:
             " UNION ALL SELECT passage_key FROM given_texts"
         )
 
-    def settle(self) -> list[tuple[int, int | None, Replaced]]:
+    def list_changed(self) -> list[tuple[int, int | None, ReplacedObject]]:
         """Return the kept objects that changed, and discard the copies of unchanged objects.
 
         Returns:
@@ -269,8 +269,10 @@ class Keeper:
                 )
         return changed
 
-    def record(self, found: Sequence[tuple[int, int | None, Replaced]], activity_key: int) -> None:
-        """Record the result of `settle` under the action that replaced the objects."""
+    def record(
+        self, found: Sequence[tuple[int, int | None, ReplacedObject]], activity_key: int
+    ) -> None:
+        """Record the result of `list_changed` under the action that replaced the objects."""
         for replacement, key, replaced in found:
             self.cursor.execute(
                 "INSERT INTO replacements VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -294,10 +296,10 @@ class Keeper:
     def _next_key(self) -> int:
         return int(self.cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
 
-    def _compare(self, kind: str, key: int | None, replacement: int, name: str) -> Replaced:
+    def _compare(self, kind: str, key: int | None, replacement: int, name: str) -> ReplacedObject:
         if kind in _CHANGED:
             rows = self.cursor.execute(_CHANGED[kind], {"key": replacement}).fetchall()
-            return Replaced(
+            return ReplacedObject(
                 kind, first_few([name for (name,) in rows]), len(rows), len(rows), len(rows)
             )
         of = KINDS[kind]
@@ -323,7 +325,7 @@ class Keeper:
             f" WHERE replacement_key = {replacement:d} AND r.measure <> b.measure"
         ):
             gone = before
-        return Replaced(kind, name, before, gone, after)
+        return ReplacedObject(kind, name, before, gone, after)
 
     def _count(self, sql: str) -> int:
         return int(self.cursor.execute(f"SELECT count(*) FROM ({sql})").fetchall()[0][0])

@@ -24,7 +24,7 @@ from ..store import (
 from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
-from ._replaced_data import Keeper
+from ._replaced_data import ReplacedDataKeeper
 from ._runs import run_names, stage_rankings, write_runs
 
 PASSAGE_WORDS = 120
@@ -145,7 +145,10 @@ def known_responses(
 
 
 def write_responses(
-    cursor: Cursor, responses: Sequence[Response], report: Report, keeper: Keeper | None = None
+    cursor: Cursor,
+    responses: Sequence[Response],
+    report: Report,
+    keeper: ReplacedDataKeeper | None = None,
 ) -> dict[str, int]:
     """Store the responses of each system as a run, whose ranking is its passages in order.
 
@@ -205,7 +208,7 @@ def _run_names(cursor: Cursor, responses: Sequence[Response], report: Report) ->
 def place_parts(
     cursor: Cursor,
     responses: Sequence[tuple[str, str, Sequence[Part]]],
-    keeper: Keeper | None = None,
+    keeper: ReplacedDataKeeper | None = None,
 ) -> list[list[str]]:
     """Add the passages of responses, with their sentences and citations.
 
@@ -342,7 +345,10 @@ pooled passages.
 
 
 def write_gold(
-    cursor: Cursor, responses: Sequence[Response], report: Report, keeper: Keeper | None = None
+    cursor: Cursor,
+    responses: Sequence[Response],
+    report: Report,
+    keeper: ReplacedDataKeeper | None = None,
 ) -> dict[str, int]:
     """Store texts as the gold texts, split into passages; they replace the earlier gold texts.
 
@@ -403,14 +409,14 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
     with project.transaction() as cursor:
         known = run_names(project)
         check_known("unknown-run", "run", known, run, hint="" if known else "Import runs first.")
-        keeper = Keeper(cursor)
+        keeper = ReplacedDataKeeper(cursor)
         _clear_gold(cursor, keeper)
         cursor.execute("INSERT INTO gold_runs SELECT run_key FROM runs WHERE name = ?", [run])
         refresh_pool(cursor)
-        keeper.record(keeper.settle(), log_action(cursor, author, "mark gold", run=run))
+        keeper.record(keeper.list_changed(), log_action(cursor, author, "mark gold", run=run))
 
 
-def _clear_gold(cursor: Cursor, keeper: Keeper | None) -> None:
+def _clear_gold(cursor: Cursor, keeper: ReplacedDataKeeper | None) -> None:
     if keeper is not None:
         runs = cursor.execute("SELECT name FROM runs JOIN gold_runs USING (run_key)").fetchall()
         keeper.keep("gold", f"run {runs[0][0]}" if runs else "imported texts")

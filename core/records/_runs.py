@@ -26,7 +26,7 @@ from ..store import (
 )
 from ..types import Ranked, RankedColumns
 from ._collection import check_new, name_passages_of
-from ._replaced_data import Keeper
+from ._replaced_data import ReplacedDataKeeper
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,7 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
 
 
 def write_runs(
-    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None
+    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: ReplacedDataKeeper | None = None
 ) -> None:
     """Store the staged rankings; a new run replaces one of the same name.
 
@@ -107,7 +107,7 @@ def write_runs(
 
 
 def clear_runs(
-    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None
+    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: ReplacedDataKeeper | None = None
 ) -> list[int]:
     """Create runs without a ranking; existing ones lose their rankings.
 
@@ -302,7 +302,7 @@ class RankingFile(ParquetBuffer):
         self._waiting: list[dict[str, NDArray[Any]]] = []
         self._lines = 0
 
-    def take(self, rankings: Mapping[str, Sequence[Ranked]], rows: Mapping[str, int]) -> int:
+    def add(self, rankings: Mapping[str, Sequence[Ranked]], rows: Mapping[str, int]) -> int:
         """Add rankings; return the number of lines.
 
         Args:
@@ -323,7 +323,7 @@ class RankingFile(ParquetBuffer):
             for query in dict.fromkeys(queries)
         }
         size = len(lines)
-        return self._keep(
+        return self._add_columns(
             run=np.repeat(
                 np.array(runs, np.int32), [len(ranking) for ranking in rankings.values()]
             ),
@@ -339,7 +339,7 @@ class RankingFile(ParquetBuffer):
         runs = np.array([self.runs.setdefault(run, len(self.runs)) for run in given.runs], np.int32)
         passages = np.array([rows[passage] for passage in given.passages], np.int32)
         query = self.queries.setdefault(given.query_id, len(self.queries)) if len(given.run) else 0
-        return self._keep(
+        return self._add_columns(
             run=runs[given.run],
             query=np.full(len(given.run), query, np.int32),
             passage=passages[given.passage],
@@ -347,7 +347,7 @@ class RankingFile(ParquetBuffer):
             score=given.score,
         )
 
-    def _keep(self, **columns: NDArray[Any]) -> int:
+    def _add_columns(self, **columns: NDArray[Any]) -> int:
         self._waiting.append(columns)
         self._lines += (size := len(columns["run"]))
         if self._lines >= LINES_A_PART:
@@ -370,7 +370,7 @@ def write_stated_rankings(
     kept: RankingFile,
     runs: Sequence[tuple[str, str, str]],
     passages: NDArray[np.int32],
-    keeper: Keeper,
+    keeper: ReplacedDataKeeper,
 ) -> int:
     """Store runs with the ranks that their file states, including gaps. Scores do not change the
     order.

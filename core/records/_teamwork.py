@@ -115,7 +115,7 @@ TURNS = (*TAKING_PART, "declined", "released")
 
 
 @dataclass(frozen=True)
-class Double:
+class DoubleAssignment:
     """A query, or some of its passages, that several people judge blindly. Open ones never share a
     passage.
 
@@ -149,12 +149,12 @@ class Double:
         """Number of people who can still claim it."""
         return max(self.wanted - len(self.present), 0)
 
-    def holds(self, passage_id: str) -> bool:
+    def includes(self, passage_id: str) -> bool:
         """Return whether it includes a passage of the query."""
         return self.passages is None or passage_id in self.passages
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """A phrase for messages: the number of the assignment, its passages, and its assessors."""
         what = "all passages" if self.passages is None else how_many(len(self.passages), "passages")
         return f"number {self.key} ({what}; {', '.join(self.present) or 'no assessors yet'})"
@@ -167,7 +167,7 @@ class Double:
         )
 
 
-def open_double_assignments(project: Project) -> list[Double]:
+def open_double_assignments(project: Project) -> list[DoubleAssignment]:
     """Return the open double assignments, in the order of the queries."""
     turns = project.rows(
         "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason,"
@@ -184,7 +184,7 @@ def open_double_assignments(project: Project) -> list[Double]:
         )
     )
     return [
-        Double(
+        DoubleAssignment(
             key,
             query_id,
             tuple(passages.get(key, ())) if some else None,
@@ -203,7 +203,7 @@ def open_double_assignments(project: Project) -> list[Double]:
     ]
 
 
-def doubles_of(project: Project, query_id: str) -> list[Double]:
+def doubles_of(project: Project, query_id: str) -> list[DoubleAssignment]:
     """Return the open double assignments of a query.
 
     Raises:
@@ -223,8 +223,8 @@ def double_of(
     project: Project,
     query_id: str,
     number: int | None = None,
-    fits: Callable[[Double], bool] = lambda one: True,
-) -> Double:
+    fits: Callable[[DoubleAssignment], bool] = lambda one: True,
+) -> DoubleAssignment:
     """Return an open double assignment of a query.
 
     Args:
@@ -250,7 +250,7 @@ def double_of(
         raise InputError(
             "ambiguous-double-assignment",
             f"Query {query_id} has {len(matches)} double assignments:"
-            f" {'; '.join(double.said for double in matches)}.",
+            f" {'; '.join(double.description for double in matches)}.",
             "Choose one by its number (--number).",
         )
     return matches[0]
@@ -428,7 +428,7 @@ def release_double(
         log_action(cursor, author, "release double", query=query_id, person=as_name(name))
 
 
-def write_end(cursor: Cursor, double: Double, author: str) -> None:
+def write_end(cursor: Cursor, double: DoubleAssignment, author: str) -> None:
     """End a double assignment. Later judgments, and differences without a decision, count as
     without an assignment.
     """
@@ -523,7 +523,7 @@ def due_dates(project: Project) -> Dues:
 
 
 def _leave_double(
-    cursor: Cursor, double: Double, name: str, turn: str, reason: str, author: str
+    cursor: Cursor, double: DoubleAssignment, name: str, turn: str, reason: str, author: str
 ) -> None:
     if name not in double.present and not (
         turn == "declined" and double.free and name not in double.people

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..store import Cursor, lend_table, number_table, release_memory
-from ._replaced_data import Keeper
+from ._replaced_data import ReplacedDataKeeper
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +134,7 @@ class WrittenPassages:
 
 
 def write_passages(
-    cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: Keeper | None
+    cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: ReplacedDataKeeper | None
 ) -> WrittenPassages:
     """Write passages; see `project.passages.add_passages`.
 
@@ -254,7 +254,9 @@ def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray
     return first
 
 
-def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | None) -> None:
+def _replace_texts(
+    cursor: Cursor, keys: NDArray[np.int32], keeper: ReplacedDataKeeper | None
+) -> None:
     """Keep the texts of passages before their replacement.
 
     Raises:

@@ -23,7 +23,7 @@ JUDGE, WITHDRAW = "judge", "withdraw judgment"
 
 
 @dataclass(frozen=True)
-class JudgmentAct:
+class JudgmentAction:
     """A step in the history of a judgment; `value` is None for a withdrawal.
 
     `blind` is whether the assessor had not seen the labels of the passage; None if that is not
@@ -199,7 +199,7 @@ def own_judgment(project: Project, query_id: str, passage_id: str, author: str) 
 
 
 @dataclass(frozen=True)
-class Assessed:
+class AssessorJudgment:
     """A judgment that an assessor gave in the app."""
 
     author: str
@@ -210,7 +210,7 @@ class Assessed:
 
 def assessor_judgments(
     project: Project, query_id: str | None = None, author: str | None = None
-) -> list[Assessed]:
+) -> list[AssessorJudgment]:
     """Return the judgments that assessors gave in the app, by assessor and query.
 
     Args:
@@ -218,7 +218,7 @@ def assessor_judgments(
         author: restricts the result to an assessor; None for all.
     """
     return [
-        Assessed(*row)
+        AssessorJudgment(*row)
         for row in project.rows(
             "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
             f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
@@ -260,10 +260,10 @@ def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
     }
 
 
-def judgment_history(project: Project, query_id: str, passage_id: str) -> list[JudgmentAct]:
+def judgment_history(project: Project, query_id: str, passage_id: str) -> list[JudgmentAction]:
     """Return all judgments and withdrawals of assessors for a query and a passage, newest first."""
     return [
-        JudgmentAct(*row)
+        JudgmentAction(*row)
         for row in project.rows(
             "SELECT author, happened_at, (detail->>'$.value')::INTEGER, coalesce(detail->>'$.note',"
             f" ''), (detail->>'$.blind')::BOOLEAN FROM {visible_rows(project, 'activity')}"

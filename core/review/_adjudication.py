@@ -26,7 +26,7 @@ from ..records import (
     ADJUDICATED,
     PREFIX,
     SCALE,
-    Double,
+    DoubleAssignment,
     done_queries,
     double_of,
     doubles_of,
@@ -58,7 +58,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Contested:
+class ContestedCase:
     """A case: the values by the assessors of a double assignment for a passage, or for a question
     and a passage.
 
@@ -113,7 +113,7 @@ _DECIDED = (
 )
 
 
-def contested_cases(project: Project, query_id: str | None = None) -> list[Contested]:
+def contested_cases(project: Project, query_id: str | None = None) -> list[ContestedCase]:
     """Return the cases in the open double assignments that the person may adjudicate. Cases without
     a decision are first.
 
@@ -123,7 +123,7 @@ def contested_cases(project: Project, query_id: str | None = None) -> list[Conte
     Raises:
         NotAllowed: the person is neither organizer nor assessor.
     """
-    with project.doing("adjudicate"):
+    with project.check_and_run("adjudicate"):
         return _find_contested(
             project,
             [one for one in open_double_assignments(project) if _may_decide(project, one, None)],
@@ -131,7 +131,9 @@ def contested_cases(project: Project, query_id: str | None = None) -> list[Conte
         )
 
 
-def _find_contested(project: Project, among: list[Double], query_id: str | None) -> list[Contested]:
+def _find_contested(
+    project: Project, among: list[DoubleAssignment], query_id: str | None
+) -> list[ContestedCase]:
     double_by_key = {entry.key: entry for entry in among}
     done = done_queries(project)
     given: dict[Place, dict[str, int]] = {}
@@ -161,13 +163,15 @@ def _find_contested(project: Project, among: list[Double], query_id: str | None)
         standing: AdjudicationState = (
             "decided" if decision else _find_standing(double, complete, done)
         )
-        cases.append(Contested(*place, text, words, key, complete, standing, decision))
+        cases.append(ContestedCase(*place, text, words, key, complete, standing, decision))
     order = get_args(AdjudicationState)
     return sorted(cases, key=lambda entry: order.index(entry.standing))
 
 
 def _find_standing(
-    double: Double, given: Mapping[str, int | None], done: Mapping[str, Mapping[str, object]]
+    double: DoubleAssignment,
+    given: Mapping[str, int | None],
+    done: Mapping[str, Mapping[str, object]],
 ) -> AdjudicationState:
     waiting = any(
         value is None and double.query_id not in done.get(name, ()) for name, value in given.items()
@@ -212,7 +216,7 @@ def decide_case(
         clean_text(reason).strip(),
     )
 
-    def write_decision(cursor: Cursor, double: Double, case: Contested) -> None:
+    def write_decision(cursor: Cursor, double: DoubleAssignment, case: ContestedCase) -> None:
         if case.standing == "waiting":
             raise InputError(
                 "decisions-missing",
@@ -251,7 +255,7 @@ def accept_agreed(project: Project, query_id: str, author: str) -> int:
         NotAllowed: as in `decide_case`.
     """
 
-    def write_agreed(cursor: Cursor, double: Double, case: Contested) -> None:
+    def write_agreed(cursor: Cursor, double: DoubleAssignment, case: ContestedCase) -> None:
         (value,) = set(case.given.values())
         _write_decision(project, cursor, double, case, int(value or 0), AGREED, author)
 
@@ -269,7 +273,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
         NotAllowed: as in `decide_case`.
     """
 
-    def withdraw_decision(cursor: Cursor, double: Double, case: Contested) -> None:
+    def withdraw_decision(cursor: Cursor, double: DoubleAssignment, case: ContestedCase) -> None:
         if case.decision is None:
             raise InputError(
                 "no-decision",
@@ -287,7 +291,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
 def list_decisions(project: Project, place: Place) -> list[Decision]:
     """Return all decisions and withdrawals on a case, newest first."""
-    with project.doing("adjudicate"):
+    with project.check_and_run("adjudicate"):
         return [
             Decision(*row[3:])
             for row in project.rows(
@@ -337,7 +341,7 @@ def may_decide(project: Project, name: str) -> list[str]:
     )
 
 
-def _may_decide(project: Project, double: Double, author: str | None) -> bool:
+def _may_decide(project: Project, double: DoubleAssignment, author: str | None) -> bool:
     member = project.member()
     name = member.name if member is not None else project.reader or author
     if name in double.present:
@@ -349,8 +353,8 @@ def _write_cases(
     project: Project,
     query_id: str,
     author: str,
-    write: Callable[[Cursor, Double, Contested], None],
-    which: Callable[[Contested], bool],
+    write: Callable[[Cursor, DoubleAssignment, ContestedCase], None],
+    which: Callable[[ContestedCase], bool],
     passage_id: str | None = None,
 ) -> int:
     """Call `write` for the cases of a query, or of a passage of it, that `which` selects; return
@@ -359,7 +363,7 @@ def _write_cases(
     with project.transaction(act="adjudicate", author=author) as cursor:
         among = doubles_of(project, query_id)
         if passage_id is not None:
-            among = [entry for entry in among if entry.holds(passage_id)] or among
+            among = [entry for entry in among if entry.includes(passage_id)] or among
         own = {
             entry.key: entry
             for entry in among
@@ -396,8 +400,8 @@ def _write_cases(
 def _write_decision(
     project: Project,
     cursor: Cursor,
-    double: Double,
-    case: Contested,
+    double: DoubleAssignment,
+    case: ContestedCase,
     value: int,
     reason: str,
     author: str,
@@ -423,7 +427,9 @@ def _write_decision(
     )
 
 
-def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str) -> None:
+def _clear_decision(
+    cursor: Cursor, double: DoubleAssignment, case: ContestedCase, author: str
+) -> None:
     """Remove the judgment or the override from the decision in force."""
     query, passage, question = _case_keys(cursor, case)
     if case.question_id is None and case.decision is not None:
@@ -436,7 +442,7 @@ def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str
         write_withdrawal(cursor, key, author)
 
 
-def _case_keys(cursor: Cursor, case: Contested) -> tuple[int, int, int | None]:
+def _case_keys(cursor: Cursor, case: ContestedCase) -> tuple[int, int, int | None]:
     query, passage, question = cursor.execute(
         "SELECT (SELECT query_key FROM queries"
         " WHERE query_id = ?), (SELECT passage_key FROM passages"
@@ -448,8 +454,8 @@ def _case_keys(cursor: Cursor, case: Contested) -> tuple[int, int, int | None]:
 
 def _write_adjudication(
     cursor: Cursor,
-    double: Double,
-    case: Contested,
+    double: DoubleAssignment,
+    case: ContestedCase,
     value: int | None,
     override: int | None,
     reason: str,
@@ -462,7 +468,7 @@ def _write_adjudication(
     )
 
 
-def _case_ids(case: Contested) -> dict[str, str]:
+def _case_ids(case: ContestedCase) -> dict[str, str]:
     question = {} if case.question_id is None else {"question": case.question_id}
     return {"query": case.query_id, "passage": case.passage_id, **question}
 
@@ -474,7 +480,7 @@ SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": 
 
 
 @dataclass(frozen=True)
-class OfPair:
+class PairAgreement:
     """Agreement between two people.
 
     Args:
@@ -494,7 +500,7 @@ class OfPair:
 
 
 @dataclass(frozen=True)
-class BetweenPeople:
+class PeopleAgreement:
     """Agreement of people on one kind of values.
 
     Args:
@@ -511,7 +517,7 @@ class BetweenPeople:
     same: int
     people: Mapping[str, int]
     alpha: Coefficient
-    pairs: list[OfPair]
+    pairs: list[PairAgreement]
 
 
 _VALUES: Mapping[Kind, str] = {
@@ -528,7 +534,7 @@ _VALUES: Mapping[Kind, str] = {
 }
 
 
-def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
+def between_people(project: Project, query_id: str | None = None) -> list[PeopleAgreement]:
     """Return the agreement of people on judgments and on ratings. Values hidden from the person of
     the handle are excluded.
 
@@ -540,7 +546,7 @@ def between_people(project: Project, query_id: str | None = None) -> list[Betwee
     return [_of_kind(project, kind, query_id) for kind in SCALES]
 
 
-def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
+def _of_kind(project: Project, kind: Kind, query_id: str | None) -> PeopleAgreement:
     given = _VALUES[kind].format(
         judgments=visible_rows(project, "judgments"), overrides=visible_rows(project, "overrides")
     )
@@ -556,7 +562,7 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeopl
         _of_pair(names[entry], names[other], matrix[:, [entry, other]], SCALES[kind])
         for entry, other in combinations(range(len(names)), 2)
     ]
-    return BetweenPeople(
+    return PeopleAgreement(
         kind,
         len(by_thing),
         int((by_thing.nunique(axis=1) == 1).sum()),
@@ -566,10 +572,10 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeopl
     )
 
 
-def _of_pair(left: str, right: str, values: np.ndarray, scale: tuple[int, ...]) -> OfPair:
+def _of_pair(left: str, right: str, values: np.ndarray, scale: tuple[int, ...]) -> PairAgreement:
     both = values[~np.isnan(values).any(axis=1)].astype(int)
     table = cross_table(both[:, 0], both[:, 1], scale, scale)
     same = int((both[:, 0] == both[:, 1]).sum())
-    return OfPair(
+    return PairAgreement(
         left, right, len(both), same, cohen_kappa(table), weighted_kappa(table), alpha_of(table)
     )

@@ -34,7 +34,7 @@ TOLD = {
 
 
 @dataclass(frozen=True)
-class Stray:
+class StrayQuestion:
     """A question that judged non-relevant passages answer.
 
     Args:
@@ -54,7 +54,7 @@ class Stray:
 
 
 @dataclass(frozen=True)
-class Uncovered:
+class UncoveredPassage:
     """A graded passage with a relevant judgment that answers no question of positive weight.
 
     Args:
@@ -74,7 +74,7 @@ PASSAGES_NAMED = 5
 
 def list_strays(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
-) -> tuple[int, list[Stray]]:
+) -> tuple[int, list[StrayQuestion]]:
     """Return a page of the questions that judged non-relevant passages answer, most such passages
     first.
 
@@ -95,7 +95,7 @@ def list_strays(
         source,
         limit,
         offset,
-        Stray,
+        StrayQuestion,
         "(SELECT query_key, question_key, weight, count(*) FILTER (NOT relevant) AS stray,"
         " count(*) FILTER (relevant) AS fitting, array_agg(passage_id"
         " ORDER BY value, rating DESC, passage_key)"
@@ -112,7 +112,7 @@ def list_strays(
 
 def list_uncovered(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
-) -> tuple[int, list[Uncovered]]:
+) -> tuple[int, list[UncoveredPassage]]:
     """Return a page of the judged relevant passages that answer no question, highest judgment
     first.
 
@@ -124,7 +124,7 @@ def list_uncovered(
         source,
         limit,
         offset,
-        Uncovered,
+        UncoveredPassage,
         "(SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
         " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
         " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
@@ -189,7 +189,7 @@ class Repair:
     test: RepairTest
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The outcome in two sentences."""
         test = self.test
         return (
@@ -200,7 +200,7 @@ class Repair:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values, as `--json` prints it."""
-        return {**asdict(self), "says": self.says}
+        return {**asdict(self), "says": self.description}
 
 
 def repair_question(
@@ -356,7 +356,7 @@ def _known_pairs(
 ) -> _KnownPairs:
     query_id = asked[0].query_id
     known = load_ratings(project, base, query_id, asked)
-    ratings = known.of(asked)
+    ratings = known.select_questions(asked)
     values = source_judgments(project, find_source(project, source)).get(query_id, {})
     truth = {passage: value >= policy.min_judgment for passage, value in values.items()}
     mine = [

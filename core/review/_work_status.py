@@ -28,7 +28,7 @@ from ..labels import (
 )
 from ..records import (
     PREFIX,
-    Double,
+    DoubleAssignment,
     Dues,
     Job,
     done_queries,
@@ -53,7 +53,7 @@ from ._disagreements.label_agreement import (
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingQuery:
     """A query with work to do, and the amount of work as a number."""
 
     query_id: str
@@ -62,7 +62,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class ToCurate:
+class CuratingWork:
     """The work to do in the question bank.
 
     Args:
@@ -74,14 +74,14 @@ class ToCurate:
         resting: number of queries without passages and active questions, which need no work.
     """
 
-    without_questions: list[Waiting]
-    ungraded: list[Waiting]
-    drafts: list[Waiting]
-    proposed: list[Waiting]
+    without_questions: list[WaitingQuery]
+    ungraded: list[WaitingQuery]
+    drafts: list[WaitingQuery]
+    proposed: list[WaitingQuery]
     resting: int
 
 
-def to_curate(project: Project, grading: Progress | None, author: str) -> ToCurate:
+def to_curate(project: Project, grading: Progress | None, author: str) -> CuratingWork:
     """Return the work to do in the question bank.
 
     Args:
@@ -96,9 +96,9 @@ def to_curate(project: Project, grading: Progress | None, author: str) -> ToCura
         if author
         else {}
     )
-    return ToCurate(
+    return CuratingWork(
         [
-            Waiting(query.query_id, texts[query.query_id], query.pooled)
+            WaitingQuery(query.query_id, texts[query.query_id], query.pooled)
             for query in queries
             if query.pooled and not query.active
         ],
@@ -109,13 +109,13 @@ def to_curate(project: Project, grading: Progress | None, author: str) -> ToCura
     )
 
 
-def _most_first(counts: dict[str, int] | Counter[str], texts: dict[str, str]) -> list[Waiting]:
-    found = [Waiting(query, texts.get(query, query), count) for query, count in counts.items()]
+def _most_first(counts: dict[str, int] | Counter[str], texts: dict[str, str]) -> list[WaitingQuery]:
+    found = [WaitingQuery(query, texts.get(query, query), count) for query, count in counts.items()]
     return sorted(found, key=lambda one: -one.count)
 
 
 @dataclass(frozen=True)
-class Agreeing:
+class LabelJudgmentAgreement:
     """Agreement of labels with the judgments of a source.
 
     Args:
@@ -141,7 +141,7 @@ class Agreeing:
 
 
 @cached()
-def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
+def agreement_status(project: Project, policy: Policy) -> LabelJudgmentAgreement | None:
     """Return the agreement of labels with the judgments of the first source; None if either is
     missing.
     """
@@ -158,7 +158,7 @@ def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
         # why.
         return None
     confirms = str(find_confirmation(project, *sides) or "")
-    return Agreeing(judged[0], found.merged, confirms, open_of, settled)
+    return LabelJudgmentAgreement(judged[0], found.merged, confirms, open_of, settled)
 
 
 @cached()
@@ -178,7 +178,7 @@ NEWS = timedelta(days=1)
 """Time for which a finished job is news."""
 
 
-class Step(NamedTuple):
+class WorkStep(NamedTuple):
     """A step of the work on a query: a phrase, the screen for it, and the filter of its passages,
     if any.
     """
@@ -189,7 +189,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class QueryWork:
     """One query of an assessor.
 
     Args:
@@ -224,40 +224,43 @@ class Work:
     sampled: int = 0
     sampled_left: int = 0
 
-    def late(self, today: date) -> bool:
+    def is_overdue(self, today: date) -> bool:
         """Whether the query is overdue."""
         return not self.done and self.due is not None and self.due < today
 
     @property
-    def next(self) -> Step:
+    def next_step(self) -> WorkStep:
         """The next step."""
         sample = f"judge the sample of {how_many(self.sampled_left, 'passages')}"
         stale = f"confirm or withdraw {how_many(self.stale, 'stale overrides')}"
         steps = (
-            (self.unsaved, Step(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
+            (self.unsaved, WorkStep(f"save {how_many(self.unsaved, 'changes')}", "question_bank")),
             (
                 not self.questions and self.pooled,
-                Step("write the first questions", "question_bank"),
+                WorkStep("write the first questions", "question_bank"),
             ),
             (
                 self.proposed,
-                Step(f"review {how_many(self.proposed, 'proposed questions')}", "question_bank"),
+                WorkStep(
+                    f"review {how_many(self.proposed, 'proposed questions')}", "question_bank"
+                ),
             ),
             (
                 self.stale,
-                Step(stale, "passages", "overridden"),
+                WorkStep(stale, "passages", "overridden"),
             ),
-            (self.sampled_left, Step(sample, "passages", "assigned")),
-            (self.pooled > self.judged, Step("judge the passages", "passages")),
+            (self.sampled_left, WorkStep(sample, "passages", "assigned")),
+            (self.pooled > self.judged, WorkStep("judge the passages", "passages")),
         )
         return next(
-            (step for waits, step in steps if waits), Step("review the questions", "question_bank")
+            (step for waits, step in steps if waits),
+            WorkStep("review the questions", "question_bank"),
         )
 
 
 def my_work(
     project: Project, name: str, queries: tuple[str, ...] | None, policy: Policy | None
-) -> list[Work]:
+) -> list[QueryWork]:
     """Return a person's queries: open queries first, then by due date, then in the project's order.
 
     Args:
@@ -280,7 +283,7 @@ def my_work(
     )
     blind, sampled = {entry.query_id for entry in beside}, _sampled_queries(project, name, beside)
     listed = [
-        Work(
+        QueryWork(
             entry.query_id,
             entry.text or entry.query_id,
             entry.active,
@@ -320,7 +323,7 @@ def finished_jobs(project: Project, name: str, now: datetime | None = None) -> l
 
 
 @dataclass(frozen=True)
-class Share:
+class AssessorProgress:
     """The progress of an assessor.
 
     Args:
@@ -340,7 +343,7 @@ class Share:
     next_due: date | None = None
 
 
-def assessor_shares(project: Project, today: date | None = None) -> list[Share]:
+def assessor_shares(project: Project, today: date | None = None) -> list[AssessorProgress]:
     """Return the progress of every assessor, in the order of their names.
 
     Args:
@@ -353,12 +356,12 @@ def assessor_shares(project: Project, today: date | None = None) -> list[Share]:
         (name, entry.query_id)
         for entry in open_double_assignments(project)
         for name in entry.people
-        if project.hides(name, entry.adjudicator)
+        if project.hides_judgments(name, entry.adjudicator)
     }
     return [
         _make_share(
             entry,
-            tuple(pooled) if entry.theirs is None else entry.theirs,
+            tuple(pooled) if entry.assigned_queries is None else entry.assigned_queries,
             pooled,
             done,
             judged,
@@ -380,7 +383,7 @@ def _make_share(
     hidden: Set[tuple[str, str]],
     due: Dues,
     today: date,
-) -> Share:
+) -> AssessorProgress:
     finished = set(query_ids) & set(done.get(member.name, ()))
     days = [
         day
@@ -388,7 +391,7 @@ def _make_share(
         if query not in finished
         if (day := due_of(due, query, member.name)) is not None
     ]
-    return Share(
+    return AssessorProgress(
         member,
         len(finished),
         len(query_ids),
@@ -402,7 +405,7 @@ def _make_share(
 
 
 def _sampled_queries(
-    project: Project, name: str, beside: Sequence[Double]
+    project: Project, name: str, beside: Sequence[DoubleAssignment]
 ) -> dict[str, tuple[int, int]]:
     """Return, by query, the size of a person's doubly assigned sample, and the number of its
     unjudged passages.
@@ -417,7 +420,7 @@ def _sampled_queries(
     }
 
 
-def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], int]:
+def judged_of(project: Project, double: DoubleAssignment) -> tuple[dict[str, int | None], int]:
     """Return the progress of a double assignment.
 
     Returns:
@@ -441,7 +444,7 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
             len(places),
         )
     return {
-        name: None if project.hides(name, double.adjudicator) else count
+        name: None if project.hides_judgments(name, double.adjudicator) else count
         for name, count in counts.items()
     }, of
 
@@ -469,7 +472,9 @@ class Presence:
         self._seen: dict[tuple[Path, str], tuple[str, float]] = {}
         self._lock = threading.Lock()
 
-    def see(self, project: Path, query_id: str, name: str, now: float | None = None) -> list[str]:
+    def record_visit(
+        self, project: Path, query_id: str, name: str, now: float | None = None
+    ) -> list[str]:
         """Record that a person is in a query, and in no other query of the project.
 
         Args:

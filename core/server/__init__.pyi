@@ -1,5 +1,5 @@
 from ._access_control import (
-    TooMuch as TooMuch,
+    RequestTooLarge as RequestTooLarge,
     check_host as check_host,
     check_origin as check_origin,
 )

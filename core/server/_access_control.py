@@ -27,11 +27,11 @@ MINUTE = 60.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class Unknown(WorkbenchError):
+class UnknownToken(WorkbenchError):
     """A request without a token, or with an invalid one."""
 
 
-class NotReading(WorkbenchError):
+class GetNotAllowed(WorkbenchError):
     """A GET request for an operation that changes data."""
 
     def __init__(self, name: str) -> None:
@@ -42,11 +42,11 @@ class NotReading(WorkbenchError):
         )
 
 
-class TooMuch(WorkbenchError):
+class RequestTooLarge(WorkbenchError):
     """A request that is larger than allowed."""
 
 
-class TooOften(WorkbenchError):
+class TooManyRequests(WorkbenchError):
     """More requests than are allowed in a minute."""
 
 
@@ -129,7 +129,7 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
     kind, _, shown = headers.get("authorization", "").partition(" ")
     shown = shown.strip()
     if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
-        raise Unknown(
+        raise UnknownToken(
             "no-token",
             "No token in the request.",
             "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
@@ -143,7 +143,7 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
             return Visitor(
                 acting_with(entry.project, token), name, f"{entry.project.path} {token.key}"
             )
-    raise Unknown(
+    raise UnknownToken(
         "invalid-token",
         "This token is not valid on this server.",
         "Use another token, or open the project of this token on the server.",
@@ -163,7 +163,7 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
         said = describe_exceeded(
             "Within a minute there were more than", "REQUESTS", read_limit("REQUESTS")
         )
-        raise TooOften("too-many-requests", said, "Try again in a minute.")
+        raise TooManyRequests("too-many-requests", said, "Try again in a minute.")
 
 
 def check_size(headers: Mapping[str, str]) -> None:
@@ -181,17 +181,17 @@ def check_size(headers: Mapping[str, str]) -> None:
             "Send a Content-Length header.",
         )
     if len(stated) > 18 or int(stated) > most:
-        raise TooMuch(
+        raise RequestTooLarge(
             "request-too-large", describe_exceeded("the request is larger than", "REQUEST", most)
         )
 
 
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
-    (Unknown, 401),
+    (UnknownToken, 401),
     (NotAllowed, 403),
-    (NotReading, 405),
-    (TooMuch, 413),
-    (TooOften, 429),
+    (GetNotAllowed, 405),
+    (RequestTooLarge, 413),
+    (TooManyRequests, 429),
     (InputError, 400),
     (EngineError, 503),
 )

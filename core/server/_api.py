@@ -21,8 +21,14 @@ from ..operations import every_operation, find_operation, replace_old_name
 from ..operations.registry import Operation
 from ..store import current_author
 from . import _api_requests as api_requests
-from ._access_control import NotReading, Visitor, guard_route
-from ._operation_requests import Asked, answer_streamed, answer_whole, shell_of, steer_run
+from ._access_control import GetNotAllowed, Visitor, guard_route
+from ._operation_requests import (
+    OperationRequest,
+    answer_streamed,
+    answer_whole,
+    shell_of,
+    steer_run,
+)
 
 
 async def show_job(request: Request, visitor: Visitor) -> Response:
@@ -228,7 +234,7 @@ async def _answer_operation(operation: Operation, request: Request, visitor: Vis
     return answer_streamed(asked, visitor, shell["number"])
 
 
-async def _read_asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
+async def _read_asked(operation: Operation, request: Request, visitor: Visitor) -> OperationRequest:
     # The role is checked before anything else in the request.
     await run_in_threadpool(visitor.project.require, operation.act)
     author = visitor.name or current_author()
@@ -240,8 +246,8 @@ async def _read_asked(operation: Operation, request: Request, visitor: Visitor) 
                 for parameter in operation.parameters
             }
         ):
-            raise NotReading(operation.name)
-        return Asked(operation, given, visitor.project, author, owner=visitor.owner)
+            raise GetNotAllowed(operation.name)
+        return OperationRequest(operation, given, visitor.project, author, owner=visitor.owner)
     pairs, files = await api_requests.read_body(request)
     names = {name for name, _ in pairs}
     # The client need not name the file that the operation writes.
@@ -250,7 +256,7 @@ async def _read_asked(operation: Operation, request: Request, visitor: Visitor) 
         for parameter in operation.parameters
         if parameter.option.file == "write" and parameter.required and parameter.name not in names
     ]
-    asked = Asked(
+    asked = OperationRequest(
         operation,
         api_requests.check_values(operation, pairs),
         visitor.project,
@@ -276,7 +282,7 @@ async def _refuse_unknown(request: Request, visitor: Visitor) -> Response:
     path = request.path_params["path"]
     known = find_operation(path.replace("/", " "))
     if known is not None and not known.at_shell and request.method == "GET":
-        raise NotReading(known.name)
+        raise GetNotAllowed(known.name)
     if known is not None and known.at_shell:
         raise InputError(
             "needs-a-shell",

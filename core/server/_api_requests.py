@@ -30,7 +30,7 @@ from ..operations.describing import DATE, Parameter
 from ..operations.registry import Operation
 from ..store import no_room
 from ..text import one_line
-from ._access_control import TooMuch
+from ._access_control import RequestTooLarge
 
 MOST_FILES = 1000
 MOST_VALUES = 20_000
@@ -150,7 +150,9 @@ async def _from_json(request: Request) -> Pairs:
     async for piece in request.stream():
         content += piece
         if len(content) > LONGEST:
-            raise TooMuch("request-too-large", "The request is too large.", "Send files as a form.")
+            raise RequestTooLarge(
+                "request-too-large", "The request is too large.", "Send files as a form."
+            )
     try:
         values = json.loads(content or b"{}")
     except (ValueError, RecursionError) as error:

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Held:
+class OpenProject:
     """An open project and its door; None if no door could be made, or the project is not served."""
 
     project: Project
@@ -36,7 +36,7 @@ class Held:
 
 
 _changing = threading.Lock()
-_held: dict[Path, Held] = {}
+_held: dict[Path, OpenProject] = {}
 _people_before: dict[Path, frozenset[str]] = {}
 _address: str | None = None
 
@@ -64,11 +64,11 @@ def hold_project(path: Path) -> Project:
             _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
         project.checkpoint_when_idle()
         keep_backups(project)
-        _held[file] = Held(project, _make_own_door(project))
+        _held[file] = OpenProject(project, _make_own_door(project))
         return project
 
 
-def list_held() -> list[Held]:
+def list_held() -> list[OpenProject]:
     """Return every project that is open here."""
     with _changing:
         return [entry for entry in _held.values() if not entry.project.closed]

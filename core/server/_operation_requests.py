@@ -23,7 +23,7 @@ from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError, WorkbenchError
 from ..exchange import zip_bytes
 from ..graders import OWNER, VISITOR, use_access
-from ..operations.console import Guest, Stream, host_guest
+from ..operations.console import ServedRequest, Stream, host_guest
 from ..operations.opening import Opening
 from ..operations.output import as_workbench_error, print_result, tell_failure
 from ..operations.registry import Operation
@@ -38,7 +38,7 @@ PIECE = 3 << 18
 """Bytes of a file that go into a line of the answer."""
 
 _log = logging.getLogger(__name__)
-_under_way: set[Running] = set()
+_under_way: set[RunningOperation] = set()
 
 
 def stop_commands() -> None:
@@ -48,7 +48,7 @@ def stop_commands() -> None:
 
 
 @dataclass
-class Asked:
+class OperationRequest:
     """A request for an operation.
 
     Args:
@@ -78,21 +78,21 @@ class Asked:
 
 
 @dataclass(eq=False)
-class Running:
+class RunningOperation:
     """An operation that runs in a thread of its own.
 
     Args:
         _say: receives the printed output.
         _ended: receives the exit code and the written files, which are deleted afterwards.
-        _give: receives written files before they are recorded; a call of `placed` has to follow.
-            None without a shell.
+        _give: receives written files before they are recorded; a call of `confirm_files` has to
+            follow. None without a shell.
 
     Attributes:
         broken: whether it failed by a fault of the program. The log has the fault.
         error: the error that ended it; None if it succeeded or was stopped.
     """
 
-    _asked: Asked
+    _asked: OperationRequest
     _say: Callable[[Stream, bytes], None]
     _ended: Callable[[int, Mapping[str, Path]], None]
     _give: Callable[[Mapping[str, Path]], None] | None = None
@@ -103,13 +103,13 @@ class Running:
 
     def __post_init__(self) -> None:
         asked = self._asked
-        self.guest = Guest(
+        self.guest = ServedRequest(
             asked.project,
             asked.author,
             asked.folder.path,
             asked.files,
             asked.background,
-            say=self._told,
+            say=self._pass_output,
             terminal=asked.terminal,
             hand_over=self._hand_over,
         )
@@ -127,7 +127,7 @@ class Running:
         self.guest.stopping.set()
         self._placed.set()
 
-    def placed(self) -> None:
+    def confirm_files(self) -> None:
         """Continue: the files that `give` received are in their places."""
         self._placed.set()
 
@@ -190,11 +190,11 @@ class Running:
             self.broken, number = True, secrets.token_hex(3).upper()
             _log.error("error %s: %s", number, error, exc_info=error)
             said = f"exam: Unexpected error. See error {number} in the log of the server.\n"
-            self._told("error", said.encode())
+            self._pass_output("error", said.encode())
             return 1
         return 0
 
-    def _told(self, stream: Stream, content: bytes) -> None:
+    def _pass_output(self, stream: Stream, content: bytes) -> None:
         """Pass output on, with the names of files as the client gave them instead of paths on this
         server.
         """
@@ -231,11 +231,11 @@ def answer_line(**content: object) -> bytes:
     return json.dumps(content, ensure_ascii=False).encode() + b"\n"
 
 
-_running: dict[tuple[str, str], Running] = {}
+_running: dict[tuple[str, str], RunningOperation] = {}
 """Running operations, by the visitor's key and the number that the shell chose."""
 
 
-async def answer_whole(asked: Asked, done: int = 200) -> Response:
+async def answer_whole(asked: OperationRequest, done: int = 200) -> Response:
     """Return an operation's output, or the file that it wrote; a zip of several files."""
     end: Future[tuple[int, dict[str, bytes]]] = Future()
     printed: dict[str, bytearray] = {"output": bytearray(), "error": bytearray()}
@@ -252,7 +252,9 @@ async def answer_whole(asked: Asked, done: int = 200) -> Response:
         with suppress(InvalidStateError):
             end.set_result((code, content))
 
-    running = Running(asked, lambda stream, content: printed[stream].extend(content), finish)
+    running = RunningOperation(
+        asked, lambda stream, content: printed[stream].extend(content), finish
+    )
     try:
         code, files = await asyncio.wrap_future(end)
     except asyncio.CancelledError:
@@ -272,7 +274,7 @@ async def answer_whole(asked: Asked, done: int = 200) -> Response:
     return Response(output, done, {"X-Content-Type-Options": "nosniff"}, kind)
 
 
-def _failed_response(code: int, printed: str, running: Running) -> Response:
+def _failed_response(code: int, printed: str, running: RunningOperation) -> Response:
     lines = [line for line in printed.splitlines() if line.strip()]
     status = 500 if running.broken else 400 if code == 2 else 409
     if (error := running.error) is None:
@@ -285,7 +287,7 @@ def _failed_response(code: int, printed: str, running: Running) -> Response:
     return JSONResponse({**details, "exit_code": code, "said": lines[:-1]}, status)
 
 
-def answer_streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
+def answer_streamed(asked: OperationRequest, visitor: Visitor, number: str) -> Response:
     """Return lines of JSON with the output and files of an operation; the last line has its exit
     code.
 
@@ -307,7 +309,7 @@ def answer_streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
         send_files(files, exit=code)
         queue_line(None)
 
-    running = Running(
+    running = RunningOperation(
         asked,
         lambda stream, content: queue_line(
             answer_line(**{stream: base64.b64encode(content).decode()})
@@ -345,7 +347,7 @@ async def steer_run(request: Request, visitor: Visitor) -> Response:
         raise InputError(
             "unknown-command", "The command is not running.", "It may have ended already."
         )
-    (running.placed if request.method == "POST" else running.stop)()
+    (running.confirm_files if request.method == "POST" else running.stop)()
     return JSONResponse({})
 
 

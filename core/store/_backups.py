@@ -36,7 +36,7 @@ from ..atomic_files import (
 )
 from ..errors import InputError, ProjectError, WorkbenchError
 from ._database import (
-    Repeated,
+    RepeatingThread,
     database_connection,
     has_log,
     is_open,
@@ -121,7 +121,7 @@ def back_up_project(
         "file-exists", f"The file {target} already exists.", "Name a new file or a folder."
     )
     with (
-        project.doing("take everything out", author=author or None),
+        project.check_and_run("take everything out", author=author or None),
         explain_write_errors(target or folder),
     ):
         if of_file and target and target.exists():
@@ -430,7 +430,7 @@ def is_backup_due(wanted: Schedule, newest: datetime | None, now: datetime) -> b
     return newest is None or newest > now or now - newest >= timedelta(hours=wanted.hours)
 
 
-class Keeping:
+class ScheduledBackups:
     """The backups of a project, which a thread makes when they are due until the project is closed.
 
     Args:
@@ -444,10 +444,10 @@ class Keeping:
         self.failed = ""
         self._project = weakref.ref(project)
         self._version: int | None = None
-        self._thread = Repeated(self.look, LOOK, "backups")
+        self._thread = RepeatingThread(self.back_up_if_due, LOOK, "backups")
         project.when_closed(partial(self._thread.end, LAST))
 
-    def look(self, now: datetime | None = None) -> Backup | None:
+    def back_up_if_due(self, now: datetime | None = None) -> Backup | None:
         """Make a backup if it is due and the project changed since the last backup of this thread.
 
         Return the backup; None without it.
@@ -475,13 +475,13 @@ class Keeping:
         return made
 
 
-_keeping: weakref.WeakKeyDictionary[Project, Keeping] = weakref.WeakKeyDictionary()
+_keeping: weakref.WeakKeyDictionary[Project, ScheduledBackups] = weakref.WeakKeyDictionary()
 
 
 def keep_backups(project: Project) -> None:
     """Make the scheduled backups of a project from now until it is closed."""
     if not project.read_only and project not in _keeping:
-        _keeping[project] = Keeping(project)
+        _keeping[project] = ScheduledBackups(project)
 
 
 def last_failure(project: Project) -> str:

@@ -126,7 +126,7 @@ def unclosed_warning(connection: duckdb.DuckDBPyConnection, path: Path, had_log:
     )
 
 
-class Repeated(threading.Thread):
+class RepeatingThread(threading.Thread):
     """A thread that calls a method every few seconds, until `end` or until the object of the method
     is deleted.
 
@@ -219,7 +219,7 @@ class Database:
     _mine: threading.local = field(default_factory=threading.local, init=False)
     _given_up: str | None = field(default=None, init=False)
     _marked: bool = field(default=False, init=False)
-    _idle: Repeated | None = field(default=None, init=False)
+    _idle: RepeatingThread | None = field(default=None, init=False)
     _unsaved: tuple[float, float] | None = field(default=None, init=False)
     """The times of the first and the last change since the log was written into the file."""
 
@@ -272,7 +272,9 @@ class Database:
     def checkpoint_when_idle(self) -> None:
         """Write the log into the file from now on, after every few seconds without changes."""
         if self._idle is None and not self.read_only:
-            self._idle = Repeated(self._checkpoint_if_idle, min(IDLE, LONGEST) / 4, "checkpoints")
+            self._idle = RepeatingThread(
+                self._checkpoint_if_idle, min(IDLE, LONGEST) / 4, "checkpoints"
+            )
 
     def _checkpoint_if_idle(self) -> None:
         unsaved, now = self._unsaved, time.monotonic()

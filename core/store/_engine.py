@@ -22,7 +22,7 @@ _IN_THE_WAY = re.compile(r"(?:held|already open) in\s+(?P<program>.+?) \(PID (?P
 
 
 @dataclass(frozen=True)
-class Holder:
+class FileHolder:
     """A process that holds a file: its description for people, and the fix."""
 
     name: str
@@ -36,7 +36,7 @@ def is_held(reason: str) -> bool:
     return "set lock" in reason or "already open in" in reason
 
 
-def find_holder(reason: str) -> Holder:
+def find_holder(reason: str) -> FileHolder:
     """Return the process that holds a file; an unnamed one if the message names none.
 
     The process id comes from the system, which knows the holder of the lock; the description comes
@@ -47,11 +47,11 @@ def find_holder(reason: str) -> Holder:
     """
     found = _IN_THE_WAY.search(reason)
     if found is None:
-        return Holder("another process", "Close that process, then try again.")
+        return FileHolder("another process", "Close that process, then try again.")
     return describe_process(int(found["process"]), PureWindowsPath(found["program"]).name)
 
 
-def describe_process(process: int, program: str) -> Holder:
+def describe_process(process: int, program: str) -> FileHolder:
     """Describe a process.
 
     Args:
@@ -64,15 +64,15 @@ def describe_process(process: int, program: str) -> Holder:
     if "streamlit" in names[:3] and "app.py" in names[:5]:
         port = re.search(r" --server\.port[= ](\d+)( |$)", " ".join(words))
         name = f"the app on port {port[1]}" if port else f"the app (process {process})"
-        return Holder(name, "Use the screens of the app, or close the app and try again.")
+        return FileHolder(name, "Use the screens of the app, or close the app and try again.")
     if "exam" in names[:2]:
         after = words[names.index("exam") + 1 :]
         command = next((word for word in after if re.fullmatch("[a-z][a-z-]*", word)), "")
-        return Holder(
+        return FileHolder(
             f"exam {command}".strip() + f" (process {process})",
             "Try again when that command has finished.",
         )
-    return Holder(f"process {process} ({program})", "Close that process, then try again.")
+    return FileHolder(f"process {process} ({program})", "Close that process, then try again.")
 
 
 def _command_line(process: int) -> list[str]:

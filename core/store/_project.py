@@ -21,7 +21,7 @@ from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
 from ._database import GIVEN_UP, Database, Reopening
 from ._engine import first_line, no_room
-from ._roles import SPEAKING, Acting, ActName, Queries, check_author, hold_value
+from ._roles import SPEAKING, ActName, PersonHandle, Queries, check_author, hold_value
 from ._sql_values import Parameters, written_in
 from .cache import (
     HIDING,
@@ -57,7 +57,7 @@ BATCH = 500_000
 """Rows per batch of a result that is streamed."""
 
 
-class Project(Acting):
+class Project(PersonHandle):
     """An open project. Make one with `create_project` or `open_project`; close it when done.
 
     After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
@@ -68,7 +68,7 @@ class Project(Acting):
         read_only: whether it was opened for reading only.
         not_closed: a warning if the file was not closed after its last use; else it is empty.
 
-    `Acting` defines the permissions of people who are logged in.
+    `PersonHandle` defines the permissions of people who are logged in.
     """
 
     def __init__(self, database: Database, not_closed: str = "") -> None:
@@ -144,9 +144,9 @@ class Project(Acting):
         queries at every redraw.
         """
         self._check_reading()
-        return self._known(sql, parameters)
+        return self._cached_rows(sql, parameters)
 
-    def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+    def _cached_rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         key, version = _cache_key(sql, parameters), self._database.version(tables_read(sql))
         rows: Any = MISSING if key is None else self._rows.find(key, version)
         if rows is MISSING:
@@ -181,7 +181,7 @@ class Project(Acting):
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """Return the first column of the first row of a query, or None without rows."""
         self._check_reading()
-        rows = self._known(sql, parameters)
+        rows = self._cached_rows(sql, parameters)
         return rows[0][0] if rows else None
 
     @contextmanager
@@ -331,7 +331,7 @@ def as_act(
     ) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
         def checked_work(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
-            with project.doing(act):
+            with project.check_and_run(act):
                 return work(project, *more, **named)
 
         if not at_face:
@@ -491,7 +491,7 @@ Q = TypeVar("Q", bound=Hashable)
 
 
 @dataclass
-class _Kept:
+class _QueryParts:
     """The mark and part of each query, and the objects on which all parts depend. They are replaced
     together.
     """
@@ -522,7 +522,7 @@ def by_query(
     Returns:
         The part of each query of `marks`, in their order.
     """
-    kept = project.cached(("by query", key), _Kept, reads=frozenset())
+    kept = project.cached(("by query", key), _QueryParts, reads=frozenset())
     known, before = kept.content
     if len(before) != len(made_of) or any(
         old is not new for old, new in zip(before, made_of, strict=True)

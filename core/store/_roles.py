@@ -228,7 +228,7 @@ class Member:
     further: tuple[str, ...] = ()
 
     @property
-    def theirs(self) -> tuple[str, ...] | None:
+    def assigned_queries(self) -> tuple[str, ...] | None:
         """Ids of all queries in which an assessor works; None for all of the project."""
         return (
             None if self.queries is None else tuple(dict.fromkeys((*self.queries, *self.further)))
@@ -283,7 +283,9 @@ def check_act(
             organizer_hint(organizers),
         )
     if member.limited(act):
-        others = sorted(set(queries() if callable(queries) else queries) - set(member.theirs or ()))
+        others = sorted(
+            set(queries() if callable(queries) else queries) - set(member.assigned_queries or ())
+        )
         if others:
             raise NotAllowed(
                 "query-not-assigned",
@@ -363,7 +365,7 @@ READERS = (
 """Names of people in open double assignments: assessors (true) and adjudicators (false)."""
 
 
-class Acting(ABC):
+class PersonHandle(ABC):
     """A handle of an open project, one for each person who works with it.
 
     Without an identity everything is allowed. `acting_as` returns a handle for a person who is
@@ -383,7 +385,7 @@ class Acting(ABC):
         self._find: Callable[[], Member | None] | None = None
 
     @abstractmethod
-    def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+    def _cached_rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
@@ -394,7 +396,7 @@ class Acting(ABC):
             identity: the identity of the login, see `project.identity_of`.
             find: looks the person up; None searches the members of the project.
         """
-        return self._with(identity=identity, _find=find)
+        return self._copy_with(identity=identity, _find=find)
 
     def seen_by(self, name: str) -> Self:
         """Return a handle of the same open project for a person without a login who entered their
@@ -403,7 +405,7 @@ class Acting(ABC):
         They may do everything. In their own double assignments the judgments of the other assessors
         are hidden.
         """
-        return self._with(reader=name or None)
+        return self._copy_with(reader=name or None)
 
     def judged_by_part(self, part: tuple[float, int, bool]) -> Self:
         """Return a handle of the same open project that reads only some judgments, see `held_out`.
@@ -412,15 +414,15 @@ class Acting(ABC):
             part: share and seed of the judgments that are held out, and whether it reads these, or
                 all others.
         """
-        return self._with(part=part)
+        return self._copy_with(part=part)
 
     def unattended(self) -> Self:
         """Return a handle without permission checks, for a job that outlives the act that started
         it.
         """
-        return self._with(_began=self.caller, identity=None, reader=None)
+        return self._copy_with(_began=self.caller, identity=None, reader=None)
 
-    def _with(self, **changed: object) -> Self:
+    def _copy_with(self, **changed: object) -> Self:
         other = copy.copy(self)
         vars(other).update(changed)
         return other
@@ -434,7 +436,7 @@ class Acting(ABC):
 
     def members(self) -> dict[str, Member]:
         """Return everyone who has a role in the project, by identity and ordered by name."""
-        further: dict[str, list[str]] = group_pairs(self._known(TAKING_PART))
+        further: dict[str, list[str]] = group_pairs(self._cached_rows(TAKING_PART))
         return {
             identity: Member(
                 identity,
@@ -443,7 +445,7 @@ class Acting(ABC):
                 None if queries is None else tuple(json.loads(queries)),
                 tuple(further.get(name, ())),
             )
-            for identity, name, role, queries in self._known(MEMBERS)
+            for identity, name, role, queries in self._cached_rows(MEMBERS)
             if role is not None
         }
 
@@ -489,7 +491,7 @@ class Acting(ABC):
         return True
 
     @contextmanager
-    def doing(
+    def check_and_run(
         self, act: ActName, queries: Queries = (), author: str | None = None
     ) -> Iterator[None]:
         """Check the role for an act, then run the block; its reads and writes need no further
@@ -520,7 +522,7 @@ class Acting(ABC):
             act is not None and ACTS[act].role == "organizer"
         ):
             return None
-        parts: dict[str, bool] = dict(self._known(READERS))
+        parts: dict[str, bool] = dict(self._cached_rows(READERS))
         if not parts:
             return None
         member = self.member()
@@ -529,7 +531,7 @@ class Acting(ABC):
             return name if name in parts else ""
         return name if parts.get(name) else None
 
-    def hides(self, name: str, adjudicator: str | None) -> bool:
+    def hides_judgments(self, name: str, adjudicator: str | None) -> bool:
         """Return whether the judgments of a person in an open double assignment are hidden from
         this reader.
 
@@ -551,7 +553,7 @@ class Acting(ABC):
         if act is None:
             around = DOING.get()
             act = around if around is not None and ACTS[around].writes else "organize"
-        with self.doing(act, queries, author):
+        with self.check_and_run(act, queries, author):
             member = self.member()
             with hold_value(SPEAKING, member.name if member else None):
                 yield

@@ -57,10 +57,10 @@ from ._subsampling import (
     says_questions as says_questions,
 )
 from ._system_significance import (
-    Alike as Alike,
     Difference as Difference,
     SealedCoverage as SealedCoverage,
     SealedSystem as SealedSystem,
+    UnseparatedSystems as UnseparatedSystems,
     compare_neighbours as compare_neighbours,
     compare_systems as compare_systems,
     group_alike as group_alike,
@@ -69,7 +69,7 @@ from ._system_significance import (
 )
 from ._unjudged import (
     JudgedShare as JudgedShare,
-    ToGrade as ToGrade,
+    MissingGrades as MissingGrades,
     Unjudged as Unjudged,
     judged_shares as judged_shares,
     labelled_shares as labelled_shares,

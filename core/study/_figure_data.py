@@ -14,7 +14,7 @@ from ..errors import InputError, check_known
 from ..labels import Comparison, Leaderboard, Policy, QueryChoice, compare_boards, leaderboard
 from ..measures import (
     COVER,
-    Choosing,
+    EvaluationChoices,
     Table,
     compare_evaluations,
     parse_measure,
@@ -372,7 +372,7 @@ JUDGED = "nDCG@10"
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedChoices:
     """The choices of several evaluations.
 
     Args:
@@ -381,7 +381,7 @@ class Compared:
             by query.
     """
 
-    found: Choosing
+    found: EvaluationChoices
     left_out: dict[str, InputError]
 
 
@@ -435,7 +435,7 @@ def compare_choices(
     policy: Policy,
     further: Mapping[str, Table],
     samples: int = 1000,
-) -> Compared:
+) -> ComparedChoices:
     """Compare the runs that several evaluations choose, over their common queries, with bootstrap
     intervals.
 
@@ -456,4 +456,4 @@ def compare_choices(
             tables[name] = score_table(make_board(project, choice, policy))
         except InputError as error:
             left_out[name] = error
-    return Compared(compare_evaluations(tables, "common", samples=samples), left_out)
+    return ComparedChoices(compare_evaluations(tables, "common", samples=samples), left_out)

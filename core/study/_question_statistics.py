@@ -228,7 +228,7 @@ def diagnose_questions(
     active = [
         question for question in gradable_questions(questions, base.grader) if question.weight != 0
     ]
-    known = ratings.of(active)
+    known = ratings.select_questions(active)
     answers = known >= base.min_rating
     judged = source_judgments(project, source).get(query_id, {}) if source else {}
     has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
@@ -388,7 +388,7 @@ class BankWorth:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AnswerTable:
     """Answers of examinees to questions: examinees, questions, and a table with NaN for unknown
     answers.
     """
@@ -471,13 +471,13 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
         if q.weight > 0
     ]
     ratings = load_ratings(project, base, query_id, questions)
-    known = ratings.of(questions)
+    known = ratings.select_questions(questions)
     rows = ratings.pooled & (known != MISSING).any(axis=1)
     levels = np.where(known[rows] == MISSING, np.nan, known[rows].astype(float))
     names = [passage for passage, kept in zip(ratings.passage_ids, rows, strict=True) if kept]
-    items = [(query_id, q.question_id, q.shown, q.weight) for q in questions]
+    items = [(query_id, q.question_id, q.shown_text, q.weight) for q in questions]
     answers = np.where(np.isnan(levels), np.nan, (levels >= base.min_rating).astype(float))
-    asked = _refuse_ungraded(_Asked(names, items, answers))
+    asked = _refuse_ungraded(_AnswerTable(names, items, answers))
     fitted = fit_graded(levels, base.grader.spec.max_rating)
     difficulty = fitted.items.b[:, base.min_rating - 1] if base.min_rating else fitted.items.b[:, 0]
     informative = graded_information(fitted.theta, fitted.items)
@@ -492,7 +492,7 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     )
 
 
-def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
+def _read_systems(project: Project, base: Basis, query_id: str | None) -> _AnswerTable:
     rows = project.rows(
         "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable"
         f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
@@ -519,10 +519,10 @@ def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked
         graded[column] |= usable > 0
     # If no system has a grade, systems that skipped the query have no value either.
     answers[:, ~graded] = np.nan
-    return _Asked(systems, items, answers)
+    return _AnswerTable(systems, items, answers)
 
 
-def _refuse_ungraded(asked: _Asked) -> _Asked:
+def _refuse_ungraded(asked: _AnswerTable) -> _AnswerTable:
     if np.isnan(asked.answers).all():
         raise InputError(
             "nothing-graded",
@@ -536,7 +536,7 @@ _Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
 """By query and question: the verdict, and for a redundant question the question that it repeats."""
 
 
-def _verdicts_by_question(asked: _Asked) -> _Verdicts:
+def _verdicts_by_question(asked: _AnswerTable) -> _Verdicts:
     verdicts: _Verdicts = {}
     # The items of a query are consecutive.
     for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
@@ -551,7 +551,7 @@ def _verdicts_by_question(asked: _Asked) -> _Verdicts:
 
 def _make_worth(
     examinees: Examinees,
-    asked: _Asked,
+    asked: _AnswerTable,
     verdicts: _Verdicts,
     theta: Array,
     informative: Array,

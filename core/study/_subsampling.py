@@ -148,7 +148,9 @@ def sample_questions(
                 some = [
                     questions[at] for at in sorted(rng.choice(len(questions), count, replace=False))
                 ]
-                query_score = query_scores(project, base, wanted.name, known, some, known.of(some))
+                query_score = query_scores(
+                    project, base, wanted.name, known, some, known.select_questions(some)
+                )
                 if query_score is not None:
                     scores[query] = query_score
         drawn = {key: _board_of_scores(board, scores) for key, scores in samples.items()}

@@ -211,7 +211,7 @@ def _why_undefined(differences: Array, imported: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Alike:
+class UnseparatedSystems:
     """The systems of a leaderboard that are not separated.
 
     Args:
@@ -229,7 +229,7 @@ class Alike:
     untested: list[str]
 
 
-def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
+def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> UnseparatedSystems:
     """Return the groups of systems without significant differences, like the lines of a critical
     difference diagram.
 
@@ -250,7 +250,7 @@ def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
     separated = np.array(
         [[frozenset((run, other)) not in same for other in order] for run in order], bool
     )
-    return Alike(
+    return UnseparatedSystems(
         maximal_sections(separated),
         {run: [other for other in order if frozenset((run, other)) in same] for run in order},
         sorted({row.undefined for row in pairs if row.undefined not in (None, SAME)}),
@@ -283,7 +283,7 @@ class SealedCoverage:
     systems: list[SealedSystem]
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The result as a sentence."""
         flagged = [one.run for one in self.systems if one.flagged]
         if not self.queries:
@@ -296,7 +296,7 @@ class SealedCoverage:
         )
 
     @property
-    def explains(self) -> str:
+    def explanation(self) -> str:
         """The meaning of a positive surplus as a sentence."""
         return (
             f"A positive surplus: in {self.measure}, the lead of public over sealed questions is"

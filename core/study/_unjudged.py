@@ -57,7 +57,7 @@ class NextPassage:
 
 
 @dataclass(frozen=True)
-class ToGrade:
+class MissingGrades:
     """The missing grades in the top k of one run.
 
     Args:
@@ -88,7 +88,7 @@ class Unjudged:
     pool_depth: int
     grader: str | None
     shares: list[JudgedShare]
-    to_grade: list[ToGrade]
+    to_grade: list[MissingGrades]
 
 
 def unjudged_shares(
@@ -196,7 +196,7 @@ def judged_shares(
 
 def to_grade(
     project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED_UNJUDGED
-) -> ToGrade:
+) -> MissingGrades:
     """Return the missing grades in the top k of a run under a policy's grader and bank version.
 
     Raises:
@@ -233,7 +233,7 @@ def to_grade(
         " GROUP BY query_id, q.query_key, passage_id, rank ORDER BY rank, q.query_key",
         parameters | {"run": run},
     )
-    return ToGrade(
+    return MissingGrades(
         run,
         passages,
         states.get("ungraded", 0),

@@ -79,7 +79,7 @@ class Pair(NamedTuple):
 def boards(name: str) -> dict[str, dict[str, float]]:
     """Return the leaderboards of a file in this folder: measure -> run -> score."""
     report = Report()
-    found = read_boards(Source.of(HERE / name), report)
+    found = read_boards(Source.from_path(HERE / name), report)
     report.raise_if_refused()
     return {board.measure: {row.run: row.score for row in board.rows} for board in found}
 

@@ -7,7 +7,7 @@ import json
 import duckdb
 import pytest
 
-from exam_workbench.answers import View, agreement_with_people, evaluate_answers, people_said
+from exam_workbench.answers import RetEvalChoices, agreement_with_people, evaluate_answers, people_said
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, export_project, import_files, import_project
 from exam_workbench.formats import Source, detect_kind
@@ -51,7 +51,7 @@ def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, 
     done = import_files(filled, "answers", [file], "ann")
     assert done.counts == {"answers": 5, "new answers": 5}
     assert import_files(filled, "answers", [file], "ann").counts == {"answers": 5, "new answers": 0}
-    found = evaluate_answers(filled, View(ks=(1,), judge="em"))
+    found = evaluate_answers(filled, RetEvalChoices(ks=(1,), judge="em"))
     assert found.gold["q1"].draws == ("by the river", "the river")
     one, two = found.rows
     # Run one skipped q2, which counts 0; run two has not answered q1 yet.
@@ -65,7 +65,7 @@ def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, 
     # A folder of Parquet files holds all of it.
     export_project(filled, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
-    assert evaluate_answers(again, View(ks=(1,), judge="em")).rows == found.rows
+    assert evaluate_answers(again, RetEvalChoices(ks=(1,), judge="em")).rows == found.rows
     again.close()
 
 
@@ -88,7 +88,7 @@ def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_the
     rows: list[object] = [dict(zip(("query_id", "answer", "acceptable"), one, strict=True)) for one in said]
     done = import_files(filled, "answer-verdicts", [source(rows)], "ann", Options(source="people"))
     assert done.counts == {"verdicts": 4, "new verdicts": 4}
-    line = evaluate_answers(filled, View(ks=(1,), judge="em")).lines["two", 1]["q2"]
+    line = evaluate_answers(filled, RetEvalChoices(ks=(1,), judge="em")).lines["two", 1]["q2"]
     assert line.by_person and line.gpteval.yes and line.reteval.yes is False
     (em,) = agreement_with_people(filled, people_said(filled, "people"), ["em"], samples=20)
     against = em.against
@@ -98,7 +98,7 @@ def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_the
     rows[0] = {"query_id": "q2", "answer": "a barn", "acceptable": False}
     again = import_files(filled, "answer-verdicts", [source(rows)], "ann", Options(source="people"))
     assert again.counts["new verdicts"] == 1
-    assert evaluate_answers(filled, View(ks=(1,), judge="em")).lines["two", 1]["q2"].gpteval.yes is False
+    assert evaluate_answers(filled, RetEvalChoices(ks=(1,), judge="em")).lines["two", 1]["q2"].gpteval.yes is False
 
 
 def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> None:

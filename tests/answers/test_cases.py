@@ -12,7 +12,7 @@ from exam_workbench.answers import (
     GeneratorPlan,
     Gold,
     JudgePlan,
-    View,
+    RetEvalChoices,
     WantedAnswers,
     case_desk,
     compare_answers,
@@ -89,7 +89,7 @@ def answered(project: Project, server: EndpointServer, told: dict[str, Told] = T
     ready = make_generator(project, GeneratorPlan(settings))
     done = generate_answers(project, ready, WantedAnswers(ks=(2,)), "ann")
     assert (done.state, done.failed) == ("done", 0)
-    view = View(ks=(2,))
+    view = RetEvalChoices(ks=(2,))
     judge = make_judge(project, JudgePlan("llm", settings))
     assert compare_answers(project, judge, evaluate_answers(project, view).pairs, "ann").state == "done"
     return evaluate_answers(project, view)
@@ -136,15 +136,15 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
         confirm_case(project, evaluation, "a", "one", 2, "Z", "ann")
     confirm_case(project, evaluation, "d", "one", 2, "C", "ann")
     assert list(count_failures(project, evaluation).values()) == [Failures(2, 1, 2)], "the confirmed case counts"
-    (after,) = correlate_recall(project, evaluate_answers(project, View(ks=(2,))))
+    (after,) = correlate_recall(project, evaluate_answers(project, RetEvalChoices(ks=(2,))))
     assert (before.refined.removed, after.refined.removed) == (0, 2)
     assert [row.line.query_id for row in list_cases(project, evaluation, only="A", to_do=True)] == []
     # Case A: the passage becomes a judgment of this person, and counts where that is asked for.
     desk = case_desk(project, evaluation, "a", "one", 2, "ann")
     assert ("Hamburg", True) in desk.retrieved[0].parts and desk.gold[0].gold
     judge_as_relevant(project, desk.row, "pa", "ann")
-    both = View(ks=(2,), gold=Gold(("NIST", "assessor: ann")))
-    assert evaluate_answers(project, both).lines["one", 2]["a"].found.any
+    both = RetEvalChoices(ks=(2,), gold=Gold(("NIST", "assessor: ann")))
+    assert evaluate_answers(project, both).lines["one", 2]["a"].found.has_gold
     assert case_desk(project, evaluation, "a", "one", 2, "ann").retrieved[0].judged == 2
     # Case E: the answer becomes a gold answer, and goes again.
     assert add_gold_answer(project, "e", "the Hanseatic port", "ann")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exam_workbench.answers import (
-    View,
+    RetEvalChoices,
     answers_as_responses,
     choice_tables,
     cover_tables,
@@ -39,7 +39,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     import_bank(
         project, [Question(f"{name}/{at}", name, f"Question {at} of {name}?") for name in TOLD for at in (1, 2)]
     )
-    evaluation = evaluate_answers(project, View(ks=(2,), judge="contains"))
+    evaluation = evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains"))
     assert cover_tables(project, evaluation, 2) == {}
     reader = find_answer_model(project, "generator")
     for name in ("two words", " ", "a\tb", ""):
@@ -80,7 +80,7 @@ def test_an_answer_that_waits_is_no_wrong_one(project: Project) -> None:
             " (SELECT text_key FROM question_texts WHERE text = ?)",
             [question("c")],
         )
-    evaluation = evaluate_answers(project, View(ks=(2,), judge="contains"))
+    evaluation = evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains"))
     assert waiting_runs(evaluation, 2) == {"two": 1}
     # What is known of it is of the others alone: it cannot be set beside a run that answered all.
     tables = choice_tables(evaluation, 2)

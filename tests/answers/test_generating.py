@@ -12,7 +12,7 @@ from exam_workbench.answers import (
     GeneratorPlan,
     JudgePlan,
     ReadyGenerator,
-    View,
+    RetEvalChoices,
     WantedAnswers,
     answers_price,
     compare_answers,
@@ -29,7 +29,7 @@ from exam_workbench.choices import PASSAGE_ORDERS
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control
-from exam_workbench.jobs import Extent, find_jobs
+from exam_workbench.jobs import JobScope, find_jobs
 from exam_workbench.records import add_queries, close_interrupted, generated_of
 from exam_workbench.store import Project
 from exam_workbench.types import Query
@@ -97,21 +97,23 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     assert generate_answers(project, model, WANTED, "ann").total == 0
     assert plan_answers(project, model, WANTED).failed == 5
     script.ill = False
-    again = generate_answers(project, model, WANTED, "ann", Extent(only_failed=True))
+    again = generate_answers(project, model, WANTED, "ann", JobScope(only_failed=True))
     assert (again.graded, again.failed) == (5, 0)
     # A third run with a top that is known costs nothing, in whatever order the runs are named.
     put_run(project, "three", RUNS["one"])
     assert not plan_answers(project, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))).to_ask
-    found = evaluate_answers(project, View(ks=(1,)))
+    found = evaluate_answers(project, RetEvalChoices(ks=(1,)))
     assert found.gold["q1"].draws == ("1894", "in 1894")
     # Equal texts are compared once: the answer beside both draws, beside the gold answer, and the other draw.
     judge = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
     assert len(pairs_to_compare(project, judge, found.pairs)) == 3 * 3
     done = compare_answers(project, judge, found.pairs, "ann")
     assert (done.graded, done.usage.calls) == (9, 9)
-    assert compare_answers(project, judge, evaluate_answers(project, View(ks=(1, 2, 5))).pairs, "ann").total == 0
+    assert (
+        compare_answers(project, judge, evaluate_answers(project, RetEvalChoices(ks=(1, 2, 5))).pairs, "ann").total == 0
+    )
     assert [job.state for job in find_jobs(project, "generating", "comparing")] == ["done"] * 5
-    assert {row.reteval.mean for row in evaluate_answers(project, View()).rows} == {1.0}
+    assert {row.reteval.mean for row in evaluate_answers(project, RetEvalChoices()).rows} == {1.0}
 
 
 def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
@@ -121,8 +123,8 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     collection(project, TOLD, RUNS)
     model = ready(project, server)
     with refusal("no-price", "m"):
-        generate_answers(project, model, WANTED, "ann", Extent(max_cost=1.0))
-    stopped = generate_answers(project, model, WANTED, "ann", Extent(max_calls=4, concurrency=1))
+        generate_answers(project, model, WANTED, "ann", JobScope(max_cost=1.0))
+    stopped = generate_answers(project, model, WANTED, "ann", JobScope(max_calls=4, concurrency=1))
     assert (stopped.state, stopped.done, stopped.usage.calls) == ("stopped", 4, 4) and stopped.message
     control = Control()
     control.cancel()
@@ -162,9 +164,9 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
         for order, model in models.items():
             plan = plan_answers(project, model, wanted)
             calls = answers_price(project, model, plan).calls
-            done = generate_answers(project, model, wanted, "ann", Extent(concurrency=1))
+            done = generate_answers(project, model, wanted, "ann", JobScope(concurrency=1))
             assert (done.state, done.failed, done.usage.calls) == ("done", 0, calls)
-            found = evaluate_answers(project, View(ks=(1, 3), generator=model.model.name, judge="contains"))
+            found = evaluate_answers(project, RetEvalChoices(ks=(1, 3), generator=model.model.name, judge="contains"))
             said[order] = [found.lines["one", k]["q"].answer for k in (1, 3)]
         assert said == {"best first": ["1990", "1990"], "best last": ["1990", "1894"], "one by one": ["1990", "1894"]}
         ends = [[at for at in (text.find("Torn"), text.find("Built"), text.find("bridge")) if at >= 0]
@@ -172,7 +174,11 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
         # One prompt each for k = 1 and 3; then each of three passages alone, the first of them for both depths.
         assert [len(one) for one in ends] == [1, 3, 1, 3, 1, 1, 1]
         assert ends[1] == sorted(ends[1]) and ends[3] == sorted(ends[3], reverse=True)
-        note = evaluate_answers(project, View(ks=(3,), generator="m, one by one", judge="em")).lines["one", 3]["q"].note
+        note = (
+            evaluate_answers(project, RetEvalChoices(ks=(3,), generator="m, one by one", judge="em"))
+            .lines["one", 3]["q"]
+            .note
+        )
         assert re.findall(r"\d+", note or "") == ["2", "3", "2"]
         assert generate_answers(project, models["one by one"], wanted, "ann").total == 0
         with refusal("settings-for-a-rule"):
@@ -189,12 +195,12 @@ def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
     # Three queries: two passages each, and what is joined of them.
     done = generate_answers(project, model, wanted, "ann")
     assert (done.graded, done.failed, done.usage.calls) == (6, 3, 6)
-    line = evaluate_answers(project, View(("one",), (2,), judge="em")).lines["one", 2]["q3"]
+    line = evaluate_answers(project, RetEvalChoices(("one",), (2,), judge="em")).lines["one", 2]["q3"]
     # How many of how many passages failed, and what the model said to the first of them.
     said = json.loads(refuse().content)["choices"][0]["message"]["refusal"]
     assert line.state == "failed" and re.findall(r"\d+", line.note or "") == ["2", "2"] and said in (line.note or "")
     script.ill = False
-    again = generate_answers(project, model, wanted, "ann", Extent(only_failed=True))
+    again = generate_answers(project, model, wanted, "ann", JobScope(only_failed=True))
     assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
 
 
@@ -209,9 +215,9 @@ def test_with_the_best_passage_last_it_is_not_cut_off(project: Project, server: 
     for order in ("best first", "best last"):
         model = make_generator(project, GeneratorPlan(settings, order=order))
         generate_answers(project, model, WantedAnswers(ks=(2,), from_gold=False), "ann")
-        lines[order] = evaluate_answers(project, View(ks=(2,), generator=model.model.name, judge="em")).lines["one", 2][
-            "q1"
-        ]
+        lines[order] = evaluate_answers(project, RetEvalChoices(ks=(2,), generator=model.model.name, judge="em")).lines[
+            "one", 2
+        ]["q1"]
     assert lines["best first"].answer == "1894"
     # The note says by how many tokens: of some 310 in the passages most do not fit.
     (cut,) = re.findall(r"\d+", lines["best first"].note or "")
@@ -226,7 +232,7 @@ def test_a_new_user_sees_it_without_a_key(project: Project) -> None:
     done = generate_answers(project, model, WantedAnswers(ks=(1,)), "ann")
     # One draw: whoever draws nothing would draw the same again; and it is the answer from the top as well.
     assert (done.state, done.graded, done.usage.calls) == ("done", 3, 0)
-    found = evaluate_answers(project, View(ks=(1,), judge="contains"))
+    found = evaluate_answers(project, RetEvalChoices(ks=(1,), judge="contains"))
     assert all(row.reteval.mean == 1.0 for row in found.rows) and found.gold["q1"].draws[0] in GOLD
 
 
@@ -262,8 +268,8 @@ def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(project: Project
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     import_files(project, "answers", [Source("answers.jsonl", data=data)], "ann")
     model = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
-    done = compare_answers(project, model, evaluate_answers(project, View(ks=(1,))).pairs, "ann")
+    done = compare_answers(project, model, evaluate_answers(project, RetEvalChoices(ks=(1,))).pairs, "ann")
     # The same words with the right answer 1894, and with 1895.
     assert done.usage.calls == 2
-    by_query = evaluate_answers(project, View(ks=(1,))).lines["one", 1]
+    by_query = evaluate_answers(project, RetEvalChoices(ks=(1,))).lines["one", 1]
     assert {name: line.gpteval.yes for name, line in by_query.items()} == {"q1": True, "same": True, "other": False}

@@ -12,7 +12,7 @@ import pytest
 from exam_workbench.answers import (
     GeneratorPlan,
     JudgePlan,
-    View,
+    RetEvalChoices,
     WantedAnswers,
     compare_answers,
     evaluate_answers,
@@ -85,10 +85,13 @@ def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(project: 
         done = generate_answers(project, model, asked, "ann")
         assert (done.state, done.failed, done.usage.calls) == ("done", 0, planned) and planned <= 3 * QUESTIONS
         comparer = make_judge(project, JudgePlan("llm", settings))
-        assert compare_answers(project, comparer, evaluate_answers(project, View(ks=KS)).pairs, "ann").failed == 0
-    found = evaluate_answers(project, View(ks=KS))
+        assert (
+            compare_answers(project, comparer, evaluate_answers(project, RetEvalChoices(ks=KS)).pairs, "ann").failed
+            == 0
+        )
+    found = evaluate_answers(project, RetEvalChoices(ks=KS))
     assert found.complete
-    with_versions = evaluate_answers(project, View(ks=KS, same_text=True))
+    with_versions = evaluate_answers(project, RetEvalChoices(ks=KS, same_text=True))
     for row, same in zip(found.rows, with_versions.rows, strict=True):
         tops = {name: run[name][: row.k] for name in questions}
         gold = [known.gold[questions[name]] in top for name, top in tops.items()]

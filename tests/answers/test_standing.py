@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exam_workbench.answers import (
     GeneratorPlan,
-    View,
+    RetEvalChoices,
     WantedAnswers,
     asked_for,
     clear_best,
@@ -26,10 +26,10 @@ LONG = "The ship was built in Hamburg, by the yard of Blohm, for a navy of the n
 
 def test_what_is_lacking_is_said_until_it_is_there(project: Project) -> None:
     found = missing_data(project)
-    assert found.stops and found.queries and found.runs and found.gold and found.answers
+    assert found.is_blocking and found.queries and found.runs and found.gold and found.answers
     put_answered(project)
     found = missing_data(project)
-    assert not found.stops and not found.answers
+    assert not found.is_blocking and not found.answers
 
 
 def test_phrases_are_looked_for_and_sentences_compared_by_meaning(project: Project) -> None:
@@ -57,10 +57,10 @@ def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
     collection(project, told, runs)
     ready = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
     generate_answers(project, ready, WantedAnswers(ks=(1,)), "ann")
-    evaluation = evaluate_answers(project, View(ks=(1,), judge="contains"))
+    evaluation = evaluate_answers(project, RetEvalChoices(ks=(1,), judge="contains"))
     best = clear_best(project, evaluation)
     assert best[1, "Recall"] == best[1, "LLM-retEval"] == "right"
-    alone = evaluate_answers(project, View(("right",), (1,), judge="contains"))
+    alone = evaluate_answers(project, RetEvalChoices(("right",), (1,), judge="contains"))
     assert clear_best(project, alone) == {}
     # The judge of an evaluation can stand in for people.
     assert {one.acceptable for one in said_by_judge(project, evaluation)} == {True, False}

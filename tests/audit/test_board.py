@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -42,7 +41,7 @@ from exam_workbench.records import state_families
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
-from tests.made.projects import copy_of, fill, judge as import_judgments, only_read
+from tests.made.projects import fill, filled_project, judge as import_judgments, read_project
 from tests.made.refusals import mentions, refusal
 
 
@@ -70,19 +69,9 @@ def audited(project: Project) -> None:
     draw_batch(project, audit, "org")
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_audited, tmp_path)
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(audited, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    yield from only_read(audited, tmp_path_factory.mktemp("unchanged"))
+filled = filled_project(fill_audited)
+done = filled_project(audited)
+unchanged = read_project(audited)
 
 
 def plan(project: Project, goal: Goal | None = None, **how: object) -> Audit:
@@ -119,7 +108,7 @@ def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so
     board = audit_board(filled, audit)
     assert {system.audited for system in board.systems} == {None}
     assert board.statement.holds is None and not board.statement.may_stop and board.waiting > 0
-    assert board.says and not any(sign.isdigit() for sign in board.says)
+    assert board.description and not any(sign.isdigit() for sign in board.description)
 
 
 def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
@@ -154,7 +143,7 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     assert unseen.audited is not None and unseen.bias is not None
     assert [(one.low, one.high, one.p, one.adjusted) for one in board.differences] == [(None,) * 4]
     assert difference(board, "unseen", "good").value == -difference(board, "good", "unseen").value
-    assert mentions(board.says, "unseen") and not mentions(board.says, "good")
+    assert mentions(board.description, "unseen") and not mentions(board.description, "good")
     shown = json.loads(json.dumps(asdict(board), allow_nan=False))
     assert {one["run"]: one["low"] for one in shown["systems"]}["unseen"] is None
     assert mentions(describe_methods(project, audit), "unseen")
@@ -262,7 +251,7 @@ def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separa
     assert found.unseparated == len(board.groups[0]) > 1
     needed = forecast_of(replace(gather_facts(filled, audit), goal=Goal("best"))).needed
     assert found.more == needed - board.judged > 0
-    assert mentions(found.says, str(found.more))
+    assert mentions(found.description, str(found.more))
     whole = design_audit(filled, "whole", "P@3", goal, seed=1, batch_size=1000, author="org")
     draw_batch(filled, whole, "org")
     judge_batch(filled, whole)
@@ -278,7 +267,7 @@ def test_a_conclusion_about_the_better_system_is_the_outcome(filled: Project) ->
     judge_batch(filled, audit)
     found = audit_outcome(filled, audit)
     assert found.reached and found.decides
-    assert first in found.says and second in found.says
+    assert first in found.description and second in found.description
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from exam_workbench.measures.audit import clustered_interval, cross_fitted, rele
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch
-from tests.made.projects import copy_of, import_bank, judge
+from tests.made.projects import copy_of, filled_project, import_bank, judge
 from tests.made.shell import printed, shell_on
 
 
@@ -26,9 +25,7 @@ def audited(project: Project) -> None:
     judge_batch(project, audit)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(audited, tmp_path)
+project = filled_project(audited)
 
 
 def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(project: Project) -> None:
@@ -55,12 +52,12 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(proj
 def test_judgments_that_no_audit_sampled_are_shown_apart_and_calibrate_nothing(tmp_path: Path) -> None:
     for own in copy_of(fill_audited, tmp_path):
         grader = find_grader(own, None)
-        before = make_card(own, grader, "org").says
+        before = make_card(own, grader, "org").description
         judge(own, {(query, f"{query}p{i}"): int(i < 4) for query in ("q1", "q2", "q3") for i in range(1, 10)}, "NIST")
         card = make_card(own, grader, "org")
         assert card.content["agreement"] is None and card.content["unsampled"]["source"] == "NIST"
         assert card.content["unsampled"]["judged"] == card.content["unsampled"]["kappa"]["judged"] == 27
-        assert card.says.startswith(before.split(".")[0]) and "NIST" in card.says and "NIST" not in before
+        assert card.description.startswith(before.split(".")[0]) and "NIST" in card.description and "NIST" not in before
 
 
 def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) -> None:

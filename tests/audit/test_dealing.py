@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from exam_workbench.audit import (
+    AssignedQuery,
     Audit,
     Goal,
-    Hand,
     Verdict,
     deal_ahead,
     design_audit,
@@ -42,13 +40,13 @@ from exam_workbench.records import (
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
-from tests.made.projects import copy_of, judge as whole_judgments
+from tests.made.projects import filled_project, judge as whole_judgments
 from tests.made.refusals import refusal
 
 NOW = timedelta(0)
 
 
-def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
+def hand(project: Project, audit: Audit, assessor: str) -> AssignedQuery | None:
     """The query that an assessor holds; None if they hold none."""
     state = project.read(lambda cursor: read_state(cursor, audit))
     held = _make_hands(project, audit, assessor, state, _own_claims(state, assessor))
@@ -61,9 +59,7 @@ def plan_and_draw(project: Project) -> None:
     draw_batch(project, audit, "org", doubled=0.5)
 
 
-@pytest.fixture
-def drawn(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(plan_and_draw, tmp_path)
+drawn = filled_project(plan_and_draw)
 
 
 def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, str, int, str]]:
@@ -129,7 +125,7 @@ def test_a_process_that_is_killed_has_lost_no_verdict(drawn: Project) -> None:
     again = open_project(path)
     found = hand(again, audit, "ann")
     assert list_batches(again, audit)[0].judged == 1
-    assert found is not None and [card.value for card in found.cards if card.settled] == [2]
+    assert found is not None and [card.value for card in found.cards if card.is_settled] == [2]
     again.close()
 
 
@@ -159,14 +155,14 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
     hands = deal_ahead(drawn, audit, "ann", 4)
     held = {one.query.query_id for one in deal_ahead(drawn, audit, "ben", 4)}
     while hands:
-        ahead = [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled]
+        ahead = [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.is_settled]
         assert not held & {query for query, _ in ahead}
         query, passage = ahead[0]
         judge_drawn(drawn, audit, query, passage, truth(query, passage), "ann")
         seen.append(ahead[0])
         hands = deal_ahead(drawn, audit, "ann", 4)
         # What was on its way to her stays hers, in its order.
-        assert [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled][
+        assert [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.is_settled][
             : len(ahead) - 1
         ] == ahead[1:]
     assert len(seen) == len(set(seen))
@@ -183,7 +179,7 @@ def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
     again = open_project(path)
     found = hand(again, audit, "ann")
     assert found is not None and found.query == before.query
-    assert [card.value for card in found.cards if card.settled] == [2]
+    assert [card.value for card in found.cards if card.is_settled] == [2]
     again.close()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +22,7 @@ from exam_workbench.formats import Source
 from exam_workbench.records import source_judgments
 from exam_workbench.store import Project
 from tests.made.audits import deal, fill_audited, truth
-from tests.made.projects import copy_of
+from tests.made.projects import filled_project
 from tests.made.refusals import refusal
 
 
@@ -33,9 +31,7 @@ def plan_and_draw(project: Project) -> None:
     draw_batch(project, design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"), "org")
 
 
-@pytest.fixture
-def drawn(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(plan_and_draw, tmp_path)
+drawn = filled_project(plan_and_draw)
 
 
 def filled(text: str, form: str) -> str:

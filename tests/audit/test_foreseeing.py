@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from exam_workbench.audit import Goal, design_audit, find_audits, forecast_audit, forecast_plan
 from exam_workbench.store import Project
 from tests.made.audits import fill_audited
-from tests.made.projects import only_read
+from tests.made.projects import read_project
 from tests.made.refusals import refusal
 
-
-@pytest.fixture
-def looked_at(tmp_path: Path) -> Iterator[Project]:
-    yield from only_read(fill_audited, tmp_path)
+looked_at = read_project(fill_audited)
 
 
 def test_what_is_foreseen_is_what_the_planned_audit_forecasts(project: Project) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from exam_workbench.audit import Goal, choose_grader, design_audit, draw_batch, find_audit
-from exam_workbench.measures.audit import Corrected, compare_graders
+from exam_workbench.measures.audit import CorrectedGains, compare_graders
 from exam_workbench.store import Project
 from tests.made.audits import QUERIES, fill_audited, judge_batch, truth
-from tests.made.projects import SPEC, copy_of, grade
+from tests.made.projects import SPEC, filled_project, grade
 from tests.made.refusals import refusal
 
 
@@ -31,9 +29,7 @@ def several(project: Project) -> None:
     draw_batch(project, audit, "org")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(several, tmp_path)
+project = filled_project(several)
 
 
 def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labels_is_shown(project: Project) -> None:
@@ -60,7 +56,7 @@ def test_the_best_grader_stays_in_the_set_and_a_far_worse_one_leaves() -> None:
     gains = dice.random(400)
     scores = w @ gains
     machines = np.array([scores + dice.normal(0, 0.1 * scores.std(), 8), scores, dice.permutation(scores)])
-    found = Corrected(gains, np.full(400, 1e-6), 400, 0)
+    found = CorrectedGains(gains, np.full(400, 1e-6), 400, 0)
     compared = compare_graders(w, machines, found)
     assert compared.chosen == 1
     assert compared.kept.tolist()[1:] == [True, False]

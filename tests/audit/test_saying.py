@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -29,7 +26,7 @@ from exam_workbench.records import state_families
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec
 from tests.made.audits import deal, fill_audited, judge_batch
-from tests.made.projects import SPEC, copy_of, grade
+from tests.made.projects import SPEC, filled_project, grade
 from tests.made.refusals import mentions, refusal
 
 
@@ -42,9 +39,7 @@ def judged(project: Project) -> None:
     judge_batch(project, audit)
 
 
-@pytest.fixture
-def audited(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(judged, tmp_path)
+audited = filled_project(judged)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +110,7 @@ def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audite
     assert found.kin == ("pleasing",)
     assert [mentions(warning, "pleasing") for warning in found.warnings] == [False, True, True]
     assert all(mentions(warning, "gpt") for warning in found.warnings)
-    assert all(mentions(found.says, value) for value in ("gpt, llama", "2", "4"))
+    assert all(mentions(found.description, value) for value in ("gpt, llama", "2", "4"))
     favour = audit_board(audited, audit).favour
     assert favour is not None and favour.runs == ("pleasing",) and favour.low <= favour.value <= favour.high
     state_families(audited, "run", "pleasing", ["mistral"], "org")
@@ -178,7 +173,7 @@ def test_what_a_budget_takes_is_no_guess(audited: Project) -> None:
     ):
         audit = design_audit(audited, f"of {budget}", "P@3", Goal("budget", budget=budget), seed=1, author="org")
         found = forecast_audit(audited, audit)
-        assert found.guessed and found.given and all(mentions(found.says, number) for number in told)
+        assert found.guessed and found.given and all(mentions(found.description, number) for number in told)
 
 
 def test_an_audit_to_a_budget_spends_no_error_on_a_statement(audited: Project) -> None:

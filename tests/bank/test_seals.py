@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +20,11 @@ from exam_workbench.labels import Policy, add_override, find_overrides
 from exam_workbench.measures._means_and_tests import sealed_test
 from exam_workbench.operations.bank import list_drafts
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import Sought, activity_csv, hidden_questions, list_actions, sealed_questions
+from exam_workbench.records import ActivityFilter, activity_csv, hidden_questions, list_actions, sealed_questions
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill
+from tests.made.projects import fill, filled_project
 from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on
 
@@ -60,9 +59,7 @@ def drawn(questions: list[Question]) -> dict[str, list[str]]:
     }
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(put, tmp_path)
+project = filled_project(put)
 
 
 def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project) -> None:
@@ -153,7 +150,7 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Pro
         lambda p: bank.list_versions(p),
         lambda p: [bank.question_history(p, one) for one in ids],
         lambda p: list_actions(p),
-        lambda p: list_actions(p, Sought(words="secret")),
+        lambda p: list_actions(p, ActivityFilter(words="secret")),
         lambda p: activity_csv(p),
         lambda p: list_drafts(p).value,
         lambda p: bank.list_proposals(p, "q1", bank.STATES),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from exam_workbench.labels import MISSING, Policy, add_override, basis, find_ove
 from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, import_bank, new_project
+from tests.made.projects import filled_project, import_bank, new_project
 
 BREAD, SALT, YEAST = (Question(f"q1/{name}", "q1", text) for name, text in (
     ("bread", "What is bread made of?"), ("salt", "Why is there salt in bread?"), ("yeast", "What does yeast do?")
@@ -67,10 +66,7 @@ def grade_by_id(project: Project) -> None:
     take(project, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
 
 
-@pytest.fixture
-def by_id(tmp_path: Path) -> Iterator[Project]:
-    """Six grades of three questions whose words nobody knows."""
-    yield from copy_of(grade_by_id, tmp_path)
+by_id = filled_project(grade_by_id)
 
 
 def ratings_of(project: Project, version: int | None = None) -> dict[str, list[int]]:
@@ -235,8 +231,8 @@ def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
 def test_an_id_for_a_text_does_not_stand_for_the_words_behind_the_id(by_id: Project) -> None:
     base = basis(by_id, Policy())
     known = load_ratings(by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")])
-    assert known.of([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]
-    assert (known.of([replace(BREAD, text="q1/bread")]) == MISSING).all()
+    assert known.select_questions([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]
+    assert (known.select_questions([replace(BREAD, text="q1/bread")]) == MISSING).all()
     bank.save_version(by_id, [replace(BREAD, text="q1/bread")], "odd", "ann")
     assert "q1/bread" not in ratings_of(by_id)
     assert to_grade(by_id) == 2

@@ -28,7 +28,7 @@ from exam_workbench.exchange import _collections as collections
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.measures import item_response
 from exam_workbench.operations import MODULES, SECTIONS, registry
-from exam_workbench.operations.describing import Argument, Gathered, Option
+from exam_workbench.operations.describing import Argument, GatheredOptions, Option
 from exam_workbench.operations.opening import Opening
 from exam_workbench.operations.output import Output, at_most_one, print_result
 from exam_workbench.operations.registry import operation
@@ -673,7 +673,7 @@ def test_an_operation_gets_the_values_of_gathered_options_as_one_argument(monkey
     monkeypatch.setattr(registry, "OPERATIONS", {})
 
     @operation("try", act="organize")
-    def try_it(*, name: Annotated[str, Argument()], both: Annotated[tuple[int, int], Gathered(span)]) -> object:
+    def try_it(*, name: Annotated[str, Argument()], both: Annotated[tuple[int, int], GatheredOptions(span)]) -> object:
         return name, both
 
     made = registry.OPERATIONS["try"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.exams import Plan, Sit, add_student, sit_exam
+from exam_workbench.exams import ExamRequest, Plan, add_student, sit_exam
 from exam_workbench.grading import left_out
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import add_queries
@@ -86,5 +86,5 @@ def test_what_comes_next_for_an_exam_alone(project: Project) -> None:
     add_student(project, Plan("longest"), "ann")
     ready = following()
     assert without[0] == ready[0] == "students" and without != ready
-    sit_exam(project, Sit(), "ann")
+    sit_exam(project, ExamRequest(), "ann")
     assert following()[0] == "items" and following(unsaved=1)[0] == "question_bank"

@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.exams import (
+    ExamRequest,
     Plan,
     Responses,
-    Sit,
     add_student,
     by_topic,
     compare_examinees,
@@ -149,10 +149,10 @@ def test_a_board_counts_every_item_once(rows: list[list[float]]) -> None:
 def test_responses_are_students_by_items_with_their_factors(project: Project, tmp_path: Path) -> None:
     questions = put_exam(project, 4, ("x", "y"))
     add_student(project, Plan("longest", factors={"kind": "rule"}), "ann")
-    sit_exam(project, Sit(), "ann")
+    sit_exam(project, ExamRequest(), "ann")
     matrix = tmp_path / "m.csv"
     matrix.write_text("student,i2,i1,new\npaper,1,0,1\n")
-    import_files(project, "responses-matrix", [Source.of(matrix)], "ann")
+    import_files(project, "responses-matrix", [Source.from_path(matrix)], "ann")
     got = examinee_responses(project)
     assert got.items == ["i1", "i2", "i3", "i4", "new"] and got.topics == ["x", "y", "x", "y", None]
     assert got.names == ["longest answer closed-book", "paper"]
@@ -177,7 +177,7 @@ def test_answers_that_come_while_a_sitting_goes_on_are_not_overlooked(project: P
     put_exam(project, 12)
     for seed in range(2):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
-    sit_exam(project, Sit(("chance 0",)), "ann")
+    sit_exam(project, ExamRequest(("chance 0",)), "ann")
     assert len(fit_abilities(project).students) == 1
     with project.transaction() as cursor:
         # As a sitting commits them: no act says so before its end.

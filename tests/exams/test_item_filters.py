@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from exam_workbench.exams import Item, Thresholds, apply_thresholds, usual_thresholds, value_row
 from exam_workbench.exams._item_filters import (
     VALUE_COLUMNS,
-    Checked,
+    CheckedItem,
     measure_items,
     multiset_jaccard,
     nearest_gram,
@@ -40,7 +40,7 @@ def counted(texts: Sequence[str]) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def check(items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode) -> list[Checked]:
+def check(items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode) -> list[CheckedItem]:
     """All values of items, and the rules that each breaks; without thresholds, those that remove 5 % each."""
     values = measure_items(items, encode)
     return apply_thresholds(values, usual_thresholds(values) if thresholds is None else thresholds)

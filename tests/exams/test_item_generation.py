@@ -17,7 +17,7 @@ from exam_workbench import bank
 from exam_workbench.bank import empty_generations, list_proposals, save_drafts, set_price
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.exams import (
-    Wanted,
+    ItemRequest,
     exam_items,
     generate_items,
     generation_price,
@@ -35,7 +35,7 @@ from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Ranked
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
-from tests.made.projects import copy_of
+from tests.made.projects import filled_project
 from tests.made.refusals import mentions, refusal
 
 QUESTION = "Which of these things is it that the passage says of number {} in so many words?"
@@ -54,9 +54,7 @@ def fill_corpus(project: Project) -> None:
         write_runs(cursor, [("bm25", "bm25", "x.run")])
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_corpus, tmp_path)
+corpus = filled_project(fill_corpus)
 
 
 @pytest.fixture
@@ -100,7 +98,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
 
     drafter = model(answers)
     report = generate_items(
-        corpus, drafter, "ann", Wanted(domain="DevOps"), watch=lambda _, far: told.append((far.done, far.total))
+        corpus, drafter, "ann", ItemRequest(domain="DevOps"), watch=lambda _, far: told.append((far.done, far.total))
     )
 
     assert (report.asked, len(report.keys), report.failed, report.stopped) == (4, 4, [], 0)
@@ -122,7 +120,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
 
 
 def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Project, model: Model) -> None:
-    report = generate_items(corpus, model(item), "ann", Wanted(topic="sea", limit=1))
+    report = generate_items(corpus, model(item), "ann", ItemRequest(topic="sea", limit=1))
     bank.accept_proposals(corpus, report.keys, "bob")
     save_drafts(corpus, "bob", "good ones")
     (made,) = exam_items(corpus, "exam")
@@ -132,24 +130,24 @@ def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Proje
 
 def test_the_same_seed_gives_the_same_items_in_the_same_order(corpus: Project, model: Model) -> None:
     drafter = model(item)
-    first = [one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(limit=2))]
-    assert first == [one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted())][:2], (
+    first = [one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(limit=2))]
+    assert first == [one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest())][:2], (
         "more extends what was drawn"
     )
-    assert {tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(seed=n))) for n in range(8)} != {
+    assert {tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(seed=n))) for n in range(8)} != {
         tuple(first)
     }
     generate_items(corpus, drafter, "ann")
-    generate_items(corpus, drafter, "ann", Wanted(query_id="second"))
+    generate_items(corpus, drafter, "ann", ItemRequest(query_id="second"))
     one, two = (proposed_items(corpus, exam) for exam in ("exam", "second"))
     assert [made.text for made in one] != [] and {made.text for made in one} == {made.text for made in two}
     assert len({made.question_id for made in (*one, *two)}) == 8
 
 
 def test_passages_of_a_run_take_the_words_of_its_query_as_topic(corpus: Project, model: Model) -> None:
-    found = chunks_to_ask(corpus, model(item), Wanted(run="bm25"))
+    found = chunks_to_ask(corpus, model(item), ItemRequest(run="bm25"))
     assert {one.passage_id: one.topic for one in found} == {"p0": "of wind", "p2": "of tides"}
-    named = chunks_to_ask(corpus, model(item), Wanted(run="bm25", topic="sea"))
+    named = chunks_to_ask(corpus, model(item), ItemRequest(run="bm25", topic="sea"))
     assert {one.topic for one in named} == {"sea"}
 
 
@@ -173,7 +171,7 @@ def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, mode
         ("stopped", 4, 3, 0, 3),
         ("done", 1, 1, 0, 1),
     ]
-    assert (rest.name, rest.request["query_id"], rest.request["domain"]) == ("writer-1", "exam", Wanted.domain)
+    assert (rest.name, rest.request["query_id"], rest.request["domain"]) == ("writer-1", "exam", ItemRequest.domain)
 
 
 def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_said(
@@ -194,8 +192,8 @@ def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_sa
     assert made.by_part == {"question": 1, "choices": 1, "key": 1}
     assert summarize_items(exam_items(corpus), made).making == made
     assert making_of(corpus, "q1") is None
-    assert chunks_to_ask(corpus, drafter, Wanted()) == []
-    assert {one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(again=True))} == {"p0", "p1", "p2"}
+    assert chunks_to_ask(corpus, drafter, ItemRequest()) == []
+    assert {one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(again=True))} == {"p0", "p1", "p2"}
 
 
 def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(corpus: Project, model: Model) -> None:
@@ -211,7 +209,7 @@ def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(corpu
 
 def test_an_endpoint_without_structured_output_is_asked_in_words(corpus: Project, model: Model) -> None:
     drafter = model(lambda seen: no_structure() if seen.wants_json else item(seen))
-    assert len(generate_items(corpus, drafter, "ann", Wanted(limit=2)).keys) == 2
+    assert len(generate_items(corpus, drafter, "ann", ItemRequest(limit=2)).keys) == 2
 
 
 def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(corpus: Project, model: Model) -> None:
@@ -222,7 +220,7 @@ def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
         n = number(seen)
         return chat(f"Question: {QUESTION.format(n)}\nA) a\nB) b\nC) c\nD) d\nCorrect Answer: D")
 
-    report = generate_items(corpus, model(answers), "ann", Wanted(domain="DevOps", prompt="exam-item", limit=1))
+    report = generate_items(corpus, model(answers), "ann", ItemRequest(domain="DevOps", prompt="exam-item", limit=1))
     assert [one.key for one in proposed_items(corpus)] == ["d"] and report.asked == 1
     wording = built_in_prompts()["exam-item"].template.split("{documentation}")
     assert asked[0].prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
@@ -233,19 +231,24 @@ def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
 
 def test_the_price_is_told_before_anything_is_asked(corpus: Project, model: Model) -> None:
     drafter = model(lambda seen: status(500))
-    tag = generation_price(corpus, drafter, Wanted(limit=3))
+    tag = generation_price(corpus, drafter, ItemRequest(limit=3))
     assert (tag.calls, tag.cost, tag.counted) == (3, None, False) and tag.input_tokens > 300
     set_price(corpus, "writer-1", Price(1.0, 2.0), "ann")
-    tag = generation_price(corpus, drafter, Wanted())
+    tag = generation_price(corpus, drafter, ItemRequest())
     assert tag.cost == pytest.approx((tag.input_tokens + 2 * tag.output_tokens) / 1e6)
     assert making_of(corpus) is None
 
 
 @pytest.mark.parametrize(
     "wanted",
-    [Wanted(limit=0), Wanted(run="nothing"), Wanted(prompt="self-rating"), Wanted(query_id="two words")],
+    [
+        ItemRequest(limit=0),
+        ItemRequest(run="nothing"),
+        ItemRequest(prompt="self-rating"),
+        ItemRequest(query_id="two words"),
+    ],
 )
-def test_what_cannot_be_asked_for_changes_nothing(corpus: Project, model: Model, wanted: Wanted) -> None:
+def test_what_cannot_be_asked_for_changes_nothing(corpus: Project, model: Model, wanted: ItemRequest) -> None:
     queries = corpus.rows("SELECT query_id FROM queries")
     with pytest.raises(InputError):
         generate_items(corpus, model(item), "ann", wanted)

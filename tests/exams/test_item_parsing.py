@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.exams._item_generation import ParsedItem, Unparsed, parse_item, shuffle_choices, shuffle_seed
+from exam_workbench.exams._item_generation import ParsedItem, UnreadableReply, parse_item, shuffle_choices, shuffle_seed
 
 QUESTION = "Which of the following metrics tells the total storage that the buckets of a company use?"
 CHOICES = ("BucketSizeBytes", "ObjectVersionBytes", "IncompleteMultipartUploads", "NumberOfObjects")
@@ -150,7 +150,7 @@ def test_a_numbered_list_in_the_question_is_no_choice() -> None:
 )
 def test_what_cannot_be_read_says_which_part(text: str, parts: tuple[str, ...]) -> None:
     found = parse_item(text)
-    assert isinstance(found, Unparsed)
+    assert isinstance(found, UnreadableReply)
     assert found.parts == parts
     assert all(f"the {part}" in found.reason for part in parts)
 
@@ -187,13 +187,13 @@ def test_items_are_read_from_json(text: str, key: int) -> None:
 )
 def test_json_that_is_no_item_says_which_part(text: str, parts: tuple[str, ...]) -> None:
     found = parse_item(text)
-    assert isinstance(found, Unparsed) and found.parts == parts
+    assert isinstance(found, UnreadableReply) and found.parts == parts
 
 
 @given(st.text(max_size=300), st.sampled_from(["", "Question:", "A) x\nB) y", "Correct Answer: A", '{"question":']))
 def test_whatever_a_model_writes_is_read_or_refused_by_part(text: str, spice: str) -> None:
     found = parse_item(f"{text}{spice}{text}")
-    if isinstance(found, Unparsed):
+    if isinstance(found, UnreadableReply):
         assert found.parts and found.reason
     else:
         assert len(found.choices) == 4 and all(found.choices) and 0 <= found.key < 4

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,7 @@ from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
 from tests.exams.test_item_filters import check, counted
-from tests.made.projects import copy_of
+from tests.made.projects import filled_project
 from tests.made.refusals import refusal
 
 
@@ -99,9 +97,7 @@ def fill_exam(project: Project) -> None:
     bank.save_version(project, made, "made", "ann")
 
 
-@pytest.fixture
-def exam(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_exam, tmp_path)
+exam = filled_project(fill_exam)
 
 
 def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:

@@ -30,7 +30,7 @@ from exam_workbench.exchange import export_project, import_project
 from exam_workbench.records import add_queries, drop_freeze, list_snapshots, run_names
 from exam_workbench.store import Project
 from exam_workbench.types import Query
-from tests.made.projects import copy_of, judge
+from tests.made.projects import filled_project, judge
 from tests.made.refusals import check_error, mentions, refusal
 
 QUERIES = [f"q{number}" for number in range(1, 9)]
@@ -107,9 +107,7 @@ def fill_queries(project: Project) -> None:
     judge(project, {(name, f"{name}-1"): 1 for name in QUERIES}, "NIST")
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_queries, tmp_path)
+filled = filled_project(fill_queries)
 
 
 def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url: str, searcher: Searcher) -> None:

@@ -14,7 +14,15 @@ import torch
 
 from exam_workbench import bank
 from exam_workbench.errors import GradingError
-from exam_workbench.exams import Plan, Sit, add_student, examinee_responses, examinee_standing, sit_exam, start_sitting
+from exam_workbench.exams import (
+    ExamRequest,
+    Plan,
+    add_student,
+    examinee_responses,
+    examinee_standing,
+    sit_exam,
+    start_sitting,
+)
 from exam_workbench.exams._exam_items import list_tasks
 from exam_workbench.exams._examinee_setup import PROMPTS, letter_choices, prompt_values
 from exam_workbench.exchange import export_project, import_project
@@ -62,7 +70,7 @@ def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
 ) -> None:
     put_exam(project, 4)  # keys B, C, D, A
     student = add_student(project, at(server), "ann")
-    (final,) = sit_exam(project, Sit(("remote",)), "ann").values()
+    (final,) = sit_exam(project, ExamRequest(("remote",)), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 3, 1)
     now = examinee_standing(project, student)
     assert (now.items, now.answered, now.right, now.failed, now.missing) == (4, 3, 1, 1, 0)
@@ -75,7 +83,7 @@ def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
         and examinee_responses(project).failed.tolist()[0][2]
     )
     # Nothing is asked twice; what failed only where somebody says so, and every attempt stays on record.
-    for request, asked in ((Sit(), 0), (Sit(only_failed=True), 1), (Sit(retry_failed=True), 1)):
+    for request, asked in ((ExamRequest(), 0), (ExamRequest(only_failed=True), 1), (ExamRequest(retry_failed=True), 1)):
         (final,) = sit_exam(project, request, "ann").values()
         assert final.total == asked
     assert project.value("SELECT count(*) FROM answers") == 6
@@ -88,7 +96,7 @@ def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Proj
     add_student(project, at(server, retrieval="oracle"), "ann")
 
     def asked() -> int:
-        return sum(progress.total for progress in sit_exam(project, Sit(), "ann").values())
+        return sum(progress.total for progress in sit_exam(project, ExamRequest(), "ann").values())
 
     assert asked() == 2
     for changed in (
@@ -110,14 +118,14 @@ def test_a_cap_stops_and_the_rest_is_answered_later(project: Project, server: En
     put_exam(project, 8)
     add_student(project, at(server), "ann")
     add_student(project, Plan("random", name="second"), "ann")
-    stopped = sit_exam(project, Sit(max_calls=3, concurrency=1), "ann")
+    stopped = sit_exam(project, ExamRequest(max_calls=3, concurrency=1), "ann")
     assert list(stopped) == ["remote"] and stopped["remote"].state == "stopped" and stopped["remote"].done == 3
-    limited = sit_exam(project, Sit(limit=7), "ann")
+    limited = sit_exam(project, ExamRequest(limit=7), "ann")
     assert [progress.done for progress in limited.values()] == [5, 2]
-    done = sit_exam(project, Sit(), "ann")
+    done = sit_exam(project, ExamRequest(), "ann")
     assert [progress.done for progress in done.values()] == [0, 6]
     with refusal("no-price", "m"):
-        sit_exam(project, Sit(max_cost=1.0), "ann")
+        sit_exam(project, ExamRequest(max_cost=1.0), "ann")
 
 
 def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: Project) -> None:
@@ -130,9 +138,9 @@ def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: P
 
     with EndpointServer(behave) as server:
         add_student(project, at(server), "ann")
-        first = sit_exam(project, Sit(concurrency=1), "ann", control=control)["remote"]
+        first = sit_exam(project, ExamRequest(concurrency=1), "ann", control=control)["remote"]
         assert first.state == "cancelled" and 1 <= first.graded < 6
-        again = sit_exam(project, Sit(concurrency=1), "ann")["remote"]
+        again = sit_exam(project, ExamRequest(concurrency=1), "ann")["remote"]
     assert again.state == "done" and again.graded == 6 - first.graded
     assert project.value("SELECT count(*) FROM answers") == 6
 
@@ -143,7 +151,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
         add_student(project, at(server), "ann")
         # A key that somebody typed on a screen is known to whoever acts for them, and to no other thread.
         with use_access(Access(any_address=True, typed={address_origin(server.url): "typed"})):
-            under_way = start_sitting(project, Sit(), "ann")
+            under_way = start_sitting(project, ExamRequest(), "ann")
         under_way.control.pause()
         assert under_way.control.paused
         under_way.control.resume()
@@ -155,7 +163,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
 def test_a_sitting_whose_process_died_is_told(project: Project) -> None:
     put_exam(project, 2)
     add_student(project, Plan("longest"), "ann")
-    sit_exam(project, Sit(), "ann")
+    sit_exam(project, ExamRequest(), "ann")
     with project.transaction() as cursor:
         cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
     assert close_interrupted(project) == 1
@@ -170,7 +178,7 @@ def test_rules_answer_without_a_model(project: Project) -> None:
         Plan("overlap", retrieval="oracle", name="finds"),
     ):  # fmt: skip
         add_student(project, plan, "ann")
-    sit_exam(project, Sit(), "ann")
+    sit_exam(project, ExamRequest(), "ann")
     for task in list_tasks(project):
         longest = max(task.choices, key=len)
         assert task.choices[answers(project, "longest answer closed-book")[task.text].chosen] == longest
@@ -205,7 +213,7 @@ def test_a_local_model_takes_the_likeliest_choice_for_its_length(
     put_exam(project, 3)
     settings = {"model": causal, "device": "cpu", "normalise": normalise}
     student = add_student(project, Plan(None, settings, retrieval="oracle", name="local"), "ann")
-    (final,) = sit_exam(project, Sit(), "ann").values()
+    (final,) = sit_exam(project, ExamRequest(), "ann").values()
     assert (final.state, final.graded) == ("done", 3), final.message
     assert student.parameters["dtype"] == "float32" and student.parameters["by"] == "likelihood"
     loaded = load_model(causal)
@@ -236,7 +244,7 @@ def test_a_model_that_changed_is_another_student(project: Project, causal: str, 
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"note": "another"}))
     with refusal("model-changed", "local", kind=GradingError):
-        sit_exam(project, Sit(), "ann")
+        sit_exam(project, ExamRequest(), "ann")
 
 
 def test_an_item_without_a_passage_is_left_out_and_told(project: Project) -> None:
@@ -244,7 +252,7 @@ def test_an_item_without_a_passage_is_left_out_and_told(project: Project) -> Non
     student = add_student(project, Plan("embedding", retrieval="oracle"), "ann")
     with project.transaction() as cursor:
         cursor.execute("UPDATE items SET source_passage_key = NULL WHERE rowid < 3")
-    (final,) = sit_exam(project, Sit(), "ann").values()
+    (final,) = sit_exam(project, ExamRequest(), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 2, 0)
     assert re.findall(r"\d+", final.message) == ["3"], "how many were left out"
     assert examinee_standing(project, student).without_context == 3
@@ -252,24 +260,24 @@ def test_an_item_without_a_passage_is_left_out_and_told(project: Project) -> Non
 
 def test_who_cannot_be_asked_is_told(project: Project) -> None:
     with refusal("no-student"):
-        sit_exam(project, Sit(), "ann")
+        sit_exam(project, ExamRequest(), "ann")
     add_student(project, Plan("longest"), "ann")
     with refusal("no-items"):
-        sit_exam(project, Sit(), "ann")
+        sit_exam(project, ExamRequest(), "ann")
     with refusal("unknown-student", "nobody"):
-        sit_exam(project, Sit(("nobody",)), "ann")
+        sit_exam(project, ExamRequest(("nobody",)), "ann")
 
 
 def test_students_and_their_answers_travel_with_the_project(project: Project, tmp_path: Path) -> None:
     put_exam(project, 3)
     add_student(project, Plan("embedding", retrieval="oracle", factors={"size": "small"}), "ann")
-    sit_exam(project, Sit(), "ann")
+    sit_exam(project, ExamRequest(), "ann")
     before = examinee_responses(project)
     export_project(project, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
     try:
         after = examinee_responses(again)
         assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
-        assert sit_exam(again, Sit(), "ann")[before.names[0]].total == 0
+        assert sit_exam(again, ExamRequest(), "ann")[before.names[0]].total == 0
     finally:
         again.close()

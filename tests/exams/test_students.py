@@ -149,7 +149,7 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project,
     put_exam(project, 3)
     run = tmp_path / "dense.run"
     run.write_text("i1 Q0 p2 1 0.5 dense\ni1 Q0 p1 2 0.9 dense\ni3 Q0 p3 1 1 dense\n")
-    assert import_retrieval(project, "dense", Source.of(run), "ann") == 2
+    assert import_retrieval(project, "dense", Source.from_path(run), "ann") == 2
     (told,) = list_retrievals(project)
     assert (told.name, told.made_by, told.items, told.depth) == ("dense", "dense.run", 2, 2)
     found = make_sheet(project, make_student(project, of(retrieval="dense")), list_tasks(project))
@@ -161,10 +161,10 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project,
     # It is no run of a system: no board and no pool knows of it.
     assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM pool") == 0
     with refusal("invalid-name", "dense"):
-        import_retrieval(project, "dense", Source.of(run), "ann")
+        import_retrieval(project, "dense", Source.from_path(run), "ann")
     run.write_text("i9 Q0 p1 1 0.9 dense\n")
     with refusal("unknown-item", "i9"):
-        import_retrieval(project, "other", Source.of(run), "ann")
+        import_retrieval(project, "other", Source.from_path(run), "ann")
     assert len(list_retrievals(project)) == 1
 
 

@@ -17,11 +17,11 @@ from exam_workbench.answers import (
     make_generator,
     make_judge,
 )
-from exam_workbench.exams import Plan, Sit, Wanted, add_student, sit_exam, start_writing
+from exam_workbench.exams import ExamRequest, ItemRequest, Plan, add_student, sit_exam, start_writing
 from exam_workbench.graders import Control
 from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
 from exam_workbench.grading import make_drafter
-from exam_workbench.jobs import Extent, find_jobs
+from exam_workbench.jobs import JobScope, find_jobs
 from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_calls import until
@@ -68,7 +68,7 @@ def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project,
     put_exam(project, 6)
     add_student(project, Plan(None, settings(server), name="remote"), "ann")
     said: list[str] = []
-    final = sit_exam(project, Sit(concurrency=1), "ann", control=Control(report=said.append))["remote"]
+    final = sit_exam(project, ExamRequest(concurrency=1), "ann", control=Control(report=said.append))["remote"]
     assert (final.state, final.graded, final.failed) == ("done", 6, 0)
     assert server.counts.total() == 6 + 6, "what was answered is not asked again"
     assert ANSWERS_AGAIN in said
@@ -83,7 +83,7 @@ def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(proj
     for name in ("first", "second"):
         add_student(project, Plan(None, settings(gone, name), name=name), "ann")
     add_student(project, Plan("random", name="chance"), "ann")
-    ended = sit_exam(project, Sit(patience=0.02), "ann")
+    ended = sit_exam(project, ExamRequest(patience=0.02), "ann")
     assert {name: one.state for name, one in ended.items()} == {"first": "failed", "chance": "done"}
     # The address that was waited for, and who was not begun for it: neither the one that asks no model.
     assert mentions(ended["first"].message, gone.url) and mentions(ended["first"].message, "second")
@@ -96,14 +96,14 @@ def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServ
     said: list[str] = []
     ready = make_generator(project, GeneratorPlan(settings(server)))
     wanted = WantedAnswers(ks=(1,), draws=2)
-    done = generate_answers(project, ready, wanted, "ann", Extent(concurrency=1), control=Control(report=said.append))
+    done = generate_answers(project, ready, wanted, "ann", JobScope(concurrency=1), control=Control(report=said.append))
     assert (done.state, done.graded, done.failed) == ("done", 6, 0)
     assert ANSWERS_AGAIN in said
     with EndpointServer() as gone:
         pass
     judge = make_judge(project, JudgePlan("llm", settings(gone)))
     pair = ("When did it open?", "1894", ("in 1894",))
-    final = compare_answers(project, judge, [pair], "ann", Extent(patience=0.02))
+    final = compare_answers(project, judge, [pair], "ann", JobScope(patience=0.02))
     assert (final.state, final.graded, final.failed) == ("failed", 0, 0) and mentions(final.message, gone.url)
 
 
@@ -111,7 +111,7 @@ def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: 
     put_exam(project, 3)
     with EndpointServer() as gone:
         pass
-    writing = start_writing(project, make_drafter(settings(gone)), "ann", Wanted("exam"))
+    writing = start_writing(project, make_drafter(settings(gone)), "ann", ItemRequest("exam"))
     until(lambda: writing.control.awaited)
     writing.control.pause()
     assert writing.control.paused and not writing.over

@@ -17,9 +17,9 @@ from exam_workbench.exchange._integrity import filled_tables
 from exam_workbench.formats import Source
 from exam_workbench.labels import leaderboard, usual_min_judgment
 from exam_workbench.operations import find_operation
-from exam_workbench.operations.console import Guest, host_guest
+from exam_workbench.operations.console import ServedRequest, host_guest
 from exam_workbench.operations.opening import Opening
-from exam_workbench.records import Terms, judgment_sources, source_judgments, terms_of
+from exam_workbench.records import DataSetTerms, judgment_sources, source_judgments, terms_of
 from exam_workbench.store import Project
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed, shell_on
@@ -257,7 +257,7 @@ def test_a_server_imports_no_folder_and_no_data_set(project: Project, beir: Path
     before = snapshot(project)
     for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
         (tmp_path / kind).mkdir()
-        with host_guest(Guest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
+        with host_guest(ServedRequest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
             find_operation("import").call({"kind": kind, "files": [Path(named)]}, Opening())
     assert snapshot(project) == before
 
@@ -292,7 +292,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.
     ],
 )  # fmt: skip
 def test_the_relevance_level_of_known_collections(name: str, level: int | None) -> None:
-    assert exchange.DataSet(None, 0, Terms(name, "", "")).min_judgment == level
+    assert exchange.DataSet(None, 0, DataSetTerms(name, "", "")).min_judgment == level
 
 
 def test_invalid_terms_and_levels_of_a_foreign_project_are_found(project: Project, tmp_path: Path) -> None:

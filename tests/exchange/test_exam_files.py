@@ -139,7 +139,7 @@ def take(project: Project, kind: str, folder: Path, preview: bool = False, **fil
     for name, text in files.items():
         path = folder / f"{name}.{'jsonl' if kind == 'lm-eval' else 'csv'}"
         path.write_text(text)
-        sources.append(Source.of(path))
+        sources.append(Source.from_path(path))
     return import_files(project, kind, sources, "ann", preview=preview)
 
 
@@ -164,7 +164,7 @@ def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Pat
     row = {"question_id": "a", "query_id": "exam", "text": "Which?", "kind": "choice", "choices": ["p", "q"],
            "answer_key": "q"}  # fmt: skip
     (tmp_path / "bank.jsonl").write_text(json.dumps(row) + "\n")
-    import_files(project, "bank", [Source.of(tmp_path / "bank.jsonl")], "ann")
+    import_files(project, "bank", [Source.from_path(tmp_path / "bank.jsonl")], "ann")
     assert bank.list_questions(project)[0].text == "Which?"
     assert examinee_responses(project).correct.tolist() == [[1]]
 
@@ -261,7 +261,7 @@ def test_answers_to_one_task_are_no_answers_to_another(project: Project, tmp_pat
         path = tmp_path / "out" / "model" / f"samples_{name}_2024-07-01T10-11-12.123456.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        files.append(Source.of(path))
+        files.append(Source.from_path(path))
     counts = import_files(project, "lm-eval", files, "ann").counts
     assert (counts["new answers"], counts.get("new items")) == (6, None)
     assert examinee_responses(project, ["model"]).correct.tolist() == [[0, 1, 0, 0, 1, 0]]
@@ -360,7 +360,7 @@ def test_the_shell_exports_boards_as_json_exams_and_answers(tmp_path: Path) -> N
     assert len(json.loads(export("exam", "exam.json"))) == len(json.loads(export("exam", "e.json", "--source", "exam")))
     assert export("responses-matrix", "answers.csv").splitlines() == ["student,i1,i2,i3", "x,1,0,"]
     opened = open_project(path)
-    import_files(opened, "leaderboard", [Source.of(tmp_path / "board.json")], "ann")
+    import_files(opened, "leaderboard", [Source.from_path(tmp_path / "board.json")], "ann")
     opened.close()
 
 

@@ -430,8 +430,10 @@ def test_real_runs_score_the_same_after_a_round_trip(project: Project, other: Pr
     texts = json.loads((folder / "dl20-queries.json").read_text())
     some = json.dumps(dict(islice(texts.items(), examples(20)))).encode()
     import_files(project, "queries", [Source("some.json", data=some)], "ann")
-    import_files(project, "runs", [Source.of(run) for run in runs], "ann", Options(skip_unknown=True))
-    import_files(project, "qrels", [Source.of(folder / "qrels-nist.txt")], "ann", Options("NIST", skip_unknown=True))
+    import_files(project, "runs", [Source.from_path(run) for run in runs], "ann", Options(skip_unknown=True))
+    import_files(
+        project, "qrels", [Source.from_path(folder / "qrels-nist.txt")], "ann", Options("NIST", skip_unknown=True)
+    )
     import_files(other, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann", Options("NIST"))
     for measure in MEASURES:
         assert leaderboard(other, measure, "NIST").per_query == leaderboard(project, measure, "NIST").per_query

@@ -225,7 +225,7 @@ def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Proj
 
 def test_a_missing_file_is_refused(project: Project, tmp_path) -> None:
     with refusal("unreadable-file", "nowhere.run", kind=FileError):
-        exchange.import_files(project, "runs", [Source.of(tmp_path / "nowhere.run")], "tester")
+        exchange.import_files(project, "runs", [Source.from_path(tmp_path / "nowhere.run")], "tester")
 
 
 def test_every_refused_line_is_told_and_one_bad_file_leaves_the_good_ones_out(full: Project) -> None:

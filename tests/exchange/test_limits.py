@@ -143,7 +143,7 @@ def imported(path, kind, file, seconds):
     signal.alarm(120)
     base, said = kibibytes("VmRSS"), "imported"
     try:
-        import_files(project, kind, [Source.of(file)], "ann")
+        import_files(project, kind, [Source.from_path(file)], "ann")
     except WorkbenchError as error:
         said = str(error)
     return said, (kibibytes("VmHWM") - base) // 1024
@@ -223,7 +223,7 @@ def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: 
         path.mkdir()
     for kind in ("passages", "queries", "runs", "qrels", "bank", "graded", "responses", "leaderboard"):
         with refusal("unreadable-file", str(path), named, kind=FileError):
-            import_files(project, kind, [Source.of(path)], "ann")
+            import_files(project, kind, [Source.from_path(path)], "ann")
     with refusal("cannot-read-file", named):
         read_small(path)
     if held is not None:

@@ -765,7 +765,7 @@ def rows(project: Project) -> list[list[tuple[object, ...]]]:
 
 
 def test_an_old_cascade_stays_in_project_and_log_and_its_bundle_is_refused(planned: Project, tmp_path: Path) -> None:
-    (act,) = [act for act in records.list_actions(planned, records.Sought()).acts if act.act == "plan cascade"]
+    (act,) = [act for act in records.list_actions(planned, records.ActivityFilter()).acts if act.act == "plan cascade"]
     assert all(name in act.said for name in ("first", "cheap", "expensive")) and "passages" not in act.said
     policy = Policy(grader="expensive")
     packed = exchange.bundle_publication(

@@ -264,7 +264,7 @@ def answers(shared_data: Path) -> Path:
 @pytest.fixture(scope="module")
 def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = project_in(tmp_path_factory.mktemp("rag"))
-    assert (detect_kind(Source.of(answers)), detect_kind(Source.of(QUESTIONS))) == ("responses", "bank")
+    assert (detect_kind(Source.from_path(answers)), detect_kind(Source.from_path(QUESTIONS))) == ("responses", "bank")
     imported = exam(path, "import", "responses", answers)
     assert imported["notes"] == []
     assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
@@ -362,7 +362,7 @@ def test_ikat_answers_of_19_systems_are_ranked_by_their_human_nuggets(tmp_path: 
     path = project_in(tmp_path)
     responses = shared_data / "rag" / "automatic_responses.json"
     gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
-    assert (detect_kind(Source.of(responses)), detect_kind(Source.of(gold))) == ("responses", "bank")
+    assert (detect_kind(Source.from_path(responses)), detect_kind(Source.from_path(gold))) == ("responses", "bank")
     texts, by_query = json.loads(responses.read_text()), json.loads(gold.read_text())
     banked = exam(path, "import", "bank", gold)
     assert banked["counts"]["questions"] == sum(map(len, by_query.values()))

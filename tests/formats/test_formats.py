@@ -322,7 +322,7 @@ def test_boards_are_read_from_json_and_written_as_latex() -> None:
 
 def read_all(kind: str, path: Path) -> Any:
     report = Report()
-    read = formats.KINDS_OF_FILE[kind].read(formats.Source.of(path), report)
+    read = formats.KINDS_OF_FILE[kind].read(formats.Source.from_path(path), report)
     read = read if isinstance(read, list) or kind == "bank" else list(read)
     clean(report)
     return read
@@ -345,7 +345,7 @@ def read_all(kind: str, path: Path) -> Any:
     ],
 )  # fmt: skip
 def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
-    assert formats.detect_kind(formats.Source.of(shared_data / file)) == kind
+    assert formats.detect_kind(formats.Source.from_path(shared_data / file)) == kind
     assert len(read_all(kind, shared_data / file)) == count
 
 
@@ -359,7 +359,7 @@ def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: 
     ],
 )
 def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
-    assert formats.detect_kind(formats.Source.of(shared_data / file)) == "bank"
+    assert formats.detect_kind(formats.Source.from_path(shared_data / file)) == "bank"
     bank = read_all("bank", shared_data / file)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)
     assert sum(len(query.subtopics) for query in bank.queries) == subtopics
@@ -370,7 +370,10 @@ def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subto
 def test_real_runs_share_a_tag_and_are_named_by_file(shared_data: Path) -> None:
     files = sorted((shared_data / "dl20" / "runs").iterdir())
     report = Report()
-    runs = [(formats.Source.of(file), list(formats.read_run_lines(formats.Source.of(file), report))) for file in files]
+    runs = [
+        (formats.Source.from_path(file), list(formats.read_run_lines(formats.Source.from_path(file), report)))
+        for file in files
+    ]
     names = formats.name_runs([(source, lines[0].tag) for source, lines in runs], report)
     clean(report)
     assert names == [file.name.removesuffix(".run") for file in files]
@@ -381,7 +384,7 @@ def test_real_graded_file_and_back(shared_data: Path) -> None:
     """That the whole file arrives is said of the project that is made of it."""
     path = shared_data / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
     report, out = Report(), io.BytesIO()
-    some = list(islice(read_graded(formats.Source.of(path), report), examples(2)))
+    some = list(islice(read_graded(formats.Source.from_path(path), report), examples(2)))
     clean(report)
     write_graded(some, out)
     assert list(read_graded(formats.Source("again.gz", data=out.getvalue()), Report())) == some
@@ -398,7 +401,7 @@ def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path
     report = Report()
     folder = shared_data / "dl20" / "published"
     exam, normalised, original = formats.read_boards(
-        formats.Source.of(folder / "EXAM-Cover-leaderboard-dl20-subqueries-self-rating-4.tsv"), report
+        formats.Source.from_path(folder / "EXAM-Cover-leaderboard-dl20-subqueries-self-rating-4.tsv"), report
     )
     assert len(exam.rows) == len(normalised.rows) == len(original.rows) == 59
     row = exam.rows[0]
@@ -406,7 +409,7 @@ def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path
     assert (original.rows[0].score, original.rows[0].rank) == (-6.0, 6.0)
     official = {
         board.measure: board
-        for board in formats.read_boards(formats.Source.of(folder / "official-results.tsv"), report)
+        for board in formats.read_boards(formats.Source.from_path(folder / "official-results.tsv"), report)
     }
     ndcg = {row.run: row.score for row in official["ndcg_cut_10"].rows}
     assert (len(ndcg), ndcg["rr-pass-roberta"]) == (123, 0.7169)
@@ -424,11 +427,11 @@ def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_d
         "trec-eval/LICENSE.md",
         "README.md",
     ):
-        assert formats.detect_kind(formats.Source.of(shared_data / file)) is None
+        assert formats.detect_kind(formats.Source.from_path(shared_data / file)) is None
     for file in ("results.test", "results.trunc"):
-        assert formats.detect_kind(formats.Source.of(shared_data / "trec-eval" / file)) == "runs"
+        assert formats.detect_kind(formats.Source.from_path(shared_data / "trec-eval" / file)) == "runs"
     for file in ("qrels.123", "qrels.rel_level"):
-        assert formats.detect_kind(formats.Source.of(shared_data / "trec-eval" / file)) == "qrels"
+        assert formats.detect_kind(formats.Source.from_path(shared_data / "trec-eval" / file)) == "qrels"
 
 
 def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> None:
@@ -450,7 +453,7 @@ def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
         '{"query_id": "q3", "text": "where?", "answers": ["London", 3]}\n'
     )
     report = Report()
-    read = read_queries(formats.Source.of(file), report)
+    read = read_queries(formats.Source.from_path(file), report)
     assert [query.answers for query in read] == [("Ada", "Ada Lovelace"), ("1843",)]
     assert [problem.line for problem in report.problems] == [3]
     out = io.StringIO()
@@ -691,7 +694,7 @@ def test_gzip_bomb_is_stopped(limit: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.run", tmp_path):
         report = Report()
-        list(formats.read_run_lines(formats.Source.of(path), report))
+        list(formats.read_run_lines(formats.Source.from_path(path), report))
         (problem,) = report.problems
         assert coded(problem) == f"{path} unreadable-file"
 
@@ -699,7 +702,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
 def test_real_truncated_run(shared_data: Path) -> None:
     path = shared_data / "dl20" / "malformed" / "truncated.run"
     report = Report()
-    list(formats.read_run_lines(formats.Source.of(path), report))
+    list(formats.read_run_lines(formats.Source.from_path(path), report))
     (problem,) = report.problems
     assert coded(problem) == f"{path}:6277 cut-off-file"
 

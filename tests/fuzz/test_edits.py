@@ -17,7 +17,7 @@ from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import MEASURES, parse_measure
 from exam_workbench.records import judging
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, GraderSpec
+from exam_workbench.types import GraderInput, GraderSpec
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, refused_well, sound
 from tests.fuzz.strategies import LONE, texts
 
@@ -67,8 +67,8 @@ def _do(project: Project, act: str, fields: dict[str, Any], text: str, number: i
     for kept in bank.list_questions(project):
         assert math.isfinite(kept.weight)
         asked = READS_KEYS.asked_text(kept)
-        written = Asked((kept.text or "").strip(), kept.answer_key or "", kept.choices)
-        assert asked is None or Asked.read(asked, READS_KEYS.reads) == written, "a grader is asked something else"
+        written = GraderInput((kept.text or "").strip(), kept.answer_key or "", kept.choices)
+        assert asked is None or GraderInput.read(asked, READS_KEYS.reads) == written, "a grader is asked something else"
 
 
 @pytest.mark.parametrize("act", ACTS)

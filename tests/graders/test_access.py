@@ -21,7 +21,7 @@ from exam_workbench.graders._local.loading import model_identity
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import trial_control
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, GraderSpec, Question
+from exam_workbench.types import GraderInput, GraderSpec, Question
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill
 from tests.made.refusals import check_error, mentions, refusal
@@ -54,7 +54,7 @@ def asked(server: EndpointServer, who: graders.Access = graders.OWNER, model: st
     with graders.use_access(who):
         grader = graders.make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
     # Jobs ask in threads of their own, where nobody acts.
-    grade = graders.try_pair(grader, Asked("What is gold?"), "Gold is a metal.").grade
+    grade = graders.try_pair(grader, GraderInput("What is gold?"), "Gold is a metal.").grade
     assert grade.rating is not None
     return server.seen[-1].headers["authorization"]
 
@@ -172,7 +172,7 @@ class TestWhatAVisitorMay:
     def test_asking_once_keeps_to_the_owners_caps(self, offer: Any, project: Project) -> None:
         with EndpointServer() as ours:
             start = f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
-            question = Asked("What is gold?", "a metal")
+            question = GraderInput("What is gold?", "a metal")
             offer(start + "max_cost = 0")
             made = graders.make_grader("self-rating", {"model": "m", "base_url": ours.url})
             with refusal("no-price", "m"):

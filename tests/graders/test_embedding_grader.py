@@ -23,14 +23,14 @@ from exam_workbench.bank import project_counts
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.graders import GRADERS, Control, Kept, Pair, make_grader
+from exam_workbench.graders import GRADERS, Control, Pair, StoredVectors, make_grader
 from exam_workbench.graders._embedding import embedding_grader as embedding, minilm
 from exam_workbench.graders._embedding.embedding_grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from exam_workbench.grading import _grade_storage as vector_storage
 from exam_workbench.grading._grade_storage import ProjectVectors
 from exam_workbench.jobs import Progress
 from exam_workbench.store import Project, open_project
-from exam_workbench.types import KINDS, Asked, Grade, Question
+from exam_workbench.types import KINDS, Grade, GraderInput, Question
 from tests.made.engine_failure import break_database
 from tests.made.projects import examples, fill, filled_project
 from tests.made.refusals import mentions, refusal
@@ -53,8 +53,8 @@ def fresh_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(embedding.CACHE_BYTES))
 
 
-def asked_of(questions: dict[int, str]) -> dict[int, Asked]:
-    return {key: Asked(text) for key, text in questions.items()}
+def asked_of(questions: dict[int, str]) -> dict[int, GraderInput]:
+    return {key: GraderInput(text) for key, text in questions.items()}
 
 
 def grades(
@@ -402,6 +402,6 @@ def test_vectors_are_kept_if_the_engine_fails_on_writing(project: Project, monke
         stage(*given)
 
     monkeypatch.setattr(vector_storage, "stage_rows", failing)
-    ProjectVectors(project).put("encoder", "question", {b"1" * 16: Kept(b"1234", b"")})
+    ProjectVectors(project).put("encoder", "question", {b"1" * 16: StoredVectors(b"1234", b"")})
     assert [count.texts for count in grading.count_vectors(project)] == [1]
     assert len(project.reopenings) == 1

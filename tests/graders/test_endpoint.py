@@ -30,7 +30,7 @@ from exam_workbench.graders._reading.grading_methods import rate_directly
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, Grade, Question, entropy
+from exam_workbench.types import Grade, GraderInput, Question, entropy
 from tests.made.endpoint_calls import (
     FREE,
     KEY,
@@ -316,15 +316,15 @@ def test_backoff_is_bounded_and_a_refusal_narrows_the_calls_in_flight_once() -> 
     assert backoff_seconds(3, 0.0) == 2
     now = 0.0
     pace = Pace(lambda: now)
-    assert pace.room(32) == 32
+    assert pace.free_calls(32) == 32
     for _ in range(32):
-        pace.hold(10, in_flight=32)
-    assert (pace.room(32), pace.closed_for) == (0, 10)
+        pace.delay_calls(10, in_flight=32)
+    assert (pace.free_calls(32), pace.closed_for) == (0, 10)
     now = 10.0
-    assert pace.room(32) == 16
+    assert pace.free_calls(32) == 16
     for _ in range(64):
         pace.answered()
-    assert pace.room(32) == 32
+    assert pace.free_calls(32) == 32
     told = {"message": "'max_tokens' is not supported, use 'max_completion_tokens'", "param": "max_tokens"}
     assert find_objection(told, {"max_tokens": 8}) == "other limit"
     assert find_objection(told, {"max_completion_tokens": 8}) is None
@@ -416,7 +416,7 @@ def test_a_choice_among_few_is_asked_as_json_of_a_schema(form: Form, options: tu
 
 @pytest.mark.parametrize(("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])])
 def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str]) -> None:
-    judge = rate_directly(Asked("What rises?"), "Bread rises.", built_in_prompts()[name])
+    judge = rate_directly(GraderInput("What rises?"), "Bread rises.", built_in_prompts()[name])
     call = next(judge)
     with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
         completion = complete_calls(make(server), [call], Control())[0]
@@ -540,7 +540,9 @@ def told(text: str, *tokens: tuple[str, dict[str, float]]) -> Reply:
 
 def graded(server: EndpointServer, **more: Any) -> Grade:
     grader = make_grader("self-rating", {"model": "m", "base_url": server.url, **more})
-    (found,) = [one for batch in grader.grade({0: Asked("why ?")}, {1: "so"}, [(0, 1)], Control()) for one in batch]
+    (found,) = [
+        one for batch in grader.grade({0: GraderInput("why ?")}, {1: "so"}, [(0, 1)], Control()) for one in batch
+    ]
     return found[2]
 
 
@@ -631,7 +633,7 @@ def test_a_job_counts_them_apart_and_pays_for_cached_tokens_what_they_cost() -> 
         drive(make(server, structured="text"), pairs(2), control)
     assert control.usage.tokens == Tokens(2000, 600, 1600, 500)
     assert control.usage.cost == pytest.approx((400 * 10 + 1600 * 1 + 600 * 100) / 1e6)
-    assert Price(10.0, 100.0).of(1000, 0, 800) == Price(10.0, 100.0).of(1000, 0)
+    assert Price(10.0, 100.0).cost_of(1000, 0, 800) == Price(10.0, 100.0).cost_of(1000, 0)
 
 
 def test_room_for_thinking_is_given_named_if_too_small_and_makes_another_grader() -> None:
@@ -698,10 +700,10 @@ def test_slow_calls_lower_the_calls_in_flight_and_cost_no_attempt() -> None:
         grades = drive(make(server, attempts=2), pairs(8), Control(concurrency=8))
     assert [grade.rating for grade in grades.values()].count(4) >= 7
     pace = Pace(lambda: 0.0)
-    assert [pace.narrow(4 - i, begun=i + 1, latest=4) for i in range(4)] == [True] * 4
-    assert pace.room(32) == 2
-    assert pace.narrow(2, begun=5, latest=6) and pace.room(32) == 1
-    assert not pace.narrow(1, begun=7, latest=7)
+    assert [pace.halve_calls(4 - i, begun=i + 1, latest=4) for i in range(4)] == [True] * 4
+    assert pace.free_calls(32) == 2
+    assert pace.halve_calls(2, begun=5, latest=6) and pace.free_calls(32) == 1
+    assert not pace.halve_calls(1, begun=7, latest=7)
 
 
 def test_a_hanging_pair_or_endpoint_is_given_up(quick: None) -> None:

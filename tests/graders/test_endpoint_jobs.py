@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import Awaited, Call, Control, Outcome, Pair, Prompt, Steps
+from exam_workbench.graders import AwaitedEndpoint, Call, Control, Outcome, Pair, Prompt, Steps
 from exam_workbench.graders._endpoint.call_session import BARRED_PASSAGES, SILENT_PAIRS, TRIES_ALONE
 from exam_workbench.graders._endpoint.chat import find_objection
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
-from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN, LONGEST_PAUSE, Absence, requested_wait
+from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN, LONGEST_PAUSE, Outage, requested_wait
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     FREE,
@@ -600,23 +600,23 @@ def test_the_last_pairs_of_a_job_are_not_waited_for_if_they_fail_by_themselves()
 
 def test_pauses_grow_and_are_bounded_and_the_last_try_is_at_the_end() -> None:
     now, control = [0.0], Control(patience=HOUR)
-    absence = Absence("http://localhost/v1", control, lambda line: None, lambda: now[0])
+    absence = Outage("http://localhost/v1", control, lambda line: None, lambda: now[0])
     tries = []
     while absence.wait("HTTP 503", None) is None:
-        assert absence.room == 0
+        assert absence.free_calls == 0
         step = next(second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second))
         tries.append(step)
     assert tries == [30, 60, 120, 240, 480, 600, 600, 600, 600, 270]
     assert sum(tries) == HOUR
     assert max(tries) == LONGEST_PAUSE
-    assert isinstance(control.awaited, Awaited)
-    absence.over()
-    assert control.awaited is None and not absence.gone
+    assert isinstance(control.awaited, AwaitedEndpoint)
+    absence.end_answered()
+    assert control.awaited is None and not absence.is_waiting
 
 
-def _has_room_at(absence: Absence, now: list[float], at: float) -> bool:
+def _has_room_at(absence: Outage, now: list[float], at: float) -> bool:
     now[0], before = at, now[0]
-    if absence.room:
+    if absence.free_calls:
         return True
     now[0] = before
     return False

@@ -29,13 +29,13 @@ from exam_workbench.graders._reading.grading_methods import (
 from exam_workbench.graders._reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
 from exam_workbench.graders._reading.parsing import UNANSWERABLE, UNDECIDED
 from exam_workbench.text import STOP_WORDS, normalise_text
-from exam_workbench.types import Asked, Grade
+from exam_workbench.types import Grade, GraderInput
 from tests.made.injections import INJECTIONS, Injection
 from tests.made.refusals import mentions
 
 PASSAGE = "In very wet times the water table rises."
-RISE = Asked("During very wet times, the water table will...", "rise")
-CHOICE = Asked(RISE.text, "b", ("fall", "rise", "freeze"))
+RISE = GraderInput("During very wet times, the water table will...", "rise")
+CHOICE = GraderInput(RISE.text, "b", ("fall", "rise", "freeze"))
 PROMPTS = built_in_prompts()
 
 
@@ -229,7 +229,7 @@ def test_missing_keys_and_answers_fail_or_are_0() -> None:
 # --- multiple choice ---
 
 
-def weigh(asked: Asked, means: Sequence[float]) -> Grade:
+def weigh(asked: GraderInput, means: Sequence[float]) -> Grade:
     given = dict(zip(asked.choices, means, strict=True))
     steps = choice_by_likelihood(asked, PASSAGE, PROMPTS["choice-likelihood"])
     grade, calls = ask(steps, Completion(distribution=given))
@@ -273,7 +273,7 @@ def test_choices_that_were_not_all_weighed_are_a_failure(given: dict[str, float]
 @pytest.mark.parametrize("key", ["rise", "Rise.", "b", "B", "(b)", "b.", "b. rise", " RISE "])
 @pytest.mark.parametrize("choices", [CHOICE.choices, ("a. fall", "b. rise", "c. freeze"), ("c) x", "b) rise", "a) y")])
 def test_the_key_is_the_text_or_the_letter_of_a_choice(key: str, choices: tuple[str, ...]) -> None:
-    asked = Asked(CHOICE.text, key, choices)
+    asked = GraderInput(CHOICE.text, key, choices)
     assert weigh(asked, [-2.0, -1.0, -3.0]).rating == 1
     assert weigh(asked, [-1.0, -2.0, -3.0]).rating == 0
 
@@ -281,15 +281,15 @@ def test_the_key_is_the_text_or_the_letter_of_a_choice(key: str, choices: tuple[
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        (Asked("?", "boil", CHOICE.choices), KEY_NOT_A_CHOICE),
-        (Asked("?", "d", CHOICE.choices), KEY_NOT_A_CHOICE),
-        (Asked("?", "", CHOICE.choices), KEY_NOT_A_CHOICE),
-        (Asked("?", "rise", ("rise",)), FEW_CHOICES),
-        (Asked("?", "rise", ("rise", "Rise.")), FEW_CHOICES),
-        (Asked("?", "1", tuple(map(str, range(27)))), "26"),
+        (GraderInput("?", "boil", CHOICE.choices), KEY_NOT_A_CHOICE),
+        (GraderInput("?", "d", CHOICE.choices), KEY_NOT_A_CHOICE),
+        (GraderInput("?", "", CHOICE.choices), KEY_NOT_A_CHOICE),
+        (GraderInput("?", "rise", ("rise",)), FEW_CHOICES),
+        (GraderInput("?", "rise", ("rise", "Rise.")), FEW_CHOICES),
+        (GraderInput("?", "1", tuple(map(str, range(27)))), "26"),
     ],
 )
-def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(asked: Asked, reason: str) -> None:
+def test_a_question_without_a_usable_key_is_failed_before_the_model_is_asked(asked: GraderInput, reason: str) -> None:
     for method in (choice_by_likelihood, choice_by_letter):
         grade, calls = ask(method(asked, PASSAGE, PROMPTS["choice"]))
         assert mentions(str(grade.reason), reason) and calls == []
@@ -310,7 +310,7 @@ def test_a_letter_names_the_choice_that_the_prompt_shows_beside_it(choices: tupl
 
 
 def test_direct_judges_keep_their_scale_and_injections_cover_every_family() -> None:
-    steps = rate_directly(Asked("dog age by teeth"), PASSAGE, PROMPTS["Thomas"])
+    steps = rate_directly(GraderInput("dog age by teeth"), PASSAGE, PROMPTS["Thomas"])
     grade, calls = ask(steps, Completion("2", distribution={"2": 0.9, "0": 0.1}))
     assert grade == Grade(2, raw="2", confidence=0.9, distribution=(0.1, 0, 0.9))
     assert calls[0].options == ("0", "1", "2")

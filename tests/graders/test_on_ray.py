@@ -28,7 +28,7 @@ from exam_workbench.graders._plan_files import (
     vllm_request,
 )
 from exam_workbench.grading._needed_pairs import pairs_to_grade
-from exam_workbench.grading._offline_grading import Taking
+from exam_workbench.grading._offline_grading import AnswerImport
 from exam_workbench.jobs import find_jobs
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
@@ -199,7 +199,7 @@ def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: 
             grading.write_missing(project, grader, tmp_path / name, 1)
     plan = tmp_path / "plan.parquet"
     with pytest.raises(InputError):
-        grading.write_missing(project, grader, plan, 1, answers=[Source.of(str(plan))])
+        grading.write_missing(project, grader, plan, 1, answers=[Source.from_path(str(plan))])
     for content in (b"", b"PAR1"):
         plan.write_bytes(content)
         with pytest.raises(InputError):
@@ -241,7 +241,7 @@ def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project,
     ]
     done[0] |= {"__inference_error__": "ValueError: too long"}
     pq.write_table(pa.Table.from_pylist([vllm_reply(row) for row in done[1:] + done[:1]]), tmp_path / "replies.parquet")
-    taken = grading.import_answer_files(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
+    taken = grading.import_answer_files(project, grader, [Source.from_path(str(tmp_path / "replies.parquet"))], "ann")
     assert (taken.graded + taken.failed, taken.unmatched, taken.usage.input_tokens) == (5, 0, 36)
     cut = vllm_reply(done[1] | {"num_generated_tokens": done[1]["limit"]})
     assert json.loads(cut["response"])["choices"][0]["finish_reason"] == "length"
@@ -309,7 +309,7 @@ def test_an_old_grader_stays_listed(
     def before(project: Project) -> None:
         filled(project)
         (pairs, *_) = pairs_to_grade(project, spec, 1)
-        taking = Taking(project, cast(graders.Grader, SimpleNamespace(spec=spec)), "ann")
+        taking = AnswerImport(project, cast(graders.Grader, SimpleNamespace(spec=spec)), "ann")
         taking.take_outcomes([(*pair, Grade(3)) for pair in pairs], graders.NOTHING_USED)
         taking.end()
         with project.transaction() as cursor:

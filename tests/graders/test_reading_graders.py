@@ -33,7 +33,7 @@ from exam_workbench.labels import Policy, add_override, basis, coverage_scores, 
 from exam_workbench.records import add_queries
 from exam_workbench.review import changes
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, Grade, Query, Question
+from exam_workbench.types import Grade, GraderInput, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, going_on, rate, status
 from tests.made.projects import fill, fill as fill_project, judge, new_project
 from tests.made.refusals import mentions, refusal
@@ -272,7 +272,7 @@ def test_how_often_injections_work_is_said_for_every_grader(filled: Project):
     def gullible(seen: Seen) -> Reply:
         return rate(seen, 5 if "rate this 5" in seen.prompt.lower() else 0)
 
-    asked = Asked(PLAIN.text or "")
+    asked = GraderInput(PLAIN.text or "")
     with EndpointServer(gullible) as server:
         trial = graders.try_injections(graders.make_grader("self-rating", settings(server)), asked)
         assert trial.without == 0 and trial.failed == 0 and len(server.seen) == len(INJECTIONS) + 1
@@ -315,7 +315,7 @@ def test_a_dead_endpoint_is_tried_once_and_unfit_prompts_are_refused(filled: Pro
 def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(filled: Project, server: EndpointServer):
     made = graders.make_grader("answer", settings(server, check="model"))
     asked, passage = pair_to_try(filled, made.spec, passage_id="p1")
-    assert (asked, passage) == (Asked("How tall is it?", "ten metres", ()), "text of p1")
+    assert (asked, passage) == (GraderInput("How tall is it?", "ten metres", ()), "text of p1")
     trial = graders.try_pair(made, asked, passage)
     assert trial.exchanges[0].completion.text == "ten metres"
     assert trial.exchanges[0].messages is not None and "How tall is it?" in trial.exchanges[0].messages.user
@@ -323,7 +323,7 @@ def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(fil
     assert filled.value("SELECT count(*) FROM grades") == 0, "nothing is kept"
     assert [q.question_id for q in questions_to_try(filled, made.spec)] == ["q1/a", "q1/c"]
     with refusal("no-answer-key"):
-        graders.try_pair(made, Asked("Why?"), passage)
+        graders.try_pair(made, GraderInput("Why?"), passage)
     with refusal("no-question-to-ask"):
         pair_to_try(filled, made.spec, question_id="q2/b")
 
@@ -428,7 +428,7 @@ def made(kind: str, model: Path | str, **more: Any) -> graders.ReadingGrader:
 
 
 def prompt_of(grader: graders.ReadingGrader) -> str:
-    call = next(grader.steps(Asked("Why?", "because", ("because", "no")), "It rains."))
+    call = next(grader.steps(GraderInput("Why?", "because", ("because", "no")), "It rains."))
     return graders.fill_prompt(call.prompt, call.values, call.fence).joined()
 
 
@@ -571,7 +571,7 @@ def test_beams_are_in_the_fingerprint_and_have_no_probabilities(models: Path, no
 @pytest.mark.parametrize("name", ["t5", "causal"])
 def test_likelihoods_are_divided_by_tokens_characters_or_nothing(name: str, models: Path, no_gpu: None) -> None:
     choices = ("red", "leaves of the best passage")
-    asked = Asked("which ?", "red", choices)
+    asked = GraderInput("which ?", "red", choices)
 
     def values(**more: str) -> dict[str, float]:
         grader = made("choice", models / name, **more)
@@ -624,9 +624,9 @@ def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(models: P
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "architectures"}))
     grader = made("self-rating", folder)
     with refusal("chat-template-unusable", kind=GradingError):
-        list(grader.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))
+        list(grader.grade({1: GraderInput("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))
     sure = made("self-rating", folder, cue="none")
-    assert len(list(sure.grade({1: Asked("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))) == 1
+    assert len(list(sure.grade({1: GraderInput("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))) == 1
 
 
 # --- Plain completions
@@ -649,7 +649,7 @@ def completing(server: EndpointServer, kind: str = "self-rating", **more: Any) -
 
 def only(grader: graders.ReadingGrader, passage: str = "It rains.") -> Grade:
     ((_, _, grade),) = [
-        o for b in grader.grade({1: Asked("Why?", "rain")}, {2: passage}, [(1, 2)], graders.Control()) for o in b
+        o for b in grader.grade({1: GraderInput("Why?", "rain")}, {2: passage}, [(1, 2)], graders.Control()) for o in b
     ]
     return grade
 

@@ -17,7 +17,7 @@ from exam_workbench.graders import Control, make_grader
 from exam_workbench.grading import draft_proposals, make_drafter
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, Grade, Query
+from exam_workbench.types import Grade, GraderInput, Query
 from tests.made.once import made_once
 from tests.made.tiny_models import build_tiny_causal, shared_model
 from tests.real_models import ask_cases, ask_writing, data_file, reading_of, record_of, served, unpack
@@ -92,7 +92,7 @@ def test_a_real_model_behind_llama_cpp_answers_by_every_method(url: str, project
 
 READY_SECONDS = 120
 PASSAGES = {1: "silver", 2: "the clay", 3: "it is gold .", 4: "tin", 5: "iron in the scale", 6: "fog"}
-QUESTIONS = {0: Asked("which part ?")}
+QUESTIONS = {0: GraderInput("which part ?")}
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from exam_workbench.grading._grading_jobs import run_batches
 from exam_workbench.jobs import Progress, find_jobs
 from exam_workbench.records import close_interrupted, set_pool_depth
 from exam_workbench.store import Project, open_project
-from exam_workbench.types import Asked, Question
+from exam_workbench.types import GraderInput, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody
 from tests.made.projects import examples, fill as fill_project, new_project
 
@@ -55,7 +55,7 @@ def prompts_of_committed(project: Project, made: ReadingGrader) -> list[tuple[st
     )
     found = []
     for question, passage, rating in rows:
-        call = next(made.steps(Asked(question), passage))
+        call = next(made.steps(GraderInput(question), passage))
         found.append((fill_prompt(call.prompt, call.values, call.fence).user, rating))
     return found
 

@@ -24,7 +24,7 @@ from exam_workbench.formats import Source
 from exam_workbench.graders import Grader, PassingError, Price, Prompt, extend_access, make_grader, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
-from exam_workbench.grading._offline_grading import TakenIn
+from exam_workbench.grading._offline_grading import AnswerImportResult
 from exam_workbench.grading._price_tag import billing_sentence
 from exam_workbench.jobs import find_jobs, job_usage
 from exam_workbench.records import Job, add_passages, close_interrupted
@@ -102,8 +102,8 @@ def made(tmp_path: Path) -> Iterable[Callable[[list[Question]], Project]]:
         project.close()
 
 
-def take(project: Project, grader: Grader, *paths: Path) -> TakenIn:
-    return grading.import_answer_files(project, grader, [Source.of(path) for path in paths], "tester")
+def take(project: Project, grader: Grader, *paths: Path) -> AnswerImportResult:
+    return grading.import_answer_files(project, grader, [Source.from_path(path) for path in paths], "tester")
 
 
 def test_answers_from_elsewhere_give_the_grades_of_the_endpoint(made: Callable[..., Project], tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_call_that_was_too_long_loses_some_passage(made: Callable[..., Project
     for number in range(4):
         calls = tmp_path / f"{number}.jsonl"
         counts.append(
-            grading.write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
+            grading.write_missing(project, grader, calls, 1, answers=[Source.from_path(path) for path in answers]).calls
         )
         sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
         rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
@@ -206,7 +206,9 @@ def test_a_refusal_without_length_shortens_too(
     answers: list[Path] = []
     for number in range(times + 1):
         calls = tmp_path / f"{number}.jsonl"
-        assert grading.write_missing(project, grader, calls, 1, answers=[Source.of(path) for path in answers]).calls
+        assert grading.write_missing(
+            project, grader, calls, 1, answers=[Source.from_path(path) for path in answers]
+        ).calls
         sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
         rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
         for row in rows:
@@ -249,7 +251,7 @@ def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project],
     first = engine(tmp_path / "1.jsonl", tmp_path / "first.jsonl")
     taken = take(there, grader, first)
     assert taken.unfinished == 6 - taken.graded - taken.failed > 0
-    rest = grading.write_missing(there, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
+    rest = grading.write_missing(there, grader, tmp_path / "2.jsonl", 1, answers=[Source.from_path(first)])
     assert rest.calls == taken.unfinished
     second = engine(tmp_path / "2.jsonl", tmp_path / "second.jsonl")
     assert take(there, grader, second, first).unfinished == 0
@@ -301,7 +303,7 @@ def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(made: Callable[...
         project, grader = made(KEYED), rater("answer", check="model")
         grading.write_missing(project, grader, tmp_path / "1.jsonl", 1)
         first = engine(tmp_path / "1.jsonl", tmp_path / "first")
-        grading.write_missing(project, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
+        grading.write_missing(project, grader, tmp_path / "2.jsonl", 1, answers=[Source.from_path(first)])
         engine(tmp_path / "2.jsonl", tmp_path / "second")
         take(project, grader, *(tmp_path / name for name in order))
         results.append(grades(project))

@@ -17,7 +17,7 @@ from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.grading._needed_pairs import DEFAULTS, pairs_to_grade
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
+from exam_workbench.types import Grade, GraderInput, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
 from tests.made.projects import SPEC, fill, filled_project
 from tests.made.refusals import refusal
@@ -75,7 +75,12 @@ class TestCounting:
 class TestListing:
     def test_failed_and_defaulted_pairs_are_listed_with_texts_and_in_pages(self, doubtful: Project) -> None:
         first, second = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
-        assert (first.query_id, first.query, first.asked, first.passage_id) == ("q1", "query q1", Asked("A?"), "p1")
+        assert (first.query_id, first.query, first.asked, first.passage_id) == (
+            "q1",
+            "query q1",
+            GraderInput("A?"),
+            "p1",
+        )
         assert (first.passage, first.rating, first.reason) == ("text of p1", None, "off the scale")
         assert (first.raw, first.attempts) == ("9", 2)
         assert (second.passage_id, second.raw, second.attempts) == ("p2", None, 1)
@@ -126,20 +131,22 @@ class TestLeftOut:
     @pytest.mark.parametrize(
         ("spec", "expected"),
         [
-            (SPEC, grading.LeftOut(0, 0, 0, 0)),
+            (SPEC, grading.SkippedQuestions(0, 0, 0, 0)),
             # One that takes questions is asked the multiple-choice ones, too.
-            (replace(SPEC, kinds=("question",)), grading.LeftOut(1, 0, 0, 0)),
+            (replace(SPEC, kinds=("question",)), grading.SkippedQuestions(1, 0, 0, 0)),
             (
                 replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}),
-                grading.LeftOut(1, 0, 2, 0),
+                grading.SkippedQuestions(1, 0, 2, 0),
             ),
             (
                 replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}),
-                grading.LeftOut(4, 0, 0, 0),
+                grading.SkippedQuestions(4, 0, 0, 0),
             ),
         ],
     )
-    def test_skipped_ones_are_counted(self, doubtful: Project, spec: GraderSpec, expected: grading.LeftOut) -> None:
+    def test_skipped_ones_are_counted(
+        self, doubtful: Project, spec: GraderSpec, expected: grading.SkippedQuestions
+    ) -> None:
         assert grading.left_out(doubtful, spec, 1) == expected
 
     def test_a_choice_without_choices_is_told_from_one_without_a_key(self, project: Project) -> None:
@@ -150,18 +157,18 @@ class TestLeftOut:
         ]
         fill(project, asked, {}, RUNS)
         spec = replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]})
-        assert grading.left_out(project, spec, 1) == grading.LeftOut(0, 0, 2, 1)
-        assert grading.left_out(project, spec, 1, ["q1"]) == grading.LeftOut(0, 0, 1, 1)
+        assert grading.left_out(project, spec, 1) == grading.SkippedQuestions(0, 0, 2, 1)
+        assert grading.left_out(project, spec, 1, ["q1"]) == grading.SkippedQuestions(0, 0, 1, 1)
 
     def test_a_direct_judge_leaves_out_queries_that_are_known_by_id_only(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q3", "q3")], replace=True)
         judge = GraderSpec("judge", "direct", "m", kinds=())
-        assert grading.left_out(project, judge, 1) == grading.LeftOut(0, 1, 0, 0)
-        assert grading.left_out(project, replace(judge, parameters={"reads": ["answer_key"]}), 1) == grading.LeftOut(
-            0, 1, 2, 0
-        )
+        assert grading.left_out(project, judge, 1) == grading.SkippedQuestions(0, 1, 0, 0)
+        assert grading.left_out(
+            project, replace(judge, parameters={"reads": ["answer_key"]}), 1
+        ) == grading.SkippedQuestions(0, 1, 2, 0)
 
 
 class TestFilledInPrompts:

@@ -28,7 +28,7 @@ from exam_workbench.labels import Policy, basis, label_readiness
 from exam_workbench.records import add_passages, add_queries, close_interrupted, pool_depth, refresh_pool
 from exam_workbench.review import changes
 from exam_workbench.store import Project, open_project
-from exam_workbench.types import Asked, Grade, GraderSpec, Passage, Query, Question
+from exam_workbench.types import Grade, GraderInput, GraderSpec, Passage, Query, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 from tests.made.refusals import mentions, refusal
 
@@ -60,7 +60,7 @@ class HashGrader:
         self.asked: list[tuple[str, str]] = []
 
     def grade(
-        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+        self, questions: Mapping[int, GraderInput], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         for question, passage in pairs:
             if control.stopping:
@@ -303,7 +303,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
 
     def ask_in_vain(number: int) -> None:
         control.reserve(100, 10)
-        control.settle((100, 10), (90, 0))
+        control.replace_reservation((100, 10), (90, 0))
         if number == 1:
             raise WorkbenchError("endpoint-gone", "The endpoint is gone.", "Start it.")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +37,7 @@ from exam_workbench.study import (
 )
 from exam_workbench.study._meta_table import Column
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, judge, only_read
+from tests.made.projects import fill, filled_project, judge, read_project
 from tests.made.refusals import mentions
 
 SYSTEMS = [f"s{i}" for i in range(6)]
@@ -68,13 +66,13 @@ def test_boards_that_share_queries_are_compared_over_those() -> None:
     assert mine.scores == board(names(2, 5), 1).scores
     assert theirs.systems == board(names(2, 5), 2).systems
     assert found.short == "3 of 5 / 28"
-    assert all(mentions(found.says, number) for number in ("3", "5", "28"))
+    assert all(mentions(found.description, number) for number in ("3", "5", "28"))
 
 
 def test_each_over_its_own_queries_is_a_choice() -> None:
     mine, theirs, found = align_boards(MINE, THEIRS, "own")
     assert (mine, theirs, found) == (MINE, THEIRS, Queries("own", 5, 28, 3))
-    assert all(mentions(found.says, number) for number in ("3", "5", "28"))
+    assert all(mentions(found.description, number) for number in ("3", "5", "28"))
     assert found.short == "5 / 28"
 
 
@@ -82,21 +80,21 @@ def test_boards_of_the_same_queries_stay_as_they_are() -> None:
     mine, theirs, found = align_boards(MINE, board(names(0, 5), 2))
     assert mine is MINE
     assert theirs.query_ids == MINE.query_ids
-    assert found.short == "5" and mentions(found.says, "5")
+    assert found.short == "5" and mentions(found.description, "5")
 
 
 def test_an_imported_board_does_not_say_its_queries() -> None:
     imported = replace(THEIRS, per_query={}, query_ids=[])
     mine, theirs, found = align_boards(MINE, imported)
     assert (mine, theirs, found) == (MINE, imported, Queries("own", 5, None, None))
-    assert mentions(found.says, "5")
+    assert mentions(found.description, "5")
     assert found.short == "5 / ?"
 
 
 def test_boards_without_a_common_query_stay_over_their_own_and_say_so() -> None:
     mine, _, found = align_boards(MINE, board(names(9, 12), 2))
     assert (mine, found) == (MINE, Queries("own", 5, 3, 0))
-    assert all(mentions(found.says, number) for number in ("0", "3", "5"))
+    assert all(mentions(found.description, number) for number in ("0", "3", "5"))
 
 
 def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
@@ -132,16 +130,8 @@ def fill_part(project: Project) -> None:
     judge(project, {(q, p): int(dice.integers(0, 3)) for q in names(1, 6) for p in passages}, "NIST")
 
 
-@pytest.fixture(scope="module")
-def part(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_part, tmp_path_factory.mktemp("part"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_part, tmp_path)
+part = read_project(fill_part)
+own = filled_project(fill_part)
 
 
 def by_hand(project: Project, queries: list[str]) -> float | None:
@@ -198,7 +188,7 @@ def test_the_shell_says_over_which_queries(own: Project) -> None:
     assert said["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
     said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "own", "--json"))
     assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(whole), "own")
-    assert compare(own, "nDCG@10", "NIST").queries.says in run(own, "correlate", "--against", "NIST")
+    assert compare(own, "nDCG@10", "NIST").queries.description in run(own, "correlate", "--against", "NIST")
     said = json.loads(run(own, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
     assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ from exam_workbench.measures import correlate_scores
 from exam_workbench.store import Project
 from exam_workbench.study import choose_rows, compare_selection, make_caption, meta_table, system_points
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.projects import copy_of, fill, filled_project, grade, judge, read_project
 
 QUERIES = [f"q{i}" for i in range(6)]
 PASSAGES = [f"p{i}" for i in range(8)]
@@ -58,16 +57,8 @@ def fill_half(project: Project) -> None:
     judge(project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES for p in PASSAGES}, "NIST")
 
 
-@pytest.fixture(scope="module")
-def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_half, tmp_path_factory.mktemp("half"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_half, tmp_path)
+half = read_project(fill_half)
+own = filled_project(fill_half)
 
 
 def by_hand(project: Project, measure: str, queries: list[str], official: str = "nDCG@10") -> float | None:
@@ -105,7 +96,7 @@ def test_a_correlation_leaves_them_out_and_says_so(half: Project) -> None:
     assert found.board.query_ids == found.official.query_ids == [*COMPLETE, FAILED]
     assert found.correlation.spearman == by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
     assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), True, 4)
-    assert HALF in found.queries.says and NONE in found.queries.says
+    assert HALF in found.queries.description and NONE in found.queries.description
     covered = compare(half, f"EXAM-Cover@{TOP}", "NIST")
     assert covered.board.query_ids == QUERIES[:5], "of the half graded one all pairs are known that this measure needs"
     assert covered.correlation.spearman == by_hand(half, f"EXAM-Cover@{TOP}", QUERIES[:5])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from exam_workbench.measures import SIMILARITIES, parse_measure
 from exam_workbench.records import gold_name, gold_texts, mark_gold, ranking_scores
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [Question(f"{q}{n}", q, f"{q} question {n}") for q in ("a", "b") for n in range(4)]
@@ -46,16 +45,8 @@ def fill_exam(project: Project) -> None:
     fill(project, QUESTIONS, grades, RUNS)
 
 
-@pytest.fixture(scope="module")
-def exam(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_exam, tmp_path_factory.mktemp("exam"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_exam, tmp_path)
+exam = read_project(fill_exam)
+own = filled_project(fill_exam)
 
 
 def import_gold(project: Project, *rows: dict[str, str]) -> Imported:

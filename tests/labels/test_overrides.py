@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ from exam_workbench.labels import (
 from exam_workbench.review import changes, override_labels
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import SPEC, copy_of, fill, only_read
+from tests.made.projects import SPEC, fill, filled_project, read_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "A?")
@@ -38,16 +36,8 @@ def fill_graded(project: Project) -> None:
     fill(project, [A, B], GRADES, {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}})
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_graded, tmp_path_factory.mktemp("graded"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_graded, tmp_path)
+graded = read_project(fill_graded)
+own = filled_project(fill_graded)
 
 
 def label(project: Project, passage: str, **policy: bool) -> int | None:

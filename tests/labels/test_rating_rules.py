@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,7 @@ from exam_workbench.labels import Policy, basis, label_qrels, labels_under, lead
 from exam_workbench.review import state_changes
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
-from tests.made.projects import SPEC, copy_of, fill
+from tests.made.projects import SPEC, fill, filled_project
 from tests.made.refusals import refusal
 
 ASKED = "What is A?"
@@ -46,9 +44,7 @@ def make(project: Project) -> None:
     put(project, COSINES, {passage: Grade(1, raw=f"{cosine:.4f}") for passage, cosine in cosines.items()})
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(make, tmp_path)
+project = filled_project(make)
 
 
 def labels(project: Project, policy: Policy) -> dict[str, int]:

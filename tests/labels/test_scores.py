@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,15 +18,15 @@ from exam_workbench.labels._policy import parse_rule
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import (
-    copy_of,
     examples,
     expected_coverage,
     expected_label,
     fill,
+    filled_project,
     grade,
     judge,
     new_project,
-    only_read,
+    read_project,
 )
 from tests.made.refusals import refusal
 
@@ -95,16 +94,8 @@ def fill_graded(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_graded, tmp_path_factory.mktemp("graded"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_graded, tmp_path)
+graded = read_project(fill_graded)
+own = filled_project(fill_graded)
 
 
 def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):

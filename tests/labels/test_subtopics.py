@@ -80,8 +80,8 @@ def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(projec
     run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s2 Q0 p1 1 2 sections\nq1/s2 Q0 p2 2 1 sections\n")
     qrels.write_text("q1/s1 0 p1 1\nq1/s2 0 p1 0\nq1/s2 0 p2 1\n")
     import_files(project, "passages", [_tsv(tmp_path)], "ann")
-    import_files(project, "runs", [Source.of(run)], "ann")
-    import_files(project, "qrels", [Source.of(qrels)], "ann")
+    import_files(project, "runs", [Source.from_path(run)], "ann")
+    import_files(project, "qrels", [Source.from_path(qrels)], "ann")
     assert make_plan(project, SPEC, 1).needed == 2 * 1 + 1 * 2
     grade(project, {key: rating for key, rating in RATINGS.items() if key[0] != "D?"})
     assert coverage_by_topic(project, basis(project, Policy()), 5) == {"sections": {"q1/s1": 0.5, "q1/s2": 1.0}}
@@ -99,7 +99,7 @@ def test_an_unknown_topic_is_refused_as_an_unknown_query_is(project: Project, tm
     run = tmp_path / "sections.run"
     run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s9 Q0 p1 1 2 sections\n")
     with refusal("unknown-query", "q1/s9"):
-        import_files(project, "runs", [Source.of(run)], "ann")
+        import_files(project, "runs", [Source.from_path(run)], "ann")
     assert project.value("SELECT count(*) FROM queries WHERE query_id = 'q1/s1'") == 0
 
 
@@ -107,7 +107,7 @@ def test_an_own_ranking_for_the_topic_beats_that_for_the_query(project: Project,
     fill(project, BANK, RATINGS, RUNS)
     run = tmp_path / "z.run"
     run.write_text("q1 Q0 p1 1 2 z\nq1/s2 Q0 p2 1 2 z\n")
-    import_files(project, "runs", [Source.of(run)], "ann")
+    import_files(project, "runs", [Source.from_path(run)], "ann")
     for measure in ("EXAM-Cover@5", "P@1"):
         found = leaderboard_per(project, measure, per="topic").per_query["z"]
         assert found == {"q1/s1": 0.5 if measure != "P@1" else 1.0, "q1/s2": 1.0}
@@ -127,7 +127,7 @@ def test_judgments_of_whole_queries_are_the_same_by_subtopic(project: Project) -
 
 def test_the_car_bank_gives_coverage_of_its_726_subtopics(project: Project, shared_data: Path) -> None:
     """8,551 questions, generated runs and grades, against sums in plain Python."""
-    import_files(project, "bank", [Source.of(shared_data / "car-y3" / "car-questions.jsonl.gz")], "ann")
+    import_files(project, "bank", [Source.from_path(shared_data / "car-y3" / "car-questions.jsonl.gz")], "ann")
     rows = project.rows(
         "SELECT query_id, subtopic_id, question_key, text_key FROM question_revisions"
         " JOIN questions USING (question_key) JOIN queries USING (query_key) ORDER BY question_key"
@@ -176,7 +176,7 @@ def test_the_car_bank_gives_coverage_of_its_726_subtopics(project: Project, shar
 def _tsv(folder: Path) -> Source:
     path = folder / "passages.tsv"
     path.write_text("p1\ttext of p1\np2\ttext of p2\np3\ttext of p3\n")
-    return Source.of(path)
+    return Source.from_path(path)
 
 
 def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:

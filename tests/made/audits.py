@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from exam_workbench.audit import Audit, Card, Hand, Verdict, deal_ahead
+from exam_workbench.audit import AssignedPassage, AssignedQuery, Audit, Verdict, deal_ahead
 from exam_workbench.audit._batch_assignment import LEASE, read_state
 from exam_workbench.audit._verdicts import write_verdict
 from exam_workbench.store import Project
@@ -48,14 +48,14 @@ def fill_audited(project: Project) -> None:
     fill(project, questions, ratings, runs)
 
 
-def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE) -> Hand | None:
+def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE) -> AssignedQuery | None:
     """Return the query that an assessor judges next; None if nothing is left."""
     return next(iter(deal_ahead(project, audit, assessor, 1, lease)), None)
 
 
-def next_card(dealt: Hand) -> Card | None:
+def next_card(dealt: AssignedQuery) -> AssignedPassage | None:
     """Return the first passage without a judgment."""
-    return next((card for card in dealt.cards if not card.settled), None)
+    return next((card for card in dealt.cards if not card.is_settled), None)
 
 
 def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:

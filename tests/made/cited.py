@@ -75,4 +75,4 @@ def put_cited(project: Project, folder: Path) -> None:
     for name, rows in files.items():
         path = folder / name
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        import_files(project, name.partition(".")[0], [Source.of(str(path))], author="tester")
+        import_files(project, name.partition(".")[0], [Source.from_path(str(path))], author="tester")

@@ -165,6 +165,16 @@ def only_read(make: Callable[[store.Project], object], folder: Path) -> Iterator
     project.close()
 
 
+def read_project(fill: Callable[[store.Project], object]) -> Any:
+    """Return a fixture: a read-only project filled by `fill`, for all tests of a module that only look."""
+
+    @pytest.fixture(scope="module")
+    def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[store.Project]:
+        yield from only_read(fill, tmp_path_factory.mktemp("read"))
+
+    return filled
+
+
 def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Set how long this process waits for another process that has a project's file open."""
     parameters = inspect.signature(database.open_connection).parameters

@@ -108,7 +108,7 @@ def test_token_vectors_are_matched_greedily() -> None:
 def test_one_gold_passage_at_rank_three_of_five_as_in_figure_1() -> None:
     found = score_retrieval(["a", "b", "gold", "c", "d", "e"], {"gold"}, 5)
     assert (found.recall, found.precision, found.f1) == (1, 0.2, pytest.approx(1 / 3))
-    assert found.places == (2,) and found.any
+    assert found.places == (2,) and found.has_gold
     assert score_retrieval([], {"gold"}, 5).f1 == 0
 
 

@@ -13,7 +13,7 @@ from exam_workbench.choices import EstimatorName, ResponseModel
 from exam_workbench.measures._means_and_tests import wilson_interval
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
-    Bounded,
+    BoundedNumber,
     analyse_responses,
     answer_information,
     answer_probability,
@@ -77,7 +77,7 @@ def test_the_gradient_is_that_of_finite_differences(model: ResponseModel, estima
     rng = np.random.default_rng(3)
     made = exam(12, seed=2)
     made.responses[rng.random(made.responses.shape) < 0.2] = np.nan
-    objective = Objective.of(made.responses, made.design, model, ESTIMATORS[estimator])
+    objective = Objective.from_responses(made.responses, made.design, model, ESTIMATORS[estimator])
     objective = replace(objective, weights=rng.integers(0, 3, 12).astype(float))
     low, high = objective.bounds
     inside = np.clip(low, -1, None) + rng.uniform(0.2, 0.8, len(low)) * (
@@ -94,7 +94,7 @@ def test_the_value_without_priors_is_the_log_likelihood_of_the_cells_that_were_a
     made = exam(20)
     made.responses[:, 3] = np.nan
     made.responses[5] = np.nan
-    objective = Objective.of(made.responses, made.design, "3pl", ESTIMATORS["paper"])
+    objective = Objective.from_responses(made.responses, made.design, "3pl", ESTIMATORS["paper"])
     vector = objective.join(np.linspace(-1, 1, 13), made.items)
     parts, items = objective.split(vector)
     chances = answer_probability(made.design.matrix @ parts, items)
@@ -248,7 +248,7 @@ def test_levels_that_answered_alike_have_no_interval_beside_others_that_have_one
         list(factors), [f"i{at}" for at in range(40)], table, factors, bootstrap=20, held_out=False
     )
     assert [row.ability.low is None for row in told.components] == [False, False, False, True, True]
-    assert told.components[-1].difference == Bounded(told.components[-1].difference.value)
+    assert told.components[-1].difference == BoundedNumber(told.components[-1].difference.value)
 
 
 def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
@@ -278,6 +278,6 @@ def test_information_by_category_hides_categories_of_few_items() -> None:
     categories[0] = ["remember", "apply"]
     curves, few = information_by_category(made.items, categories)
     assert [(curve.name, curve.items) for curve in curves] == [("remember", 7), ("apply", 5)]
-    assert curves[0].values == pytest.approx(mean_information(made.items.some(range(7))))
+    assert curves[0].values == pytest.approx(mean_information(made.items.select(range(7))))
     assert information_by_category(made.items, categories, 6)[1] == {"apply": 5}
     assert few == {}

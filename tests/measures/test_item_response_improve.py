@@ -43,7 +43,7 @@ def found_bad() -> dict[ItemCriterion, int]:
     rows = item_worth(with_bad_items(3), fit_responses(with_bad_items(3), made.design, starts=1), NAMES)
     bad = set(NAMES[:BAD])
     return {
-        criterion: len(bad & {row.item for row in sorted(rows, key=lambda row: row.by(criterion))[:BAD]})
+        criterion: len(bad & {row.item for row in sorted(rows, key=lambda row: row.sort_key(criterion))[:BAD]})
         for criterion in ITEM_CRITERIA
     }
 

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench.answers import (
-    View,
+    RetEvalChoices,
     agreement_with_people,
     choice_tables,
     confirm_case,
@@ -50,7 +50,7 @@ def put(project: Project) -> None:
     put_answered(project)
     put_verdicts(project)
     # The vectors of texts are kept with the first look at them.
-    list_cases(project, evaluate_answers(project, View(ks=(2,), judge="contains")))
+    list_cases(project, evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains")))
     agreement_with_people(project, people_said(project), samples=10)
 
 
@@ -85,7 +85,7 @@ def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follo
 
 
 def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared: Project) -> None:
-    found = evaluate_answers(shared, View(ks=(2,), judge="contains"))
+    found = evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains"))
     app = visit("answers")
     (block,) = holds(app, "answers-grid")["blocks"]
     shown = {row["run"]: row["cells"] for row in block["rows"]}
@@ -114,7 +114,7 @@ def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> No
 def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = app.dataframe[0].value["Evaluation"].tolist()
-    tables = choice_tables(evaluate_answers(shared, View(ks=(2,), judge="contains")), 2)
+    tables = choice_tables(evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains")), 2)
     for choice in compare_evaluations(tables, "common").choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
@@ -151,7 +151,7 @@ def test_a_case_is_confirmed_leads_on_and_is_taken_back_and_others_confirmations
     refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
     assert refused["error"]["code"] == "unknown-kind" and not confirmed_cases(project)
     app = visit("cases", show="all")
-    view = View(ks=(2,), judge="contains")
+    view = RetEvalChoices(ks=(2,), judge="contains")
     key = confirm_case(project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
     seen = [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)

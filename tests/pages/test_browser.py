@@ -102,7 +102,7 @@ def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
     """The same files imported and graded by core alone: what the screens have to come to."""
     project = new_project(tmp_path / "twin.duckdb")
     groups = [
-        Group(kind, [Source.of(path) for path in paths], Options("assessors" if kind == "qrels" else None))
+        Group(kind, [Source.from_path(path) for path in paths], Options("assessors" if kind == "qrels" else None))
         for kind, paths in files.items()
     ]
     import_groups(project, groups, "twin")

@@ -443,7 +443,7 @@ def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
     server: Server, projects: Path, tab_of: Callable[[str], Page]
 ) -> None:
     project = new_project(projects / "toured.duckdb")
-    import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
+    import_files(project, "queries", [Source.from_path(FILES / "queries.jsonl")], "ann")
     project.close()
     page = tab_of("ann")
     visit(page, f"{server.address}/?project=toured")

@@ -11,8 +11,8 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.charts import ability_curves
 from exam_workbench.exams import (
+    ExamRequest,
     Plan,
-    Sit,
     add_student,
     exam_board,
     exam_items as items_of,
@@ -59,7 +59,7 @@ def put_sat(project: Project, prefix: str = "p") -> None:
     for seed in range(5):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
     add_student(project, Plan("longest", name="longest"), "ann")
-    sit_exam(project, Sit(), "ann")
+    sit_exam(project, ExamRequest(), "ann")
 
 
 @pytest.fixture(scope="module")

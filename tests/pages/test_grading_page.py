@@ -36,7 +36,7 @@ from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import grading_tables as tables
 from pages.parts.graders.trial_form import DEFAULTED, describe_wait
 from pages.parts.shared import job_plan, look, ui
-from pages.parts.shared.job_plan import Chosen
+from pages.parts.shared.job_plan import ChosenGrader
 from tests.grading.test_failures import say
 from tests.made.audits import fill_audited
 from tests.made.endpoint_server import (
@@ -354,7 +354,9 @@ class TestAskingOneQuestion:
     def test_it_says_what_one_waits_for_and_since_when(self, tiny_t5: Path) -> None:
         def said(**parameters: Any) -> str:
             grader = make_grader("self-rating", parameters)
-            return as_text(describe_wait(Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)))
+            return as_text(
+                describe_wait(ChosenGrader(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5))
+            )
 
         waits = said(model="mini", base_url="http://localhost:1/v1", timeout_s=20)
         assert [
@@ -420,7 +422,7 @@ class TestJobs:
         assert metric(app, "metric known") == str(PAIRS)
 
     def test_a_job_of_another_grader_leads_to_its_labels_beside_those_that_are_looked_at(self, asked: Project) -> None:
-        grade(asked, {(QUESTIONS[0].shown, "p1"): 4})
+        grade(asked, {(QUESTIONS[0].shown_text, "p1"): 4})
         with EndpointServer() as server:
             app = ended(press(endpoint(asked, server), "grade"), asked)
         (told,) = (link.query_string for link in page_links(app) if link.page == "changes")

@@ -99,7 +99,7 @@ class TestImportFirst:
         assert not [part for part in app.get("bidi_component") if part.proto.id.endswith(("-state", "-door curate"))]
 
     def test_the_list_follows_the_imports_until_there_are_passages_to_grade(self, project: Project) -> None:
-        import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
+        import_files(project, "queries", [Source.from_path(FILES / "queries.jsonl")], "ann")
         app = visit("home")
         assert needed(app) == {
             "queries there": [9], "passages missing": [], "bank missing": [], "runs missing": [], "qrels missing": [],
@@ -327,7 +327,7 @@ def test_home_and_grading_know_that_an_exam_is_sat_and_not_graded(project: Proje
 @pytest.fixture
 def demo(project: Project) -> Project:
     """A project with the demo's queries, and no more."""
-    import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
+    import_files(project, "queries", [Source.from_path(FILES / "queries.jsonl")], "ann")
     return project
 
 

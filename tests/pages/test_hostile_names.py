@@ -237,4 +237,4 @@ TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].fil
 
 
 def test_escaped_text_has_nothing_wild() -> None:
-    assert not WILD.search(ui.plain(MARKUP))
+    assert not WILD.search(ui.escape(MARKUP))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +23,7 @@ from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Question
 from pages.parts.shared.ui import as_number
 from tests.bank.test_seals import put
-from tests.made.projects import copy_of, fill, judge
+from tests.made.projects import fill, filled_project, judge
 from tests.made.screens import (
     DEADLINE,
     JUDGED,
@@ -401,9 +399,7 @@ def test_a_grader_that_came_from_a_file_is_said_not_to_run_here(project: Project
     assert shows(app, "no-grader-here")
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(put, tmp_path)
+filled = filled_project(put)
 
 
 def test_questions_are_sealed_compared_and_opened(filled: Project) -> None:

@@ -221,7 +221,7 @@ def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over
     app = visit("leaderboard", over_queries=over)
     found = compare(part, "nDCG@10", "NIST", queries=over)
     assert metric(app, "metric Spearman") == f"{found.correlation.spearman:.3f}"
-    assert found.queries.says in plain_texts(app)
+    assert found.queries.description in plain_texts(app)
     shown = board(app)
     assert dict(shown["Score"]) == pytest.approx(found.board.scores)
     assert dict(shown["Official Score"]) == pytest.approx(found.official.scores)

@@ -20,7 +20,7 @@ from playwright.sync_api import Page, expect
 from streamlit.runtime.scriptrunner import ScriptRunContext
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.shared.presses import LONGEST, Presses
+from pages.parts.shared.presses import LONGEST, PendingPresses
 from pages.parts.shared.streamlit_bridge import PARTS
 from tests.made import browser
 from tests.made.browser import ready, serving
@@ -171,34 +171,34 @@ def test_a_press_is_not_lost_where_something_else_is_done_before_the_page_is_dra
 
 
 def test_a_press_counts_once() -> None:
-    here = Presses()
+    here = PendingPresses()
     here.press("save")
-    assert not here.take("undo")
-    assert here.take("save")
-    assert not here.take("save")
+    assert not here.remove("undo")
+    assert here.remove("save")
+    assert not here.remove("save")
 
 
 def test_a_press_is_forgotten_where_the_person_went_elsewhere() -> None:
-    here = Presses()
+    here = PendingPresses()
     here.press("save", ("Question bank", "demo"))
-    assert not here.take("save", ("Question bank", "another project"))
-    assert not here.take("save", ("Question bank", "demo"))
+    assert not here.remove("save", ("Question bank", "another project"))
+    assert not here.remove("save", ("Question bank", "demo"))
 
 
 def test_a_press_is_forgotten_where_a_whole_page_was_drawn_without_its_button() -> None:
-    here = Presses()
+    here = PendingPresses()
     here.press("save")
-    here.forget()
-    assert not here.take("save")
+    here.clear()
+    assert not here.remove("save")
 
 
 def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Presses()
+    here = PendingPresses()
     now = 100.0
     monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)
     here.press("save")
     now += LONGEST
-    assert not here.take("save")
+    assert not here.remove("save")
 
 
 class Stranger(BaseHTTPRequestHandler):

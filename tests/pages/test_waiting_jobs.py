@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.exams import Plan, Sit, add_student, start_sitting
+from exam_workbench.exams import ExamRequest, Plan, add_student, start_sitting
 from exam_workbench.grading import Request, start_job
 from exam_workbench.jobs import _job_run as job_run, find_jobs
 from exam_workbench.store import open_project
 from pages.parts.shared import ui
 from pages.parts.shared.job_progress import describe_state, standing_still
-from pages.parts.shared.ui import plain
+from pages.parts.shared.ui import escape
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
 from tests.made.endpoint_calls import until
@@ -52,11 +52,11 @@ def with_student(path: Path) -> Path:
 def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path) -> None:
     project = open_project(made(tmp_path))
     job = start_job(project, rater(attempts=1), Request(), "ann")
-    until(lambda: job.control.awaited or job.progress.over)
+    until(lambda: job.control.awaited or job.progress.is_over)
     waits = job.control.awaited
     assert waits is not None and waits.until is not None
     assert times(describe_state(job)) == [f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)]
-    assert plain(waits.reason) in describe_state(job)
+    assert escape(waits.reason) in describe_state(job)
     job.control.pause()
     assert times(describe_state(job)) == [f"{job.started_at:%H:%M}"]
     job.control.cancel()
@@ -79,10 +79,10 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     project = open_project(made(tmp_path))
     job = start_job(project, HashGrader(before=before), Request(), "ann")
     assert reached.wait(30)
-    assert job.quiet is None
+    assert job.quiet_seconds is None
     now = time.monotonic
     monkeypatch.setattr("exam_workbench.jobs._job_run.time.monotonic", lambda: now() + 40)
-    assert job.quiet is not None and numbers(describe_state(job))[0] >= 40
+    assert job.quiet_seconds is not None and numbers(describe_state(job))[0] >= 40
     job.control.pause()
     assert numbers(describe_state(job))[0] != 40
     job.control.resume()
@@ -93,7 +93,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
 
 def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits(tmp_path: Path) -> None:
     project = open_project(with_student(made(tmp_path)))
-    sitting = start_sitting(project, Sit(), "ann")
+    sitting = start_sitting(project, ExamRequest(), "ann")
     until(lambda: sitting.control.awaited or sitting.over)
     assert len(times(waiting := standing_still(sitting.control))) == 2
     sitting.control.pause()
@@ -121,7 +121,7 @@ def test_the_browser_tab_names_the_progress_of_a_job_on_every_screen(
     monkeypatch.setattr(ui.st, "set_page_config", lambda page_title, **_: titles.append(page_title))
     project = open_project(made(tmp_path))
     job = start_job(project, rater(attempts=1), Request(), "ann")
-    until(lambda: job.control.awaited or job.progress.over)
+    until(lambda: job.control.awaited or job.progress.is_over)
     app = visit(screen)
     assert numbers(titles[-1]) == [0] and not numbers(titles[-2])
     # The screen that shows the job itself has no second bar.

@@ -46,7 +46,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def said(project: Project, **sought: object) -> list[str]:
-    return [f"{act.author} {act.said}" for act in records.list_actions(project, records.Sought(**sought)).acts]
+    return [f"{act.author} {act.said}" for act in records.list_actions(project, records.ActivityFilter(**sought)).acts]
 
 
 def test_actions_are_sentences_that_lead_to_objects_and_are_found_in_pages(busy) -> None:
@@ -68,7 +68,7 @@ def test_actions_are_sentences_that_lead_to_objects_and_are_found_in_pages(busy)
     assert places["save bank"] == ("changes", {"from-version": "1", "to-version": "2"})
     assert places["publish qrels"] == ("export", {})
     day = records.list_actions(busy).acts[0].happened_at.date()
-    assert records.list_actions(busy, records.Sought(since=day, until=day)).total > 0
+    assert records.list_actions(busy, records.ActivityFilter(since=day, until=day)).total > 0
     pages = [records.list_actions(busy, page_size=4, page=page) for page in (1, 2, 3)]
     assert [(found.total, len(found.acts)) for found in pages] == [(6, 4), (6, 2), (6, 0)]
     keys = [act.key for found in pages for act in found.acts]
@@ -92,7 +92,7 @@ def test_actions_are_sentences_that_lead_to_objects_and_are_found_in_pages(busy)
     ],
 )
 def test_acts_are_found_by_person_act_day_and_words(busy, sought, acts):
-    found = records.list_actions(busy, records.Sought(**sought))
+    found = records.list_actions(busy, records.ActivityFilter(**sought))
     assert [act.act for act in found.acts] == acts
     assert found.total == len(acts)
 
@@ -167,8 +167,8 @@ def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values
 def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {}, {})
     bank.save_version(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
-    assert records.list_actions(project, records.Sought(words=words)).total == 1
-    assert records.list_actions(project, records.Sought(words=f"{words} thrice")).total == 0
+    assert records.list_actions(project, records.ActivityFilter(words=words)).total == 1
+    assert records.list_actions(project, records.ActivityFilter(words=f"{words} thrice")).total == 0
 
 
 GIVEN = {

@@ -27,7 +27,7 @@ from exam_workbench.jobs import find_jobs
 from exam_workbench.labels import Policy, add_override
 from exam_workbench.records import find_token, find_tokens, list_actions, make_token
 from exam_workbench.store import Project, _opening as projects, migrations, open_project
-from exam_workbench.types import Asked, Grade, GraderSpec, Question
+from exam_workbench.types import Grade, GraderInput, GraderSpec, Question
 from tests.cli.test_reading_together import run
 from tests.made.audits import deal, fill_audited
 from tests.made.fuzz_parquet import A, fill_most
@@ -360,7 +360,7 @@ class Threes:
 
     def grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control | None = None,

@@ -21,7 +21,18 @@ from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
-from exam_workbench.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from exam_workbench.types import (
+    Board,
+    BoardRow,
+    Grade,
+    GraderInput,
+    GraderSpec,
+    Judgment,
+    Passage,
+    Query,
+    Question,
+    Ranked,
+)
 from tests.made.projects import fill, new_project
 from tests.made.refusals import coded, refusal
 
@@ -53,14 +64,14 @@ class Recorder:
 
     def __init__(self, spec: GraderSpec) -> None:
         self.spec = spec
-        self.asked: list[Asked] = []
+        self.asked: list[GraderInput] = []
 
     def grade(self, questions, passages, pairs, control):
         self.asked += [questions[question] for question, _ in pairs]
         yield [(question, passage, Grade(1)) for question, passage in pairs]
 
 
-def asked_of(project: Project, spec: GraderSpec) -> set[Asked]:
+def asked_of(project: Project, spec: GraderSpec) -> set[GraderInput]:
     """What a whole job asks; it has to come to its end."""
     grader = Recorder(spec)
     assert run_job(project, grader, Request(), "ann").state == "done"
@@ -75,7 +86,7 @@ def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: l
         CLEAN, "r ise", ("f all", "r ise"), "n ote",
     )  # fmt: skip
     asked = asked_of(project, replace(READING, parameters={"reads": reads}))
-    wanted = Asked(CLEAN, *(("r ise", ("f all", "r ise"))[: len(reads)]))
+    wanted = GraderInput(CLEAN, *(("r ise", ("f all", "r ise"))[: len(reads)]))
     assert wanted in asked
 
 
@@ -86,7 +97,7 @@ def test_a_question_that_an_earlier_version_stored_raw_is_asked_whole(project: P
     with project.transaction() as cursor:
         cursor.execute("UPDATE question_texts SET text = ? WHERE text = ?", [old, CLEAN])
     asked = asked_of(project, replace(READING, parameters={"reads": reads}))
-    assert Asked(old, *(("rise", ("fall", "rise"))[: len(reads)])) in asked
+    assert GraderInput(old, *(("rise", ("fall", "rise"))[: len(reads)])) in asked
     # Another weight is no other wording: the grades stay.
     kept = bank.list_questions(project, query_id="q")[-1]
     bank.save_version(project, [replace(kept, weight=2.0)], "", "ann")
@@ -181,7 +192,7 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name
 @pytest.mark.parametrize("text", ["", "text"])
 def test_nor_do_files_of_passages_with_or_no_text(unchanged: Project, tmp_path: Path, name: str, text: str) -> None:
     files = records.PassageFiles(tmp_path)
-    files.take([Passage("p", "text"), Passage(name, text)])
+    files.add([Passage("p", "text"), Passage(name, text)])
     files.close()
     before = unchanged.rows("SELECT count(*) FROM passages")
     with refusal("invalid-name"), unchanged.transaction() as cursor:

@@ -373,18 +373,18 @@ def test_backups_are_made_by_themselves_while_something_changes_and_a_failure_is
     store.keep_backups(used)
     keeping = backup_schedule._keeping[used]
     now = datetime.now()
-    assert keeping.look(now) is not None and keeping.look(now) is None
+    assert keeping.back_up_if_due(now) is not None and keeping.back_up_if_due(now) is None
     later = now + timedelta(hours=7)
-    assert keeping.look(later) is None, "nothing has changed"
+    assert keeping.back_up_if_due(later) is None, "nothing has changed"
     bank.save_version(used, [Question("q1/a", "q1", "Changed?")], "", "ann")
-    assert keeping.look(later) is not None
+    assert keeping.back_up_if_due(later) is not None
     bank.save_version(used, [A], "", "ann")
     for one in store.find_backups(used.path):
         one.path.unlink()
     folder = used.path.parent / "backups"
     folder.rmdir()
     folder.write_text("in the way")
-    assert keeping.look(later + timedelta(hours=7)) is None
+    assert keeping.back_up_if_due(later + timedelta(hours=7)) is None
     assert store.last_failure(used)
     used.close()
     assert not keeping._thread.is_alive()

@@ -35,7 +35,7 @@ from exam_workbench.jobs import Progress, find_jobs
 from exam_workbench.records import add_job, end_job
 from exam_workbench.store import Cursor, Project, _database, _database as database, open_project
 from exam_workbench.store._database import has_log
-from exam_workbench.types import Asked, Grade, GraderSpec, Question
+from exam_workbench.types import Grade, GraderInput, GraderSpec, Question
 from tests.made.browser import Server
 from tests.made.engine_failure import break_database, give_up, give_up_at_commit
 from tests.made.projects import SPEC, fill, filled_project, new_project
@@ -408,7 +408,7 @@ class OneByOne:
 
     def grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control | None = None,

@@ -41,8 +41,8 @@ def test_each_text_is_kept_once_by_its_number(project: Project, monkeypatch: pyt
     monkeypatch.setattr(writing_passages, "HASH", number)
     monkeypatch.setattr(writing_passages, "COMPARED", 2)
     files = records.PassageFiles(project.working_folder)
-    files.take(Passage(*one) for one in TEXTS.items())
-    files.take([Passage("g", ""), Passage("a", "one"), Passage("b", "")])
+    files.add(Passage(*one) for one in TEXTS.items())
+    files.add([Passage("g", ""), Passage("a", "one"), Passage("b", "")])
     files.close()
     with project.transaction() as cursor:
         assert records.add_passages(cursor, [Passage("z", "two"), Passage("y", "ten")]) == 2

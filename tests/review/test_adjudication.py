@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -60,7 +58,7 @@ from exam_workbench.review import (
 from exam_workbench.review._disagreements.settling import Case
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill
+from tests.made.projects import fill, filled_project
 from tests.made.refusals import refusal
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q2/b", "q2", "What is B?")]
@@ -87,9 +85,7 @@ def make(project: Project) -> None:
     settle_by_override(bob, Case("labels of x", "ratings of bob", "q1", "p1", "q1/a", 1, 5), ["q1/a"], 5, SECRET, "bob")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(make, tmp_path)
+project = filled_project(make)
 
 
 def as_(project: Project, name: str) -> Project:
@@ -206,7 +202,10 @@ def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(pr
 
 def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_released(project: Project) -> None:
     ann, bob = as_(project, "ann"), as_(project, "bob")
-    assert [one.query_id for one in my_work(project, "ann", ann.members()["ann@x.org"].theirs, None)] == ["q1", "q2"]
+    assert [one.query_id for one in my_work(project, "ann", ann.members()["ann@x.org"].assigned_queries, None)] == [
+        "q1",
+        "q2",
+    ]
     with refusal("double-assignment-full"):
         claim_double(as_(project, "cat"), "q1", "cat")
     decline_double(ann, "q1", "ann", "no time")
@@ -283,7 +282,7 @@ def test_what_is_due_comes_first_and_what_was_due_is_late(project: Project) -> N
     set_due(project, ["q1"], date(2026, 5, 9), "olga", "cat")
     assert due_of(due_dates(project), "q1", "ann") is None
     listed = my_work(project, "cat", None, None)
-    assert [(one.query_id, one.late(today)) for one in listed] == [("q2", True), ("q1", False)]
+    assert [(one.query_id, one.is_overdue(today)) for one in listed] == [("q2", True), ("q1", False)]
     of_cat = next(one for one in assessor_shares(project, today) if one.member.name == "cat")
     assert (of_cat.late, of_cat.next_due, of_cat.pooled) == (1, date(2026, 5, 9), 4)
     mark_done(project, "q2", True, "cat")

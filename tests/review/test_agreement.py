@@ -49,7 +49,7 @@ from exam_workbench.review._disagreements.label_agreement import Pair
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
-from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -335,16 +335,8 @@ def fill_small(project: Project) -> None:
     judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0, ("q1", "p4"): 0, ("q1", "p5"): 2})
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_small, tmp_path)
+small = read_project(fill_small)
+own = filled_project(fill_small)
 
 
 def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: Project) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,7 +18,7 @@ from exam_workbench.records import add_queries
 from exam_workbench.review import changes, version_edits
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
-from tests.made.projects import examples, fill, new_project, only_read
+from tests.made.projects import examples, fill, new_project, read_project
 from tests.made.refusals import refusal
 
 PASSAGES = [f"p{i}" for i in range(5)]
@@ -194,9 +193,7 @@ def fill_small(project: Project) -> None:
     fill(project, BANK, GRADES, RUNS)
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+small = read_project(fill_small)
 
 
 def test_a_flip_names_the_question_that_causes_it(small):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from exam_workbench import bank
@@ -34,7 +31,7 @@ from exam_workbench.review import (
 from exam_workbench.store import Project
 from exam_workbench.study import diagnose_questions
 from exam_workbench.types import GraderSpec, Question
-from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
+from tests.made.projects import SPEC, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -77,16 +74,8 @@ def fill_small(project: Project) -> None:
     judge(project, JUDGED)
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_small, tmp_path)
+small = read_project(fill_small)
+own = filled_project(fill_small)
 
 
 class TestOrder:

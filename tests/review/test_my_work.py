@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from exam_workbench.bank import Generation, add_generations, put_draft, reject_proposals, save_drafts
 from exam_workbench.errors import NotAllowed
@@ -16,7 +13,7 @@ from exam_workbench.records._teamwork import Guidelines
 from exam_workbench.review import Presence, assessor_shares, my_work
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill
+from tests.made.projects import fill, filled_project
 from tests.made.refusals import refusal
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q2/b", "q2", "What is B?")]
@@ -29,18 +26,16 @@ def make(project: Project) -> None:
     set_member(project, "tom@x.org", "assessor", "shell")
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(make, tmp_path)
+project = filled_project(make)
 
 
 def next_of(project: Project, name: str = "lea") -> list[str]:
-    return [one.next.screen for one in my_work(project, name, ("q1",), None)]
+    return [one.next_step.screen for one in my_work(project, name, ("q1",), None)]
 
 
 def counted(project: Project, name: str = "lea") -> list[str]:
     """The numbers in what is to be done next."""
-    return [re.sub(r"\D", "", one.next.said) for one in my_work(project, name, ("q1",), None)]
+    return [re.sub(r"\D", "", one.next_step.said) for one in my_work(project, name, ("q1",), None)]
 
 
 def test_what_is_next_follows_what_waits(project: Project) -> None:
@@ -98,10 +93,10 @@ def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_e
 
 def test_others_are_seen_in_a_query_until_they_leave_or_were_not_seen_for_a_while() -> None:
     seen, here = Presence(), Path("a.duckdb")
-    assert seen.see(here, "q1", "ann", 0) == []
-    assert seen.see(here, "q1", "bob", 10) == ["ann"]
-    assert seen.see(here, "q1", "ann", 11) == ["bob"]
-    assert seen.see(Path("b.duckdb"), "q1", "cora", 12) == []
-    seen.see(here, "q2", "bob", 20)
-    assert seen.see(here, "q1", "dan", 21) == ["ann"]
-    assert seen.see(here, "q1", "dan", 70) == []
+    assert seen.record_visit(here, "q1", "ann", 0) == []
+    assert seen.record_visit(here, "q1", "bob", 10) == ["ann"]
+    assert seen.record_visit(here, "q1", "ann", 11) == ["bob"]
+    assert seen.record_visit(Path("b.duckdb"), "q1", "cora", 12) == []
+    seen.record_visit(here, "q2", "bob", 20)
+    assert seen.record_visit(here, "q1", "dan", 21) == ["ann"]
+    assert seen.record_visit(here, "q1", "dan", 70) == []

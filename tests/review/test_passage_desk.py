@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +27,8 @@ from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.review import (
     NONE,
     Filters,
-    Found,
-    Said,
+    GraderResult,
+    SearchPage,
     cut_segments,
     find_answer,
     label_with,
@@ -45,7 +43,7 @@ from exam_workbench.review import (
 )
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question, Ranked
-from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
+from tests.made.projects import SPEC, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
@@ -74,16 +72,8 @@ def fill_graded(project: Project) -> None:
     judge(project, {("q1", "p1"): 0, ("q1", "p3"): 1, ("q2", "p4"): -1})
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Iterator[Project]:
-    """For a test that changes it."""
-    yield from copy_of(fill_graded, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same project for all tests that only look."""
-    yield from only_read(fill_graded, tmp_path_factory.mktemp("pool"))
+graded = filled_project(fill_graded)
+pool = read_project(fill_graded)
 
 
 def found(project: Project, policy: Policy | None = None, **filters: Any) -> list[str]:
@@ -159,8 +149,8 @@ class TestFinding:
         assess(graded, "q1", "p2", 1, "ann")
         assert found(graded, assigned_to="ann", unjudged_by="assessor: ann") == ["p3"]
         (one,) = (one for one in my_work(graded, "ann", None, None) if one.query_id == "q1")
-        assert (one.sampled, one.sampled_left, one.next.only) == (2, 1, "assigned")
-        assert mentions(one.next.said, "1")
+        assert (one.sampled, one.sampled_left, one.next_step.only) == (2, 1, "assigned")
+        assert mentions(one.next_step.said, "1")
 
     def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
         fill(project, [A], {}, RUNS)
@@ -204,7 +194,7 @@ class TestFinding:
         assert where_to_begin(project, None, Filters(words="nowhere")) is None
 
 
-def places(page: Found) -> tuple[str | None, ...]:
+def places(page: SearchPage) -> tuple[str | None, ...]:
     return tuple(None if row is None else row.passage_id for row in (page.before, page.here, page.after))
 
 
@@ -235,10 +225,10 @@ class TestReading:
             lost = Grade(None, "failed", raw="…", reason="the output is empty")
             add_outcomes(cursor, key, [(keys["What is D?"], passage, unsure), (keys["What is A?"], passage, lost)], 0)
         said = read_passage(graded, Policy(), "q2", "p5", ["reader", SPEC.name]).asked[0].said
-        assert said["reader"] == Said("defaulted", 1, "five", 0.5, "Five!", "shortened", (0.5, 0.5))
-        assert said[SPEC.name] == Said("ungraded")
+        assert said["reader"] == GraderResult("defaulted", 1, "five", 0.5, "Five!", "shortened", (0.5, 0.5))
+        assert said[SPEC.name] == GraderResult("ungraded")
         (only,) = [one for one in read_passage(graded, Policy(), "q1", "p5", ["reader"]).asked if one.number == 1]
-        assert only.said["reader"] == Said("failed", raw="…", reason="the output is empty")
+        assert only.said["reader"] == GraderResult("failed", raw="…", reason="the output is empty")
 
     def test_a_grader_that_checks_answers_is_read_by_what_it_was_asked(self, project: Project) -> None:
         keyed = replace(A, answer_key="a letter")

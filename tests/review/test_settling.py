@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -46,7 +44,7 @@ from exam_workbench.review import (
 from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, judge, new_project, only_read
+from tests.made.projects import fill, filled_project, judge, new_project, read_project
 from tests.made.refusals import refusal
 
 LEFT, RIGHT = Labels(Policy()), Judgments()
@@ -71,16 +69,8 @@ def fill_small(project: Project) -> None:
     judge(project, JUDGED, "NIST")
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_small, tmp_path)
+small = read_project(fill_small)
+own = filled_project(fill_small)
 
 
 def case(project: Project, passage: str) -> Case:

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pandas as pd
@@ -19,7 +18,7 @@ from exam_workbench.records import mark_gold
 from exam_workbench.review import changes, flips_csv, state_changes, version_edits, why_label
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
-from tests.made.projects import copy_of, examples, fill, grade, judge, new_project, only_read
+from tests.made.projects import examples, fill, filled_project, grade, judge, new_project, read_project
 from tests.made.refusals import mentions, refusal
 
 OTHER = GraderSpec("other grader", "answer", "none")
@@ -157,16 +156,8 @@ def fill_small(project: Project) -> None:
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_small, tmp_path)
+small = read_project(fill_small)
+own = filled_project(fill_small)
 
 
 def told(found) -> list[tuple[object, ...]]:

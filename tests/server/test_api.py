@@ -19,7 +19,7 @@ from exam_workbench.operations import every_operation, find_operation
 from exam_workbench.operations.describing import Argument, Option
 from exam_workbench.operations.registry import operation
 from exam_workbench.records import make_token, withdraw_token
-from exam_workbench.server._access_control import TooOften, Visitor, check_host, check_rate
+from exam_workbench.server._access_control import TooManyRequests, Visitor, check_host, check_rate
 from exam_workbench.server._api_requests import request_parameters
 from exam_workbench.store import ACTS, Project, open_project
 from tests.made.browser import ROOT
@@ -277,7 +277,7 @@ def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pyt
     visitor = Visitor(project, "token x", "counted here")
     for _ in range(3):
         check_rate(visitor, now=60.0)
-    with pytest.raises(TooOften):
+    with pytest.raises(TooManyRequests):
         check_rate(visitor, now=119.0)
     check_rate(visitor, now=120.0)
 

@@ -25,7 +25,7 @@ from exam_workbench.server import (
     send_at_once,
     stop_commands_on_signal,
 )
-from exam_workbench.server._operation_requests import Asked, Running
+from exam_workbench.server._operation_requests import OperationRequest, RunningOperation
 from exam_workbench.server._routes import NOT_WELL, check_health
 from exam_workbench.store import open_project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
@@ -128,8 +128,8 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
         ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
         with stop_commands_on_signal():
-            Running(
-                Asked(*requested(words), project, "ann", owner=True),
+            RunningOperation(
+                OperationRequest(*requested(words), project, "ann", owner=True),
                 lambda *_: None,
                 lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
             )
@@ -160,8 +160,8 @@ def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(pl
         ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
         with stop_commands_on_signal():
-            Running(
-                Asked(*requested(words), project, "ann", owner=True),
+            RunningOperation(
+                OperationRequest(*requested(words), project, "ann", owner=True),
                 # From now on it has nothing more to say.
                 lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
                 lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),

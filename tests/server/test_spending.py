@@ -15,7 +15,7 @@ from exam_workbench.operations import find_operation
 from exam_workbench.operations.registry import Operation
 from exam_workbench.records import acting_with, find_token, make_token
 from exam_workbench.server._api_requests import check_values, request_parameters
-from exam_workbench.server._operation_requests import Asked, Running
+from exam_workbench.server._operation_requests import OperationRequest, RunningOperation
 from exam_workbench.store import ACTS, Project, open_project
 from tests.made.endpoint_server import EndpointServer
 from tests.made.requests import requested
@@ -67,8 +67,8 @@ def ask(
 
     member = project.member()
     assert member is not None
-    asked = Asked(operation, given, project, member.name, as_json)
-    Running(asked, lambda _, content: said.extend(content), end)
+    asked = OperationRequest(operation, given, project, member.name, as_json)
+    RunningOperation(asked, lambda _, content: said.extend(content), end)
     assert ended.wait(60)
     return codes[0], bytes(said)
 

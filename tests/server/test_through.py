@@ -333,8 +333,10 @@ def test_an_unconfirmed_file_is_not_recorded(attacked: Path, tmp_path: Path, mon
         codes.append(code)
         over.set()
 
-    asked = operation_runs.Asked(*requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True)
-    operation_runs.Running(asked, lambda *_: None, end, given.extend)
+    asked = operation_runs.OperationRequest(
+        *requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True
+    )
+    operation_runs.RunningOperation(asked, lambda *_: None, end, given.extend)
     assert over.wait(60) and codes == [1] and given == ["some.zip"]
     assert list_publications(project) == [] and project.version() == before
     project.close()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import pytest
 from scipy import stats
@@ -32,7 +31,7 @@ from exam_workbench.study import (
 from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards.leaderboard_table import QUERIES_KEY
-from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import (
     AppTest,
@@ -65,16 +64,8 @@ def fill_small(project: Project) -> None:
     judge(project, {(f"q{i}", f"p{i}{j}"): j for i in range(3) for j in range(3)})
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_small, tmp_path)
+small = read_project(fill_small)
+own = filled_project(fill_small)
 
 
 def board_of(scores: Mapping[str, float], error: float | None = 0.1) -> Leaderboard:

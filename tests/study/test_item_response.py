@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from exam_workbench.labels import Policy
 from exam_workbench.store import Project
 from exam_workbench.study import bank_worth
 from exam_workbench.types import GraderSpec, Question
-from tests.made.projects import SPEC, copy_of, fill, new_project
+from tests.made.projects import SPEC, fill, filled_project, new_project
 from tests.made.refusals import mentions, refusal
 
 SYSTEMS = 16
@@ -43,9 +42,7 @@ def fill_answered(project: Project) -> None:
     fill(project, questions, ratings, runs)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    yield from copy_of(fill_answered, tmp_path)
+project = filled_project(fill_answered)
 
 
 def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) -> None:

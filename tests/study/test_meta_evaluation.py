@@ -39,7 +39,7 @@ from exam_workbench.study import (
 from exam_workbench.study._meta_table import Row, TableRow
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
-from tests.made.projects import copy_of, fill, grade, judge, only_read
+from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 
 # trec_eval's name of each measure.
@@ -77,16 +77,8 @@ def fill_small(project: Project) -> None:
     judge(project, {pair: 0 for pair in JUDGED}, "nothing found")
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """For tests that only look."""
-    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Project]:
-    """The same for a test that changes it."""
-    yield from copy_of(fill_small, tmp_path)
+small = read_project(fill_small)
+own = filled_project(fill_small)
 
 
 def row_of(table: MetaTable, name: str, min_rating: int | None = None) -> TableRow:
@@ -185,7 +177,7 @@ class TestPublishedLeaderboards:
     def test_car_y3_correlates_with_the_official_ranks_as_published(
         self, project: Project, shared_data: Path, stem: str, spearman: float, kendall: float, within: float
     ) -> None:
-        import_files(project, "leaderboard", [Source.of(shared_data / "car-y3" / f"{stem}.tsv")], "tester")
+        import_files(project, "leaderboard", [Source.from_path(shared_data / "car-y3" / f"{stem}.tsv")], "tester")
         rows = choose_rows(project, [f"{stem} exam"])
         table = meta_table(project, rows, [f"{stem} orig_TREC_leaderboard_rank"])
         (cell,) = table.rows[0].cells

@@ -17,7 +17,7 @@ from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged_shares
-from exam_workbench.types import Asked, Grade, Question
+from exam_workbench.types import Grade, GraderInput, Question
 from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.refusals import refusal
 
@@ -35,7 +35,7 @@ class Fives:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    def grade(self, questions: dict[int, Asked], passages: dict[int, str], pairs, control: Control):
+    def grade(self, questions: dict[int, GraderInput], passages: dict[int, str], pairs, control: Control):
         self.asked += [(questions[q].text, passages[p]) for q, p in pairs]
         yield [(q, p, Grade(5)) for q, p in pairs]
 
@@ -45,8 +45,8 @@ def _with_a_new_run(project: Project, folder: Path) -> None:
     texts, run = folder / "new.tsv", folder / "new.run"
     texts.write_text("p4\ttext of p4\np5\ttext of p5\n")
     run.write_text(NEW)
-    import_files(project, "passages", [Source.of(texts)], "ann")
-    import_files(project, "runs", [Source.of(run)], "ann")
+    import_files(project, "passages", [Source.from_path(texts)], "ann")
+    import_files(project, "runs", [Source.from_path(run)], "ann")
 
 
 def test_judged_is_counted_by_run_and_by_source_of_values(project: Project, tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) 
     other.write_text("q1 Q0 p6 1 9 other\n")
     texts = tmp_path / "p6.tsv"
     texts.write_text("p6\ttext of p6\n")
-    import_files(project, "passages", [Source.of(texts)], "ann")
-    import_files(project, "runs", [Source.of(other)], "ann")
+    import_files(project, "passages", [Source.from_path(texts)], "ann")
+    import_files(project, "runs", [Source.from_path(other)], "ann")
     wanted = to_grade(project, Policy(), "new", 20)
     assert make_plan(project, SPEC, 1, Scope(runs=("new",))).to_grade == wanted.ungraded == 3
     assert make_plan(project, SPEC, 1, Scope(runs=("new", "other"))).to_grade == 5
@@ -119,7 +119,7 @@ def test_passages_without_text_are_counted_and_not_asked(project: Project, tmp_p
     fill(project, BANK, RATINGS, OLD)
     run = tmp_path / "new.run"
     run.write_text(NEW)
-    import_files(project, "runs", [Source.of(run)], "ann")
+    import_files(project, "runs", [Source.from_path(run)], "ann")
     found = to_grade(project, Policy(), "new", 20)
     assert (found.without_text, found.ungraded, found.failed) == (2, 0, 1)
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...grouping import group_pairs
 from ...sentences import SPLITTER, Span, split_sentences
-from ...types import Asked, Grade, GraderSpec
-from .._grader_interface import Control, Kept, Outcome, Pair, VectorStore
+from ...types import Grade, GraderInput, GraderSpec
+from .._grader_interface import Control, Outcome, Pair, StoredVectors, VectorStore
 from . import minilm
 from .minilm import DIMENSIONS, MAX_TOKENS, MODEL, SHA256, Vectors
 
@@ -55,14 +55,14 @@ class EncodedPassage:
     spans: list[Span]
     sentences: NDArray[np.float16]
 
-    def kept(self) -> Kept:
+    def kept(self) -> StoredVectors:
         """Return the vectors as bytes. Spans are left out, because finding them again is faster
         than reading them.
         """
-        return Kept(self.vector.tobytes(), self.sentences.tobytes())
+        return StoredVectors(self.vector.tobytes(), self.sentences.tobytes())
 
 
-def _from_kept(kept: Kept, text: str, role: str) -> EncodedPassage:
+def _from_kept(kept: StoredVectors, text: str, role: str) -> EncodedPassage:
     sentences = np.frombuffer(kept.sentences, np.float16).reshape(-1, DIMENSIONS)
     spans = split_sentences(text) if role == PASSAGE else []
     return EncodedPassage(np.frombuffer(kept.vector, np.float32), spans, sentences)
@@ -118,10 +118,10 @@ class EncodingCache:
                 ENCODER, role, {digest: encoded.kept() for digest, encoded in encodings.items()}
             )
         encodings |= stored
-        self._keep(role, encodings)
+        self._store(role, encodings)
         return [encodings[digest] for digest in digests]
 
-    def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
+    def _store(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
         with self._lock:
             for key, encoded in (
                 ((role, digest), encoded) for digest, encoded in encodings.items()
@@ -275,7 +275,7 @@ class EmbeddingGrader:
 
     def grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control,

@@ -114,11 +114,11 @@ class Encoder:
             for batch in by_length(tokens, range(len(tokens)), budget)
         ]
         done = self._workers.map(
-            lambda batch: self._unit([tokens[i] for i in batch], pooled), batches
+            lambda batch: self._unit_vectors([tokens[i] for i in batch], pooled), batches
         )
         return zip(batches, done, strict=True)
 
-    def _unit(self, tokens: list[list[int]], pooled: bool) -> Vectors:
+    def _unit_vectors(self, tokens: list[list[int]], pooled: bool) -> Vectors:
         """Return unit vectors of one batch, longest first.
 
         Args:

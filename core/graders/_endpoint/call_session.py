@@ -23,8 +23,15 @@ from ...text import how_many
 from .._grader_interface import Control, Outcome, Pair, Tokens
 from .._reading.calls import Call, Completion, Steps
 from .chat import Answer, Request, prepare_request
-from .retry import Absence, backoff_seconds
-from .single_call import Adapted, Endpoint, Faulted, Hopeless, make_call, open_client
+from .retry import Outage, backoff_seconds
+from .single_call import (
+    AttemptFailed,
+    Endpoint,
+    FormRefused,
+    NoCallPossible,
+    make_call,
+    open_client,
+)
 
 BEAT_SECONDS = 1.0
 """Interval of empty batches while no outcomes arrive, so that the caller can commit and report
@@ -62,7 +69,7 @@ _log = logging.getLogger("exam.grading")
 
 
 @dataclass(order=True)
-class _Asked:
+class _PairInProgress:
     """A pair in progress, ordered by the due time of its call (by the endpoint's clock), then by
     age.
     """
@@ -101,7 +108,7 @@ class Session:
     _ended: threading.Event = field(default_factory=threading.Event, init=False)
     _ages: Iterator[int] = field(default_factory=itertools.count, init=False)
     _exhausted: bool = field(default=False, init=False)
-    _waiting: list[_Asked] = field(default_factory=list, init=False)
+    _waiting: list[_PairInProgress] = field(default_factory=list, init=False)
     _flying: dict[asyncio.Task[Tokens], Request] = field(default_factory=dict, init=False)
     _silent: int = field(default=0, init=False)
     _silent_passage: int | None = field(default=None, init=False)
@@ -113,14 +120,14 @@ class Session:
     _heard: int = field(default=0, init=False)
     # Pairs that failed all attempts while no other pair got an answer: the fault may be the
     # endpoint's.
-    _doubtful: list[_Asked] = field(default_factory=list, init=False)
+    _doubtful: list[_PairInProgress] = field(default_factory=list, init=False)
     _failure: BaseException | None = field(default=None, init=False)
     _failed_at: float = field(default=math.inf, init=False)
     _abandoned: threading.Event = field(default_factory=threading.Event, init=False)
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
-        self._absence = Absence(
+        self._absence = Outage(
             self.endpoint.base_url, self.control, self._report, self.endpoint.clock
         )
 
@@ -131,7 +138,7 @@ class Session:
         try:
             batch: list[Outcome | None] = []
             while None not in batch:
-                batch = self._arrived()
+                batch = self._receive_outcomes()
                 yield [outcome for outcome in batch if outcome is not None]
         finally:
             self._abandoned.set()
@@ -149,7 +156,7 @@ class Session:
             self._outbox.put(None)
             self._ended.set()
 
-    def _arrived(self) -> list[Outcome | None]:
+    def _receive_outcomes(self) -> list[Outcome | None]:
         """Return the outcomes of a short time; the last one is None after the end."""
         batch: list[Outcome | None] = []
         with suppress(Empty):
@@ -163,7 +170,7 @@ class Session:
         async with open_client(self.endpoint, self.key) as client:
             try:
                 while self._start_calls(client):
-                    await self._rest()
+                    await self._wait()
             finally:
                 for task in self._flying:
                     task.cancel()
@@ -172,12 +179,12 @@ class Session:
 
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
         """Make as many calls as allowed; return whether the session is to continue."""
-        while len(self._flying) < self._room():
+        while len(self._flying) < self._free_calls():
             now = self.endpoint.clock()
             # While the endpoint is unreachable, other pairs are tried before a pair that has failed
             # to reach it.
             behind = (
-                self._absence.gone
+                self._absence.is_waiting
                 and self._waiting
                 and self._waiting[0].probe
                 and self._takes_more()
@@ -186,7 +193,7 @@ class Session:
                 if not self._start(client, heapq.heappop(self._waiting)):
                     break
             elif self._takes_more():
-                self._take()
+                self._start_pair()
             else:
                 break
         if self._abandoned.is_set():
@@ -203,18 +210,18 @@ class Session:
                 self._give_up_doubtful(every=True)
         return bool(self._flying or self._waiting) or not self._exhausted
 
-    def _room(self) -> int:
+    def _free_calls(self) -> int:
         """Return the number of calls that may be in flight now."""
         control = self.control
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
         if over or control.paused or self._outbox.qsize() >= UNREAD:
             return 0
-        if self._absence.gone:
-            return self._absence.room
-        return min(self.endpoint.pace.room(self._most), MOST_CALLS)
+        if self._absence.is_waiting:
+            return self._absence.free_calls
+        return min(self.endpoint.pace.free_calls(self._most_calls), MOST_CALLS)
 
     @property
-    def _most(self) -> int:
+    def _most_calls(self) -> int:
         """Maximum number of calls in flight, by the control and the owner of the endpoint."""
         most, limit = self.control.concurrency, self.endpoint.in_flight
         return most if limit is None else min(most, limit)
@@ -224,16 +231,16 @@ class Session:
         must not pile up.
         """
         return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(
-            self._most, MOST_CALLS
+            self._most_calls, MOST_CALLS
         )
 
-    def _take(self) -> None:
+    def _start_pair(self) -> None:
         if (new := next(self.work, None)) is None:
             self._exhausted = True
         else:
-            self._go_on(_Asked(-math.inf, next(self._ages), *new), None)
+            self._go_on(_PairInProgress(-math.inf, next(self._ages), *new), None)
 
-    def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
+    def _start(self, client: openai.AsyncOpenAI, asked: _PairInProgress) -> bool:
         """Make a pair's call if possible; return whether the budget may allow another one now."""
         end = self.endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
@@ -255,21 +262,21 @@ class Session:
                 heapq.heappush(self._waiting, asked)
             return False
         else:
-            asked.probe = self._absence.gone
+            asked.probe = self._absence.is_waiting
             self._begun += 1
             asked.begun = self._begun
             task = asyncio.create_task(self._call(client, asked, request))
             self._flying[task] = request
-            task.add_done_callback(self._landed)
+            task.add_done_callback(self._end_call)
         return True
 
-    def _landed(self, task: asyncio.Task[Tokens]) -> None:
+    def _end_call(self, task: asyncio.Task[Tokens]) -> None:
         request = self._flying.pop(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._fail(error)
         used = Tokens() if task.cancelled() or error is not None else task.result()
-        self.control.settle(request.reserved, used)
+        self.control.replace_reservation(request.reserved, used)
         self._woken.set()
 
     def _fail(self, error: BaseException) -> None:
@@ -277,11 +284,13 @@ class Session:
             self._failure = error
             self._failed_at = asyncio.get_running_loop().time()
 
-    async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
+    async def _call(
+        self, client: openai.AsyncOpenAI, asked: _PairInProgress, request: Request
+    ) -> Tokens:
         """Make one call, act on its verdict, and return the tokens that it used."""
         verdict = await make_call(client, self.endpoint, request, self.key)
-        if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
-            self._absence.over()
+        if not isinstance(verdict, AttemptFailed) and (asked.probe or not self._absence.is_waiting):
+            self._absence.end_answered()
         match verdict:
             case Answer():
                 self._silent, self._answered = 0, max(self._answered, asked.age)
@@ -293,16 +302,16 @@ class Session:
                 if verdict.completion.error is not None:
                     self._report(verdict.completion.error)
                 self._go_on(asked, verdict.completion)
-            case Faulted():
+            case AttemptFailed():
                 self._retry(asked, verdict)
-            case Adapted():
+            case FormRefused():
                 self._report(verdict.reason)
                 asked.keep = asked.keep if verdict.keep is None else verdict.keep
                 asked.plain = asked.plain or verdict.plain
                 self._ask_again(asked, -math.inf)
-            case Hopeless(reason=""):
+            case NoCallPossible(reason=""):
                 self._stop(verdict.error, verdict.error.message)
-            case Hopeless() if self._answered < 0:
+            case NoCallPossible() if self._answered < 0:
                 self._put_aside(asked, verdict)
             case _:
                 self._report(verdict.reason)
@@ -314,7 +323,7 @@ class Session:
         self._report(problem)
         self._fail(error)
 
-    def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
+    def _put_aside(self, asked: _PairInProgress, verdict: NoCallPossible) -> None:
         """Wait for an answer to another passage, to tell a refused passage from a refused key."""
         self._report(verdict.reason)
         asked.given_up, self._barred = verdict.reason, verdict.error
@@ -325,24 +334,24 @@ class Session:
         ):
             self._fail(verdict.error)
 
-    def _retry(self, asked: _Asked, fault: Faulted) -> None:
+    def _retry(self, asked: _PairInProgress, fault: AttemptFailed) -> None:
         """Schedule a pair's next attempt, or fail it; wait for an unreachable endpoint."""
         problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
-        if self._absence.gone:
+        if self._absence.is_waiting:
             self._retry_while_gone(asked, problem, fault.wait)
             return
         if fault.slow and asked.begun > self._heard:
             # No call that started later has an answer, so the load may make all of them slow.
-            if self.endpoint.pace.narrow(len(self._flying), asked.begun, self._begun):
+            if self.endpoint.pace.halve_calls(len(self._flying), asked.begun, self._begun):
                 self._report(f"{problem}; the number of parallel calls is reduced")
                 self._ask_again(asked, self.endpoint.clock())
                 return
-            if self.endpoint.hangs and self.control.patience <= 0:
+            if self.endpoint.is_hanging and self.control.patience <= 0:
                 self._stop(
                     self._absence.given_up("does not answer. The last call ended", problem), problem
                 )
                 return
-            asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
+            asked.failures = self.endpoint.attempts if self.endpoint.is_hanging else asked.failures
             self.endpoint.stretched = 2 * self.endpoint.limit_s
         asked.failures += 1
         wait = (
@@ -358,7 +367,7 @@ class Session:
             self._stop(error, problem)
             return
         if fault.for_all:
-            self.endpoint.pace.hold(wait, len(self._flying))
+            self.endpoint.pace.delay_calls(wait, len(self._flying))
             self._absence.asked_to_wait(problem, wait)
         attempts = (
             self.endpoint.attempts if self.control.attempts is None else self.control.attempts
@@ -371,7 +380,7 @@ class Session:
         else:
             self._give_up_or_doubt(asked, fault, problem)
 
-    def _retry_while_gone(self, asked: _Asked, problem: str, wait: float | None) -> None:
+    def _retry_while_gone(self, asked: _PairInProgress, problem: str, wait: float | None) -> None:
         """Continue waiting after a failed try. It does not count as an attempt of the pair, which
         is not at fault.
         """
@@ -385,7 +394,7 @@ class Session:
         asked.failures = 0
         self._ask_again(asked, self.endpoint.clock())
 
-    def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, problem: str) -> None:
+    def _give_up_or_doubt(self, asked: _PairInProgress, fault: AttemptFailed, problem: str) -> None:
         """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
         # A person who tries one pair needs the details; in a job, equal reasons are counted.
         attempts = how_many(asked.failures, "attempts")
@@ -400,15 +409,15 @@ class Session:
             self._doubtful.append(asked)
             if (
                 fault.gone
-                or (fault.slow and self.endpoint.hangs)
-                or len(self._doubtful) >= max(SILENT_PAIRS, self._most)
+                or (fault.slow and self.endpoint.is_hanging)
+                or len(self._doubtful) >= max(SILENT_PAIRS, self._most_calls)
             ):
                 self._wait_on(problem, fault.wait)
             return
         self._report(f"{problem} (attempt {asked.failures}, no more attempts)")
         self._give_up(asked, asked.given_up, "does not answer", problem)
 
-    def _ask_again(self, asked: _Asked, due: float) -> None:
+    def _ask_again(self, asked: _PairInProgress, due: float) -> None:
         asked.due = due
         heapq.heappush(self._waiting, asked)
 
@@ -452,7 +461,7 @@ class Session:
             self._report(f"{asked.given_up}, no more attempts")
             self._go_on(asked, Completion(error=asked.given_up))
 
-    def _give_up(self, asked: _Asked, error: str, what: str, last: str) -> None:
+    def _give_up(self, asked: _PairInProgress, error: str, what: str, last: str) -> None:
         """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a
         success.
         """
@@ -466,14 +475,14 @@ class Session:
             return
         self._silent_passage = asked.pair[1]
         self._silent += 1
-        if self._silent >= max(SILENT_PAIRS, self._most):
+        if self._silent >= max(SILENT_PAIRS, self._most_calls):
             self._fail(
                 self._absence.given_up(
                     f"{what}: {self._silent} pairs in a row failed, the last one", last
                 )
             )
 
-    def _go_on(self, asked: _Asked, completion: Completion | None) -> None:
+    def _go_on(self, asked: _PairInProgress, completion: Completion | None) -> None:
         """Send a completion to a pair's steps, or None to start them; accept their next call or
         their grade.
         """
@@ -485,7 +494,7 @@ class Session:
             asked.failures, asked.keep, asked.plain = 0, None, False
             self._ask_again(asked, -math.inf)
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         """Wait until a call ends, one is due, or it is time to check the control."""
         soon = [self.endpoint.pace.closed_for]
         if self._waiting:

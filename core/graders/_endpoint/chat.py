@@ -88,7 +88,7 @@ class EndpointBatch:
     message: str
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the batch has reached its final state."""
         return self.status in ("completed", "expired", "cancelled", "failed")
 
@@ -137,7 +137,7 @@ class Request:
     kept: int
 
     @property
-    def half(self) -> int:
+    def half_length(self) -> int:
         """Number of characters of the passage to keep if the prompt is too long; 0 if that is too
         few.
         """
@@ -145,7 +145,7 @@ class Request:
 
     @property
     def half_on_a_guess(self) -> int:
-        """The same as `half`, for a prompt that may be too long; 0 also if the passage was
+        """The same as `half_length`, for a prompt that may be too long; 0 also if the passage was
         shortened before.
         """
         return self.kept // 2 if self.kept // 2 >= LONG and not self.shortened else 0

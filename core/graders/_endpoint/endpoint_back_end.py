@@ -123,7 +123,7 @@ class BatchEndpoint:
             after = batches[-1].id
         return None
 
-    def look(self, batch: str) -> EndpointBatch:
+    def fetch_state(self, batch: str) -> EndpointBatch:
         """Return the present state of a batch."""
         return self._described(
             self._ask(
@@ -136,11 +136,11 @@ class BatchEndpoint:
         """Cancel a batch. Its answers so far are kept there; a finished batch stays as it is."""
 
         async def cancel_batch(client: openai.AsyncOpenAI) -> None:
-            # A batch that ended meanwhile cannot be cancelled; `look` reports its state.
+            # A batch that ended meanwhile cannot be cancelled; `fetch_state` reports its state.
             with suppress(openai.BadRequestError, openai.ConflictError):
                 await client.batches.with_raw_response.cancel(batch)
 
-        self._do(cancel_batch, "cancel the batch")
+        self._call_service(cancel_batch, "cancel the batch")
 
     def download(self, file: str, path: Path) -> Path:
         """Download a file of answers.
@@ -160,7 +160,7 @@ class BatchEndpoint:
                 await client.files.with_raw_response.content(file)
             return path
 
-        return self._do(download_file, "return the file of answers", TRANSFER_SECONDS)
+        return self._call_service(download_file, "return the file of answers", TRANSFER_SECONDS)
 
     def _ask(
         self,
@@ -172,7 +172,7 @@ class BatchEndpoint:
         """Do one operation and return the JSON object of the answer: an object with an id, or a
         list.
         """
-        content = self._do(act, what, seconds).content
+        content = self._call_service(act, what, seconds).content
         with suppress(orjson.JSONDecodeError):
             body = orjson.loads(content)
             if isinstance(body, dict) and (
@@ -183,7 +183,7 @@ class BatchEndpoint:
             "batch-call-failed", f"The endpoint did not {what}: its answer does not fit a batch API"
         )
 
-    def _do(
+    def _call_service(
         self,
         act: Callable[[openai.AsyncOpenAI], Awaitable[Result]],
         what: str,
@@ -496,7 +496,7 @@ class EndpointBackEnd:
 
     @property
     def dialect(self) -> dict[str, Any]:
-        """Accepted fields of the endpoint as far as known, to be stored for `speak`.
+        """Accepted fields of the endpoint as far as known, to be stored for `use_dialect`.
 
         If the endpoint ignored requests for JSON and never followed one, this says plain text.
         Calls in a batch are not repeated one by one, so an answer in words would be unreadable.
@@ -505,7 +505,7 @@ class EndpointBackEnd:
         heeds = end.heeds_schemas or not end.passed_over
         return asdict(end.dialect if heeds else replace(end.dialect, structured=False))
 
-    def speak(self, dialect: Mapping[str, Any]) -> None:
+    def use_dialect(self, dialect: Mapping[str, Any]) -> None:
         """Use a stored dialect for further calls."""
         self.endpoint.dialect = Dialect(**dialect)
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from ...errors import GradingError, InputError, check_in_range
 from .._access import checked_host, current_access, is_loopback, key_for
-from .retry import Fetched, FetchMethod, Manners
+from .retry import Fetched, FetchMethod, RequestSettings
 
 
 def fetch_all(
     url: str,
     method: FetchMethod,
     bodies: Sequence[Mapping[str, Any]],
-    manners: Manners,
+    manners: RequestSettings,
     key_variable: str | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
     came: Callable[[int, Fetched], None] = lambda at, one: None,
@@ -76,5 +76,5 @@ def fetch_all(
     from .http_client import Requests
 
     return asyncio.run(
-        Requests(url, method, manners, key, is_loopback(host), watch, came).all(bodies)
+        Requests(url, method, manners, key, is_loopback(host), watch, came).fetch_all(bodies)
     )

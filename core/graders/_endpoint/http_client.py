@@ -20,7 +20,7 @@ from .retry import (
     LONGEST_HEADER,
     Fetched,
     FetchMethod,
-    Manners,
+    RequestSettings,
     backoff_seconds,
     is_passing_status,
     requested_wait,
@@ -142,7 +142,7 @@ class Requests:
 
     url: str
     method: FetchMethod
-    manners: Manners
+    manners: RequestSettings
     key: str
     on_this_computer: bool
     watch: Callable[[int, int], None]
@@ -151,7 +151,7 @@ class Requests:
     next_start: float = 0.0
     done: int = 0
 
-    async def all(self, bodies: Sequence[Mapping[str, Any]]) -> list[Fetched]:
+    async def fetch_all(self, bodies: Sequence[Mapping[str, Any]]) -> list[Fetched]:
         """Make the requests; return the answers in the order of the bodies."""
         slots = asyncio.Semaphore(self.manners.concurrency)
         timeout = openai.Timeout(
@@ -179,9 +179,9 @@ class Requests:
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
         for attempt in range(1, self.manners.attempts + 1):
-            await self._turn()
+            await self._wait_for_turn()
             begun = time.monotonic()
-            value, reason, wait = await self._once(client, body)
+            value, reason, wait = await self._try_once(client, body)
             seconds = time.monotonic() - begun
             if reason == "" or wait is None:
                 return Fetched(value, reason or None, attempt, seconds)
@@ -191,14 +191,14 @@ class Requests:
                 )
         return Fetched(None, reason, self.manners.attempts, seconds)
 
-    async def _turn(self) -> None:
+    async def _wait_for_turn(self) -> None:
         """Wait until the rate and the endpoint allow another request."""
         while (pause := max(self.closed_until, self.next_start) - time.monotonic()) > 0:
             await asyncio.sleep(pause)
         if self.manners.rate is not None:
             self.next_start = max(time.monotonic(), self.next_start) + 1 / self.manners.rate
 
-    async def _once(
+    async def _try_once(
         self, client: BoundedClient, body: Mapping[str, Any]
     ) -> tuple[Any, str, float | None]:
         """Return the value, the reason of a failure, and the seconds until another attempt: -1 if

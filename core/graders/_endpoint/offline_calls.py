@@ -13,7 +13,7 @@ import orjson
 
 from ...choices import Api
 from ...errors import GradingError
-from ...types import Asked, Grade
+from ...types import Grade, GraderInput
 from .._grader_interface import NO_TOKENS, Grader, Pair, Tokens
 from .._local.transformers_back_end import LocalBackEnd
 from .._reading.calls import EMPTY_PASSAGE, Completion, ReadingGrader
@@ -45,7 +45,7 @@ class CallResult:
 
 
 @dataclass(frozen=True)
-class Played:
+class ReplayedPair:
     """State of a pair with the available answers.
 
     Args:
@@ -120,11 +120,11 @@ def order_pairs(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
 
 def replay_pair(
     grader: Grader,
-    asked: Asked,
+    asked: GraderInput,
     passage: str,
     find_result: Callable[[Mapping[str, Any]], CallResult | None],
     key: str = "",
-) -> Played:
+) -> ReplayedPair:
     """Run the steps of a pair as far as its calls are answered.
 
     Args:
@@ -139,7 +139,7 @@ def replay_pair(
     """
     reading, back_end = _back_end(grader)
     if not passage.strip():
-        return Played(EMPTY_PASSAGE, None)
+        return ReplayedPair(EMPTY_PASSAGE, None)
     used = NO_TOKENS
     models: list[str] = []
     keep: int | None = None
@@ -153,7 +153,7 @@ def replay_pair(
                 continue
             reply = find_result(made.body)
             if reply is None:
-                return Played(None, made.body, used, tuple(models), made.reserved)
+                return ReplayedPair(None, made.body, used, tuple(models), made.reserved)
             if reply.content is None and (shorter := _characters_to_keep(reply.error, made)):
                 keep = shorter
                 continue
@@ -162,7 +162,7 @@ def replay_pair(
             models += [model] if model else []
             call, keep = steps.send(completion), None
     except StopIteration as end:
-        return Played(end.value, None, used, tuple(models))
+        return ReplayedPair(end.value, None, used, tuple(models))
 
 
 _STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
@@ -176,7 +176,7 @@ def _characters_to_keep(error: str, request: Request) -> int:
     status, words = (int(match[1]), error[match.end() :]) if match else (0, error)
     against = "too long" if status == 413 else find_objection(words, request.body, request.tokens)
     if against == "too long":
-        return request.half
+        return request.half_length
     return request.half_on_a_guess if status in UNEXPLAINED and against is None else 0
 
 

@@ -11,13 +11,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from ...errors import GradingError
-from .._grader_interface import Awaited, Control
+from .._grader_interface import AwaitedEndpoint, Control
 
 FetchMethod = Literal["GET", "POST"]
 
 
 @dataclass(frozen=True)
-class Manners:
+class RequestSettings:
     """Settings of requests to an endpoint.
 
     Args:
@@ -169,7 +169,7 @@ class Pace:
     _window: float = field(default=math.inf, init=False)
     _narrowed_at: int = field(default=0, init=False)
 
-    def hold(self, seconds: float, in_flight: int) -> None:
+    def delay_calls(self, seconds: float, in_flight: int) -> None:
         """Make all calls wait.
 
         Args:
@@ -180,7 +180,7 @@ class Pace:
             self._window = max(1.0, min(self._window, in_flight) / 2)
         self._until = max(self._until, self.clock() + seconds)
 
-    def narrow(self, in_flight: int, begun: int, latest: int) -> bool:
+    def halve_calls(self, in_flight: int, begun: int, latest: int) -> bool:
         """Halve the number of parallel calls, because they took too long together.
 
         Args:
@@ -206,7 +206,7 @@ class Pace:
         """Seconds for which no call may be made; 0 or less if calls may be made."""
         return self._until - self.clock()
 
-    def room(self, concurrency: int) -> int:
+    def free_calls(self, concurrency: int) -> int:
         """Return the number of calls that may be in flight now, of those that the job allows."""
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
@@ -249,7 +249,7 @@ ANSWERS_AGAIN = "the endpoint answers again"
 
 
 @dataclass
-class Absence:
+class Outage:
     """State of an unreachable endpoint, and the time of the next attempt.
 
     Args:
@@ -271,12 +271,12 @@ class Absence:
     _next_try: float = field(default=0.0, init=False)
 
     @property
-    def gone(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the job waits for the endpoint."""
         return self._until is not None
 
     @property
-    def room(self) -> int:
+    def free_calls(self) -> int:
         """Number of calls that may be in flight while the endpoint is unreachable: one, once it is
         time to try.
         """
@@ -310,18 +310,20 @@ class Absence:
         next_try, until = (
             wall + timedelta(seconds=at - now) for at in (self._next_try, self._until)
         )
-        self.control.awaited = Awaited(problem, next_try, until)
+        self.control.awaited = AwaitedEndpoint(problem, next_try, until)
         self.report(f"the job {self.control.awaited}")
         return None
 
     def asked_to_wait(self, problem: str, seconds: float) -> None:
         """Show that the endpoint itself named the time of the next attempt."""
-        if seconds >= WORTH_SAYING and not self.gone:
-            self.control.awaited = Awaited(problem, datetime.now() + timedelta(seconds=seconds))
+        if seconds >= WORTH_SAYING and not self.is_waiting:
+            self.control.awaited = AwaitedEndpoint(
+                problem, datetime.now() + timedelta(seconds=seconds)
+            )
 
-    def over(self) -> None:
+    def end_answered(self) -> None:
         """Stop waiting, because the endpoint answered."""
-        if self.gone:
+        if self.is_waiting:
             self.report(ANSWERS_AGAIN)
         self.end()
 

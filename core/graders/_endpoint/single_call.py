@@ -125,13 +125,13 @@ class Endpoint:
         return min(max(self.timeout_s, LENIENCE * self.slowest, self.stretched), LONGEST_ADAPTED)
 
     @property
-    def hangs(self) -> bool:
+    def is_hanging(self) -> bool:
         """Whether calls now have the longest time limit, and no call was ever answered."""
         return self.adapts and self.slowest == 0 and self.limit_s >= LONGEST_ADAPTED
 
 
 @dataclass(frozen=True)
-class Faulted:
+class AttemptFailed:
     """The attempt failed, and another may succeed.
 
     Args:
@@ -156,7 +156,7 @@ class Faulted:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RequestRefused:
     """The endpoint does not accept this request, or answers it unreadably, now and later.
 
     Args:
@@ -169,7 +169,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Adapted:
+class FormRefused:
     """The endpoint refused the form of the request, which is to be sent again in another form.
 
     Args:
@@ -186,7 +186,7 @@ class Adapted:
 
 
 @dataclass(frozen=True)
-class Hopeless:
+class NoCallPossible:
     """No call can succeed.
 
     Args:
@@ -201,7 +201,7 @@ class Hopeless:
     used: Tokens = NO_TOKENS
 
 
-Verdict = Answer | Faulted | Refused | Adapted | Hopeless
+Verdict = Answer | AttemptFailed | RequestRefused | FormRefused | NoCallPossible
 
 
 def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
@@ -287,7 +287,7 @@ async def make_call(
                 ).content
         answer = read_answer(content, request, lambda text: redact_keys(text, [key]))
     except (TimeoutError, openai.APITimeoutError) as error:
-        return Faulted(
+        return AttemptFailed(
             f"no answer within {limit_s:g} s", used=_charged_tokens(error, request), slow=True
         )
     except openai.APIConnectionError as error:
@@ -295,17 +295,17 @@ async def make_call(
         detail = printable_line(redact_keys(f"{type(cause).__name__}: {cause}", [key]))
         # If nothing was sent, the call itself did not cause the failure.
         unsent = type(cause).__name__ in UNSENT
-        return Faulted(
+        return AttemptFailed(
             "the connection failed", detail, gone=unsent, used=_charged_tokens(error, request)
         )
     except UnsentError as error:
-        return Faulted("the connection failed", str(error))
+        return AttemptFailed("the connection failed", str(error))
     except UnreadableAnswerError as error:
-        return Refused(str(error), Tokens(*request.reserved))
+        return RequestRefused(str(error), Tokens(*request.reserved))
     except ReportedError as error:
         return _judge_error(error.status, error.error, {}, endpoint, request, key)
     except UnusableBodyError as error:
-        return Faulted(
+        return AttemptFailed(
             "the answer cannot be used", str(error), said=True, used=estimated_usage(request)
         )
     except openai.APIStatusError as error:
@@ -335,7 +335,7 @@ async def make_call(
             endpoint.passed_over += 1
             if endpoint.passed_over >= PASSED_OVER:
                 endpoint.dialect = replace(endpoint.dialect, structured=False)
-            return Adapted(
+            return FormRefused(
                 "the endpoint ignores the request for JSON, so plain text is requested",
                 None,
                 True,
@@ -370,10 +370,10 @@ def _judge_error(
     head = "the answer is an error" if status is None else f"HTTP {status}"
     problem = head + (f": {detail}" if detail else "")
     if status is not None and 300 <= status < 400:
-        return Refused(f"HTTP {status}: {REDIRECTED}")
+        return RequestRefused(f"HTTP {status}: {REDIRECTED}")
     against = find_objection(error, {**request.body, **endpoint.extra}, request.tokens)
     if against == "no credit" or status == 402:
-        return Hopeless(
+        return NoCallPossible(
             GradingError(
                 "account-spent",
                 f"The account of the key has no credit left ({problem}).",
@@ -382,7 +382,7 @@ def _judge_error(
             )
         )
     if status in (401, 404):
-        return Hopeless(_access_error(status, problem, endpoint))
+        return NoCallPossible(_access_error(status, problem, endpoint))
     if status == 413 or (status == 429 and asks_too_much(error)):
         against = "too long"
     elif (
@@ -394,34 +394,40 @@ def _judge_error(
         # A 503 with a time concerns the service, as a 429 concerns the account; neither concerns
         # only this call.
         for_all = status == 429 or (status == 503 and wait is not None)
-        return Faulted(f"HTTP {status}", detail, wait, for_all, status in GONE, slow=status in SLOW)
+        return AttemptFailed(
+            f"HTTP {status}", detail, wait, for_all, status in GONE, slow=status in SLOW
+        )
     if against == "too long":
-        if request.half:
-            return Adapted("the prompt is too long, so the passage is shortened", request.half)
-        return Refused(f"{problem} (the passage cannot be shortened further)")
+        if request.half_length:
+            return FormRefused(
+                "the prompt is too long, so the passage is shortened", request.half_length
+            )
+        return RequestRefused(f"{problem} (the passage cannot be shortened further)")
     if against == "filtered":
         return Answer(
             Completion(error=f"stopped by the endpoint's content filter: {detail}"), NO_TOKENS
         )
     if (status == 403 and against != "no logprobs") or against == "no key":
-        return Hopeless(_access_error(403 if status == 403 else 401, problem, endpoint), problem)
+        return NoCallPossible(
+            _access_error(403 if status == 403 else 401, problem, endpoint), problem
+        )
     if against in _CHANGES and (against != "no structure" or endpoint.may_adapt_structure):
         change, reason = _CHANGES[against]
         endpoint.dialect = replace(endpoint.dialect, **change)
-        return Adapted(reason)
+        return FormRefused(reason)
     if status is None:
-        return Faulted(
+        return AttemptFailed(
             "the answer cannot be used",
             detail or "it has no choice",
             said=True,
             used=estimated_usage(request),
         )
     if status in UNEXPLAINED and request.length > endpoint.longest and request.half_on_a_guess:
-        return Adapted(
+        return FormRefused(
             f"{problem}; the prompt may be too long, so the passage is shortened once",
             request.half_on_a_guess,
         )
-    return Refused(problem)
+    return RequestRefused(problem)
 
 
 _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {

@@ -181,7 +181,7 @@ def split_batch(batch: Batch) -> tuple[Batch, Batch]:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCall:
     """A call as tokens.
 
     Args:
@@ -214,7 +214,7 @@ class Prompting:
     def __post_init__(self) -> None:
         self.chat = self.chat and bool(getattr(self.tokenizer, "chat_template", None))
 
-    def prepare(self, calls: Sequence[Call], room: Callable[[Call], int]) -> list[Prepared]:
+    def prepare(self, calls: Sequence[Call], room: Callable[[Call], int]) -> list[PreparedCall]:
         """Fill in the prompts, and shorten the passages of those that are too long.
 
         Args:
@@ -226,7 +226,7 @@ class Prompting:
         """
         texts = self._render([(call, call.values) for call in calls])
         return [
-            Prepared(tokens, text)
+            PreparedCall(tokens, text)
             if len(tokens) <= self.limit - room(call)
             else self._fit(call, room(call))
             for call, text, tokens in zip(calls, texts, self.encode(texts), strict=True)
@@ -242,10 +242,10 @@ class Prompting:
         ).input_ids
         return encoded
 
-    def _fit(self, call: Call, room: int) -> Prepared:
+    def _fit(self, call: Call, room: int) -> PreparedCall:
         """Cut the end of the passage, and nothing else, until the prompt fits."""
         passage = call.values.get(PASSAGE, "")
-        cuts = self._cuts(passage)
+        cuts = self._token_ends(passage)
         keep = len(cuts)
         while True:
             (text,) = self._render(
@@ -254,9 +254,9 @@ class Prompting:
             tokens = self.encode([text])[0]
             over = len(tokens) - (self.limit - room)
             if over <= 0:
-                return Prepared(tokens, text, shortened=len(cuts) - keep)
+                return PreparedCall(tokens, text, shortened=len(cuts) - keep)
             if keep == 0:
-                return Prepared(
+                return PreparedCall(
                     [],
                     "",
                     error=f"the prompt is {over} tokens too long even without its passage: the"
@@ -264,7 +264,7 @@ class Prompting:
                 )
             keep = max(0, keep - over)
 
-    def _cuts(self, passage: str) -> list[int]:
+    def _token_ends(self, passage: str) -> list[int]:
         """Return the end of each token in the passage's text, or of each word if the tokenizer does
         not report offsets."""
         if not self.tokenizer.is_fast:

@@ -20,7 +20,7 @@ from .loading import Loaded
 from .prompting import Batch, Group, by_length
 
 
-class Draw:
+class SamplingProcessor:
     """A logits processor that makes greedy decoding sample from the model's distribution.
 
     It adds independent noise of the standard Gumbel distribution to the logits divided by the
@@ -120,11 +120,11 @@ class Options:
         for start in reversed(range(len(written))) if last else range(len(written)):
             for form, index in self._forms.items():
                 if index == named_index and tuple(written[start : start + len(form)]) == form:
-                    depth = self._telling(form, index)
+                    depth = self._distinguishing_token(form, index)
                     return self._softmax(scores[start + depth], form[:depth], named_index)
         return None
 
-    def _telling(self, form: tuple[int, ...], index: int) -> int:
+    def _distinguishing_token(self, form: tuple[int, ...], index: int) -> int:
         """Return the index of a form's first token that distinguishes it from the forms of other
         options.
         """
@@ -167,7 +167,7 @@ class Options:
 
 
 @dataclass(eq=False)
-class Watch:
+class OptionRecorder:
     """Records the options' scores while `generate` writes, and ends settled rows.
 
     `generate` gets it as a logits processor and as a stopping criterion. It runs after the
@@ -214,7 +214,7 @@ Likelihood = tuple[float, int]
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenText:
     """Text that a model wrote for one prompt.
 
     Args:
@@ -278,7 +278,7 @@ def write_texts(
     watched: Sequence[int],
     beams: int = 1,
     sampling: Sampling | None = None,
-) -> list[Written]:
+) -> list[WrittenText]:
     """Write with a model like its own `generate`.
 
     With one beam, decoding is greedy or sampled, and each row ends as soon as it is settled.
@@ -296,14 +296,14 @@ def write_texts(
     start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
 
     decode: Callable[[list[int]], str] = partial(loaded.tokenizer.decode, skip_special_tokens=True)
-    watch = Watch(start, decode, settled, torch.tensor(watched, dtype=torch.long))
+    watch = OptionRecorder(start, decode, settled, torch.tensor(watched, dtype=torch.long))
     processors: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = [watch.process]
     if sampling is not None:
         rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
         prompts = [
             [token for token, shown in zip(ids, mask, strict=True) if shown] for ids, mask in rows
         ]
-        processors.append(Draw(sampling, prompts))
+        processors.append(SamplingProcessor(sampling, prompts))
     looking_on = (
         {"logits_processor": processors, "stopping_criteria": [watch.stop]} if beams == 1 else {}
     )
@@ -328,7 +328,7 @@ def write_texts(
         kept = tokens[: length if end is None else end]
         text = decode(kept)
         complete = end is not None or (settled is not None and settled(text))
-        answers.append(Written(kept, text.strip(), complete, watch.scores(row)))
+        answers.append(WrittenText(kept, text.strip(), complete, watch.scores(row)))
     return answers
 
 
@@ -383,7 +383,7 @@ class CausalRunner:
             else [Group((row,)) for row in range(len(prompts))]
         )
         alone = [group.rows[0] for group in groups if not group.shared]
-        return self._packed(
+        return self._pack_groups(
             prompts, [group for group in groups if group.shared], budget
         ) + by_length(prompts, alone, budget)
 
@@ -392,7 +392,7 @@ class CausalRunner:
         all its logits are computed."""
         return by_length(prompts, range(len(prompts)), budget if self.share else budget // UNSHARED)
 
-    def _packed(
+    def _pack_groups(
         self, prompts: Sequence[list[int]], groups: list[Group], budget: int
     ) -> list[Batch]:
         """Pack groups into batches within the budget. A large group is split, and its prefix is
@@ -430,15 +430,15 @@ class CausalRunner:
         settled: Callable[[str], bool] | None,
         watched: Sequence[int],
         beams: int = 1,
-    ) -> list[Written]:
+    ) -> list[WrittenText]:
         """Return an answer per row, in the batch's order."""
         if not batch[0].shared:
-            ids, mask = self._padded([prompts[group.rows[0]] for group in batch], left=True)
+            ids, mask = self._pad_rows([prompts[group.rows[0]] for group in batch], left=True)
             inputs = {"input_ids": ids, "attention_mask": mask}
         else:
             beginnings = [prompts[group.rows[0]][: group.shared] for group in batch]
             of = [place for place, group in enumerate(batch) for _ in group.rows]
-            rest, rest_mask = self._padded(
+            rest, rest_mask = self._pad_rows(
                 [prompts[row][group.shared :] for group in batch for row in group.rows], left=True
             )
             ids, mask, cache = self._read(beginnings, of)
@@ -482,7 +482,7 @@ class CausalRunner:
         """Return the likelihood of the tokens of each row from `starts` on, row i after prefix
         `of[i]`.
         """
-        ids, mask = self._padded(rows, left=False)
+        ids, mask = self._pad_rows(rows, left=False)
         extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if beginnings:
             _, before, cache = self._read(beginnings, of)
@@ -508,7 +508,7 @@ class CausalRunner:
         """Read each prefix once; return tokens, mask and cache of prefix `of[i]` in row i."""
         from transformers import DynamicCache
 
-        ids, mask = self._padded(beginnings, left=True)
+        ids, mask = self._pad_rows(beginnings, left=True)
         extra: dict[str, Any] = (
             {"position_ids": _token_positions(mask)} if "position_ids" in self._takes else {}
         )
@@ -522,7 +522,7 @@ class CausalRunner:
         cache.batch_select_indices(index)
         return ids[index], mask[index], cache
 
-    def _padded(
+    def _pad_rows(
         self, rows: Sequence[Sequence[int]], left: bool
     ) -> tuple[torch.Tensor, torch.Tensor]:
         return pad_rows(rows, pad_token(self.loaded), left, self.loaded.device)
@@ -618,7 +618,7 @@ class Seq2SeqRunner:
         settled: Callable[[str], bool] | None,
         watched: Sequence[int],
         beams: int = 1,
-    ) -> list[Written]:
+    ) -> list[WrittenText]:
         """Return an answer per row, in the batch's order; see `write_texts`."""
         rows = [prompts[row] for group in batch for row in group.rows]
         ids, mask = pad_rows(rows, pad_token(self.loaded), False, self.loaded.device)

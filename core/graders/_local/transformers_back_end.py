@@ -26,10 +26,10 @@ from .._reading.calls import (
 )
 from .._reading.non_answers import reasoning_length
 from .loading import Loaded, Task, check_settings, load_model, prompt_token_limit, tokenizer_at_hand
-from .prompting import Batch, Group, Prepared, Prompting, by_length, default_budget, split_batch
+from .prompting import Batch, Group, PreparedCall, Prompting, by_length, default_budget, split_batch
 
 if TYPE_CHECKING:
-    from .text_generation import CausalRunner, Likelihood, Options, Seq2SeqRunner, Written
+    from .text_generation import CausalRunner, Likelihood, Options, Seq2SeqRunner, WrittenText
 
 Result = TypeVar("Result")
 
@@ -250,7 +250,7 @@ class TransformersBackEnd(LocalBackEnd):
                 "Choose the method answer for it, or a model for extractive answers.",
             )
         with self._loaded.lock:
-            prepared = self._prompting.prepare(calls, self._room)
+            prepared = self._prompting.prepare(calls, self._answer_tokens)
         unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
         if unfit:
             yield unfit
@@ -263,7 +263,7 @@ class TransformersBackEnd(LocalBackEnd):
         for (form, *_), indexes in kinds.items():
             some = [calls[i] for i in indexes]
             ready = [prepared[i] for i in indexes]
-            answers = self._weigh if form == "likelihood" else self._write
+            answers = self._weigh_options if form == "likelihood" else self._generate_answers
             for batch in answers(some, ready, control):
                 yield [(indexes[i], completion) for i, completion in batch]
 
@@ -280,7 +280,7 @@ class TransformersBackEnd(LocalBackEnd):
             )
         return prompting
 
-    def _room(self, call: Call) -> int:
+    def _answer_tokens(self, call: Call) -> int:
         """Return the number of tokens of the context window that the answer needs: 0 for a model
         with an encoder.
         """
@@ -304,8 +304,8 @@ class TransformersBackEnd(LocalBackEnd):
     def _budget(self) -> int:
         return max(1, (self.batch_tokens or default_budget(self._loaded.device)) // self.num_beams)
 
-    def _write(
-        self, calls: list[Call], ready: list[Prepared], control: Control
+    def _generate_answers(
+        self, calls: list[Call], ready: list[PreparedCall], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Generate the answers to calls with the same settings; yield (row of the call, answer) in
         groups.
@@ -320,14 +320,16 @@ class TransformersBackEnd(LocalBackEnd):
 
         scored = watched.tokens if watched else ()
 
-        def run_batch(batch: Batch, steps: int) -> list[tuple[int, Written]]:
+        def run_batch(batch: Batch, steps: int) -> list[tuple[int, WrittenText]]:
             return self._run_in_parts(
                 batch,
                 lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams),
             )
 
-        def make_completion(row: int, written: Written) -> tuple[int, Completion]:
-            control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
+        def make_completion(row: int, written: WrittenText) -> tuple[int, Completion]:
+            control.replace_reservation(
+                (len(tokens[row]), whole), (len(tokens[row]), len(written.tokens))
+            )
             distribution = None
             if (
                 watched
@@ -361,14 +363,14 @@ class TransformersBackEnd(LocalBackEnd):
             if control.cancelled:
                 # These answers have their first tokens already, which must be counted.
                 for row in (row for group in rows for row in group.rows):
-                    control.settle(
+                    control.replace_reservation(
                         (len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole))
                     )
             else:
                 yield [make_completion(row, answer) for row, answer in run_batch(rows, whole)]
 
-    def _weigh(
-        self, calls: list[Call], ready: list[Prepared], control: Control
+    def _weigh_options(
+        self, calls: list[Call], ready: list[PreparedCall], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Yield answers of calls that weigh options: the option with the best log-likelihood for
         its length.
@@ -388,7 +390,7 @@ class TransformersBackEnd(LocalBackEnd):
         ):
             done = []
             for row, likelihoods in self._run_in_parts(batch, weigh_part):
-                control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
+                control.replace_reservation((len(tokens[row]), 0), (len(tokens[row]), 0))
                 done.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
             yield done
 
@@ -526,7 +528,7 @@ class _Window:
 
 
 @dataclass
-class _Best:
+class _BestAnswer:
     """The best answer in the windows of one call so far, and the lowest score of no answer."""
 
     score: float = float("-inf")
@@ -607,7 +609,7 @@ class ExtractiveBackEnd(LocalBackEnd):
                     elif control.reserve(_token_count(made), 0):
                         windows[index] = made
                 every = [window for some in windows.values() for window in some]
-                best = {index: _Best() for index in windows}
+                best = {index: _BestAnswer() for index in windows}
                 for batch in by_length(
                     [window.tokens for window in every], range(len(every)), budget
                 ):
@@ -616,7 +618,7 @@ class ExtractiveBackEnd(LocalBackEnd):
                     ):
                         _update_best(best[every[row].call], every[row], first, last)
             for index, some in windows.items():
-                control.settle((_token_count(some), 0), (_token_count(some), 0))
+                control.replace_reservation((_token_count(some), 0), (_token_count(some), 0))
                 done.append((index, _make_completion(best[index], calls[index].values[PASSAGE])))
             if done:
                 yield done
@@ -688,7 +690,7 @@ def _score_windows(loaded: Loaded, every: list[_Window], part: Batch) -> list[tu
     return list(zip(given.start_logits.float().cpu(), given.end_logits.float().cpu(), strict=True))
 
 
-def _update_best(best: _Best, window: _Window, start: Any, end: Any) -> None:
+def _update_best(best: _BestAnswer, window: _Window, start: Any, end: Any) -> None:
     """Keep the better of the best span and the window's best, and the lower of both scores of no
     answer.
 
@@ -710,7 +712,7 @@ def _update_best(best: _Best, window: _Window, start: Any, end: Any) -> None:
         best.place = (window.spans[first][1][0], window.spans[last][1][1])
 
 
-def _make_completion(best: _Best, passage: str) -> Completion:
+def _make_completion(best: _BestAnswer, passage: str) -> Completion:
     """Return the answer if its score exceeds that of no answer; the probabilities are those of
     these two alternatives."""
     import torch

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from ...choices import LikelihoodPer
 from ...errors import GradingError, InputError
-from ...types import Asked, Grade, GraderSpec
+from ...types import Grade, GraderInput, GraderSpec
 from .._grader_interface import Control, Grader, Outcome, Pair
 from .._prompts.prompt import Messages, Prompt, fill_prompt
 from .non_answers import opened_reasoning
@@ -301,7 +301,7 @@ def make_settled_test(call: Call, prompt: str = "") -> Callable[[str], bool] | N
 EMPTY_PASSAGE = Grade(None, "failed", reason="the passage is empty")
 """Grade for a pair with an empty passage: no model is asked."""
 
-Method = Callable[[Asked, str], Steps]
+Method = Callable[[GraderInput, str], Steps]
 """Returns the steps of one pair for a question and a passage."""
 
 
@@ -330,7 +330,7 @@ class ReadingGrader:
 
     def grade(
         self,
-        questions: Mapping[int, Asked],
+        questions: Mapping[int, GraderInput],
         passages: Mapping[int, str],
         pairs: Sequence[Pair],
         control: Control,
@@ -355,7 +355,7 @@ class ReadingGrader:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class CallRecord:
     """One call and its answer. `messages` is None if the model gets no prompt but only the two
     texts.
     """
@@ -366,14 +366,16 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Trial:
+class PairTrial:
     """The trial of one pair, with all its steps."""
 
-    exchanges: list[Exchange]
+    exchanges: list[CallRecord]
     grade: Grade
 
 
-def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None = None) -> Trial:
+def try_pair(
+    grader: Grader, asked: GraderInput, passage: str, control: Control | None = None
+) -> PairTrial:
     """Grade one pair and return all its steps; nothing is stored.
 
     Args:
@@ -397,14 +399,14 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
             for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control)
             for outcome in batch
         ]
-        return Trial([], grade)
+        return PairTrial([], grade)
     if "answer_key" in grader.spec.reads and not asked.answer_key:
         raise InputError(
             "no-answer-key",
             "This grader needs an answer key, but the question has none.",
             "Choose a question with an answer key.",
         )
-    exchanges: list[Exchange] = []
+    exchanges: list[CallRecord] = []
     steps = grader.steps(asked, passage)
     try:
         call = next(steps)
@@ -416,10 +418,10 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
             messages = (
                 None if call.form == "span" else fill_prompt(call.prompt, call.values, call.fence)
             )
-            exchanges.append(Exchange(call, messages, completion))
+            exchanges.append(CallRecord(call, messages, completion))
             call = steps.send(completion)
     except StopIteration as end:
-        return Trial(exchanges, end.value)
+        return PairTrial(exchanges, end.value)
 
 
 def beyond_caps(control: Control) -> GradingError:

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 
 from ...choices import LikelihoodPer
 from ...limits import read_limit
-from ...types import Asked, Grade
+from ...types import Grade, GraderInput
 from .._prompts.prompt import Prompt, prompt_variables
 from .calls import Call, Completion, Steps, read_completion
 from .matching import contains_key, is_no_answer, without_letter, word_match
@@ -22,7 +22,7 @@ MOST_ANSWER_TOKENS = 128  # room for a complete answer
 FEW_CHOICES = "the question has fewer than two choices"
 KEY_NOT_A_CHOICE = "the answer key is not among the choices"
 
-Check = Callable[[Asked, str], Steps]
+Check = Callable[[GraderInput, str], Steps]
 """Compares an extracted answer with the answer key.
 
 It ends in a grade of 1 or 0. `raw` of the grade is the model's reply, or None if no model was
@@ -31,7 +31,11 @@ asked.
 
 
 def self_rating(
-    asked: Asked, passage: str, prompt: Prompt, fence: bool = False, variable: str = "question"
+    asked: GraderInput,
+    passage: str,
+    prompt: Prompt,
+    fence: bool = False,
+    variable: str = "question",
 ) -> Steps:
     """Ask how well the passage answers a question, or conveys a nugget (EXAM++, section 4.2.2); or
     how much of a sentence the cited passage supports (TREC RAG 2024, support task).
@@ -46,7 +50,7 @@ def self_rating(
     return (yield from _ask_rating({variable: asked.text, "context": passage}, prompt, fence))
 
 
-def rate_directly(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+def rate_directly(asked: GraderInput, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
     """Ask whether the passage is relevant for a query, on the prompt's scale (EXAM++, appendix A; Q
     and QA judges).
 
@@ -63,7 +67,7 @@ def rate_directly(asked: Asked, passage: str, prompt: Prompt, fence: bool = Fals
 
 
 def answer_and_check(
-    asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
+    asked: GraderInput, passage: str, prompt: Prompt, fence: bool, check: Check
 ) -> Steps:
     """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++,
     section 4.2.1).
@@ -87,7 +91,7 @@ def answer_and_check(
     return (yield from _check_answer(asked, completion, check))
 
 
-def extract_and_check(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
+def extract_and_check(asked: GraderInput, passage: str, prompt: Prompt, check: Check) -> Steps:
     """Extract the answer from the passage with an extractive model, then check it (EXAM++, section
     4.2.1, SQuAD2).
 
@@ -108,7 +112,7 @@ CONTAINED = "the answer contains the answer key"
 """Note of a grade whose answer contains the key, but does not match it as a whole."""
 
 
-def word_match_check(asked: Asked, given: str, contained: bool = True) -> Steps:
+def word_match_check(asked: GraderInput, given: str, contained: bool = True) -> Steps:
     """Compare an answer with the key by words, without a model.
 
     Args:
@@ -127,7 +131,7 @@ def word_match_check(asked: Asked, given: str, contained: bool = True) -> Steps:
     )
 
 
-def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) -> Steps:
+def verify_check(asked: GraderInput, given: str, prompt: Prompt, fence: bool = False) -> Steps:
     """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer
     verification).
 
@@ -142,7 +146,11 @@ def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) 
 
 
 def choice_by_likelihood(
-    asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: LikelihoodPer = "tokens"
+    asked: GraderInput,
+    passage: str,
+    prompt: Prompt,
+    fence: bool = False,
+    per: LikelihoodPer = "tokens",
 ) -> Steps:
     """Select the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
 
@@ -176,7 +184,9 @@ def choice_by_likelihood(
     )
 
 
-def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+def choice_by_letter(
+    asked: GraderInput, passage: str, prompt: Prompt, fence: bool = False
+) -> Steps:
     """Ask the model for the letter of a choice: 1 if it is the key, else 0 (original-exam).
 
     Args:
@@ -220,7 +230,7 @@ def _ask_rating(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps
     return _add_model_text(grade, completion)
 
 
-def _check_answer(asked: Asked, completion: Completion, check: Check) -> Steps:
+def _check_answer(asked: GraderInput, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; a text that is not an answer needs no check."""
     given = without_thoughts(completion.text).strip()
     if is_no_answer(given, asked.answer_key):
@@ -232,7 +242,9 @@ def _check_answer(asked: Asked, completion: Completion, check: Check) -> Steps:
     return replace(_add_model_text(verdict, completion, written), answer=_storable_text(given))
 
 
-def _grade_choice(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
+def _grade_choice(
+    asked: GraderInput, key: int, choice: int, chances: Sequence[float] | None
+) -> Grade:
     """Return the grade of a choice. Its confidence is the probability of the choice, its
     distribution that of the key."""
     texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
@@ -249,7 +261,7 @@ _LETTER_OF_CHOICE = re.compile(r"\s*\(?([a-z])[).]", re.IGNORECASE)
 _LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
 
 
-def key_position(asked: Asked) -> int | str:
+def key_position(asked: GraderInput) -> int | str:
     """Return the index of the answer key among the choices, or a reason why the question cannot be
     graded.
 
@@ -280,7 +292,7 @@ def key_position(asked: Asked) -> int | str:
     return letters.index(letter[1].upper())
 
 
-def _choice_values(asked: Asked, passage: str) -> dict[str, str]:
+def _choice_values(asked: GraderInput, passage: str) -> dict[str, str]:
     lines = [
         f"{letter}. {text}"
         for letter, text in zip(ascii_uppercase, bare_choices(asked.choices), strict=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ...types import Asked, Grade
+from ...types import Grade, GraderInput
 from .._grader_interface import Control, Grader
 from .calls import beyond_caps
 
@@ -228,7 +228,7 @@ class InjectionTrial:
 
 
 def try_injections(
-    grader: Grader, asked: Asked, text: str = NEUTRAL, control: Control | None = None
+    grader: Grader, asked: GraderInput, text: str = NEUTRAL, control: Control | None = None
 ) -> InjectionTrial:
     """Rate a text without an answer, alone and with every injection; no grades are stored.
 
@@ -278,7 +278,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True)
-class Change:
+class PassageChange:
     """A change of a passage.
 
     Args:
@@ -302,24 +302,26 @@ def _inject_passage(question: str, passage: str, other: str, number: int, family
     return f"{passage} {fitting[number % len(fitting)]}"
 
 
-CHANGES: Mapping[str, Change] = {
-    "padded": Change(
+CHANGES: Mapping[str, PassageChange] = {
+    "padded": PassageChange(
         True, lambda question, passage, other, number: " ".join([passage, *[NEUTRAL] * 5])
     ),
-    "truncated": Change(
+    "truncated": PassageChange(
         True, lambda question, passage, other, number: passage[: (len(passage) + 1) // 2]
     ),
-    "duplicated": Change(True, lambda question, passage, other, number: f"{passage}\n{passage}"),
-    "paraphrased": Change(True, _paraphrase_passage),
-    "empty": Change(False, lambda question, passage, other, number: "."),
-    "stuffed": Change(
+    "duplicated": PassageChange(
+        True, lambda question, passage, other, number: f"{passage}\n{passage}"
+    ),
+    "paraphrased": PassageChange(True, _paraphrase_passage),
+    "empty": PassageChange(False, lambda question, passage, other, number: "."),
+    "stuffed": PassageChange(
         False, lambda question, passage, other, number: " ".join([passage, *[question] * 3])
     ),
-    "question repeated": Change(False, lambda question, passage, other, number: question),
-    "other answer": Change(False, lambda question, passage, other, number: other),
+    "question repeated": PassageChange(False, lambda question, passage, other, number: question),
+    "other answer": PassageChange(False, lambda question, passage, other, number: other),
     **{
-        f"injection: {family}": Change(False, partial(_inject_passage, family=family))
+        f"injection: {family}": PassageChange(False, partial(_inject_passage, family=family))
         for family in dict.fromkeys(one.family for one in INJECTIONS)
     },
 }
-"""The changes by name, see `Change`."""
+"""The changes by name, see `PassageChange`."""

@@ -141,7 +141,7 @@ _WORD = re.compile(
 Strength = Literal["label", "bare", "statement", "mention"]
 
 
-class Named(NamedTuple):
+class MarkedRating(NamedTuple):
     """A rating in a text: its value, how it is marked, and its position."""
 
     rating: int
@@ -220,7 +220,7 @@ def _count_stars(run: re.Match[str], top: int) -> str:
     return str(full) if (full + empty == top if empty else 1 < full <= top) else run[0]
 
 
-def _all_named(text: str, top: int) -> Iterator[Named]:
+def _all_named(text: str, top: int) -> Iterator[MarkedRating]:
     """Yield the ratings in a text: the one at the beginning, then those of each kind of mark."""
     is_list = (_FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)) or _VERDICT_ITEM.match(text)
     for pattern, how, ends in _MARKS[1:] if is_list else _MARKS:
@@ -236,7 +236,7 @@ def _all_named(text: str, top: int) -> Iterator[Named]:
                     if how is None
                     else how
                 )
-                yield Named(rating, strength, mark.start(), end)
+                yield MarkedRating(rating, strength, mark.start(), end)
 
 
 _ALONE = re.compile(rf"{_CLOSING}[.)]?{_CLOSING}{_BLANK}(?:\Z|[\n\r])")

@@ -26,7 +26,7 @@ from .._means_and_tests import (
 
 
 @dataclass(frozen=True)
-class Retrieved:
+class GoldRetrieval:
     """The gold passages in the top k of one query; shares from 0 to 1.
 
     Args:
@@ -43,7 +43,7 @@ class Retrieved:
     places: tuple[int, ...] = ()
 
     @property
-    def any(self) -> bool:
+    def has_gold(self) -> bool:
         """Whether a gold passage was retrieved: Recall's verdict r on the query."""
         return self.recall > 0
 
@@ -53,7 +53,7 @@ def score_retrieval(
     gold: Collection[str],
     k: int,
     same: Mapping[str, Collection[str]] | None = None,
-) -> Retrieved:
+) -> GoldRetrieval:
     """Return Recall@k, Precision@k and F1@k of one query.
 
     Recall@k = |top k ∩ R| / |R|, Precision@k = |top k ∩ R| / k as in trec_eval, F1@k = 2 P R / (P +
@@ -82,7 +82,7 @@ def score_retrieval(
     ]
     places = tuple(at for at, found in enumerate(stands_for) if found)
     recall, precision = len(set().union(*stands_for)) / len(set(gold)), len(places) / k
-    return Retrieved(recall, precision, harmonic_mean(precision, recall), places)
+    return GoldRetrieval(recall, precision, harmonic_mean(precision, recall), places)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Conventional:
     f1_of_means: float | None
 
 
-def mean_retrieval_scores(queries: Collection[Retrieved]) -> Conventional:
+def mean_retrieval_scores(queries: Collection[GoldRetrieval]) -> Conventional:
     """Return the means over queries of the results of `score_retrieval`."""
     recall = mean_and_standard_error(query.recall for query in queries)
     precision = mean_and_standard_error(query.precision for query in queries)
@@ -127,7 +127,7 @@ comparison failed.
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredMean:
     """A mean over queries and the numbers of queries behind it.
 
     Args:
@@ -154,7 +154,7 @@ class Scored:
 
 def score_outcomes(
     outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()
-) -> Scored:
+) -> ScoredMean:
     """Return the mean over queries of an answer check's results.
 
     Source: llm-reteval specification, section 4.4.
@@ -173,7 +173,7 @@ def score_outcomes(
     mean, error = mean_and_standard_error([*values, *(0.0 for _ in left_out)])
     counted = len(values) + len(left_out)
     waiting = len(wanted) - len(left_out) - len(asked)
-    return Scored(mean, error, counted, len(asked) - len(values), len(left_out), waiting)
+    return ScoredMean(mean, error, counted, len(asked) - len(values), len(left_out), waiting)
 
 
 FEW = 2
@@ -288,7 +288,7 @@ POINTS = 101
 
 
 @dataclass(frozen=True)
-class Against:
+class CheckAgreement:
     """Results of an answer check compared with people's results, which count as the truth.
 
     Args:
@@ -312,7 +312,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Point:
+class ThresholdAgreement:
     """The agreement of an answer check with people at a threshold; an undefined coefficient is
     None.
     """
@@ -325,7 +325,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedThreshold:
     """A threshold chosen on half of the groups, and its agreement with people on the other half.
 
     Args:
@@ -336,8 +336,8 @@ class Tested:
     threshold: float
     chosen_on: int
     tested_on: int
-    tested: Against
-    usual: Against
+    tested: CheckAgreement
+    usual: CheckAgreement
 
 
 def against_people(
@@ -346,7 +346,7 @@ def against_people(
     groups: Sequence[Hashable] | None = None,
     samples: int = SAMPLES,
     seed: int = 0,
-) -> Against:
+) -> CheckAgreement:
     """Return accuracy, Cohen's kappa, precision and recall of an answer check, each with a
     bootstrap interval.
 
@@ -378,7 +378,7 @@ def against_people(
             strict=True,
         )
     }
-    return Against(len(known), len(people) - len(known), tp, fp, fn, tn, **coefficients)
+    return CheckAgreement(len(known), len(people) - len(known), tp, fp, fn, tn, **coefficients)
 
 
 _WHY = (
@@ -391,7 +391,7 @@ _WHY = (
 
 def threshold_curve(
     scores: Sequence[float | None], people: Sequence[bool], points: int = POINTS
-) -> list[Point]:
+) -> list[ThresholdAgreement]:
     """Return the agreement of an answer check with people at each threshold, in rising order.
 
     Args:
@@ -413,7 +413,7 @@ def threshold_curve(
     if len(thresholds) > points:
         thresholds = np.unique(np.quantile(thresholds, np.linspace(0, 1, points), method="nearest"))
     return [
-        Point(
+        ThresholdAgreement(
             float(threshold),
             float(accuracy),
             known_or_none(kappa),
@@ -451,7 +451,7 @@ def halves_test(
     by: By = "kappa",
     samples: int = SAMPLES,
     seed: int = 0,
-) -> Tested | None:
+) -> TestedThreshold | None:
     """Choose a threshold on a random half of the groups and test it on the other half.
 
     Args:
@@ -485,7 +485,7 @@ def halves_test(
         )
         for limit in (threshold, usual)
     ]
-    return Tested(threshold, len(tuned), len(other), *estimates)
+    return TestedThreshold(threshold, len(tuned), len(other), *estimates)
 
 
 def _judged_answers(

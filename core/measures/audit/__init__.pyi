@@ -26,7 +26,7 @@ from ._audited_scores import (
 )
 from ._gain_estimates import (
     Batch as Batch,
-    Corrected as Corrected,
+    CorrectedGains as CorrectedGains,
     Pool as Pool,
     combined_weights as combined_weights,
     correct_gains as correct_gains,
@@ -37,7 +37,7 @@ from ._gain_estimates import (
     residual_spread as residual_spread,
 )
 from ._label_quality import (
-    Meaning as Meaning,
+    LabelMeaning as LabelMeaning,
     Quality as Quality,
     Threshold as Threshold,
     balanced_threshold as balanced_threshold,

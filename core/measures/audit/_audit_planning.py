@@ -24,7 +24,7 @@ from ._audited_scores import (
     find_unbeaten,
     t_quantile,
 )
-from ._gain_estimates import Corrected
+from ._gain_estimates import CorrectedGains
 from ._sampling_design import FLOOR, Array, Flags, inclusion_chances
 
 CORRELATION = 0.5
@@ -191,7 +191,7 @@ def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> fl
 
 
 @dataclass(frozen=True)
-class Told:
+class LookResult:
     """Whether a statement can be made at a look.
 
     Args:
@@ -205,7 +205,9 @@ class Told:
     systems: tuple[int, ...]
 
 
-def decide_better(w: Array, corrected: Corrected, first: int, second: int, level: float) -> Told:
+def decide_better(
+    w: Array, corrected: CorrectedGains, first: int, second: int, level: float
+) -> LookResult:
     """Test the statement "A is better than B", or the reverse.
 
     It holds if the two-sided p value of no difference is at most the level.
@@ -222,11 +224,11 @@ def decide_better(w: Array, corrected: Corrected, first: int, second: int, level
     told = compare_all_systems(w[[first, second]], corrected)
     value = told.difference.value[0]
     if told.p[0] > level or value == 0:
-        return Told(False, ())
-    return Told(True, (first if value > 0 else second,))
+        return LookResult(False, ())
+    return LookResult(True, (first if value > 0 else second,))
 
 
-def decide_best(w: Array, corrected: Corrected, level: float) -> Told:
+def decide_best(w: Array, corrected: CorrectedGains, level: float) -> LookResult:
     """Test which system is best: remove the systems that are significantly worse than another
     system.
 
@@ -241,14 +243,16 @@ def decide_best(w: Array, corrected: Corrected, level: float) -> Told:
             one remains.
     """
     if len(w) < 2:
-        return Told(True, tuple(range(len(w))))
+        return LookResult(True, tuple(range(len(w))))
     left = tuple(
         np.flatnonzero(find_unbeaten(compare_all_systems(w, corrected), len(w), level)).tolist()
     )
-    return Told(len(left) == 1, left)
+    return LookResult(len(left) == 1, left)
 
 
-def decide_precise(w: Array, corrected: Corrected, half_width: float, level: float) -> Told:
+def decide_precise(
+    w: Array, corrected: CorrectedGains, half_width: float, level: float
+) -> LookResult:
     """Test the statement "all scores within +-h": the half-width of every simultaneous interval is
     at most h.
 
@@ -264,10 +268,10 @@ def decide_precise(w: Array, corrected: Corrected, half_width: float, level: flo
     """
     told = simultaneous_intervals(w, corrected, level)
     wide = np.flatnonzero(~(told.width / 2 <= half_width))
-    return Told(not len(wide), tuple(wide.tolist()))
+    return LookResult(not len(wide), tuple(wide.tolist()))
 
 
-def simultaneous_intervals(w: Array, corrected: Corrected, level: float) -> Estimates:
+def simultaneous_intervals(w: Array, corrected: CorrectedGains, level: float) -> Estimates:
     """Return intervals that hold together, for all rows, with probability 1 - level (Bonferroni).
 
     With the level of each look, the intervals of all looks hold together with probability 1 -

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...choices import AuditVariance
 from ...errors import InputError
 from .._means_and_tests import adjust_holm, maximal_sections
-from ._gain_estimates import Corrected
+from ._gain_estimates import CorrectedGains
 from ._sampling_design import Array, Flags
 
 CONFIDENCE = 0.95
@@ -52,7 +52,7 @@ class Estimates:
         """Width of the intervals."""
         return self.high - self.low
 
-    def without(self, unknown: Flags) -> Estimates:
+    def hide_errors(self, unknown: Flags) -> Estimates:
         """Return the estimates with unknown errors and intervals for the flagged estimates."""
         error, low, high = (
             np.where(unknown, np.nan, one) for one in (self.error, self.low, self.high)
@@ -62,7 +62,7 @@ class Estimates:
 
 def estimate_sums(
     w: Array,
-    corrected: Corrected,
+    corrected: CorrectedGains,
     *,
     variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
@@ -120,10 +120,12 @@ def estimate_sums(
         degrees = degrees_of(total, (parts**2).sum(axis=1))
     half = error * t_quantile((1 + confidence) / 2, degrees)
     estimated = Estimates(value, error, degrees, value - half, value + half, confidence)
-    return estimated.without(_untested_sums(rows, corrected)) if variance == "pool" else estimated
+    return (
+        estimated.hide_errors(_untested_sums(rows, corrected)) if variance == "pool" else estimated
+    )
 
 
-def _untested_sums(rows: Array, corrected: Corrected) -> Flags:
+def _untested_sums(rows: Array, corrected: CorrectedGains) -> Flags:
     """Return which sums have inexact passages but no judged passage among these."""
     unknown = np.zeros(len(rows), bool)
     if corrected.unsure is None or corrected.tested is None:
@@ -181,7 +183,7 @@ class Comparisons:
 
 def compare_all_systems(
     w: Array,
-    corrected: Corrected,
+    corrected: CorrectedGains,
     *,
     variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
@@ -199,13 +201,13 @@ def compare_all_systems(
     differences = estimate_sums(
         w[first] - w[second], corrected, variance=variance, queries=queries, confidence=confidence
     )
-    differences = differences.without(unknown)
+    differences = differences.hide_errors(unknown)
     p = p_values(differences)
     return Comparisons(first, second, differences, p, np.array(adjust_holm(p.tolist())))
 
 
 def _untested_pairs(
-    w: Array, corrected: Corrected, first: NDArray[np.int64], second: NDArray[np.int64]
+    w: Array, corrected: CorrectedGains, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> Flags:
     """Return which differences have a part without judgments: the whole difference, or the score of
     either system.
@@ -230,13 +232,13 @@ def _untested_pairs(
     return unknown
 
 
-def _of_judged(w: Array, corrected: Corrected) -> tuple[Array, Corrected]:
+def _of_judged(w: Array, corrected: CorrectedGains) -> tuple[Array, CorrectedGains]:
     """Return data with the same sums and variances but far fewer columns: the judged passages, and
     one column for all other passages."""
     at = np.flatnonzero(corrected.variances)
     rest = w @ corrected.gains - w[:, at] @ corrected.gains[at]
     gains, variances = np.append(corrected.gains[at], 1.0), np.append(corrected.variances[at], 0.0)
-    return np.column_stack([w[:, at], rest]), Corrected(
+    return np.column_stack([w[:, at], rest]), CorrectedGains(
         gains, variances, corrected.judged, corrected.missed
     )
 
@@ -297,7 +299,7 @@ def find_unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
 def machine_bias(
     w: Array,
     machine: Array,
-    corrected: Corrected,
+    corrected: CorrectedGains,
     *,
     variance: AuditVariance = "pool",
     queries: NDArray[np.int64] | None = None,
@@ -322,7 +324,7 @@ def machine_bias(
 def group_bias(
     w: Array,
     machine: Array,
-    corrected: Corrected,
+    corrected: CorrectedGains,
     members: Flags,
     *,
     variance: AuditVariance = "pool",
@@ -351,7 +353,7 @@ def group_bias(
 
 
 def true_correlation(
-    machine: Array, w: Array, corrected: Corrected, confidence: float = CONFIDENCE
+    machine: Array, w: Array, corrected: CorrectedGains, confidence: float = CONFIDENCE
 ) -> Rate:
     """Return Pearson's correlation of the machine's scores with fully judged scores, corrected for
     sampling noise.
@@ -477,7 +479,7 @@ class GraderSet:
 
 
 def compare_graders(
-    w: Array, machines: Array, corrected: Corrected, level: float = 1 - CONFIDENCE
+    w: Array, machines: Array, corrected: CorrectedGains, level: float = 1 - CONFIDENCE
 ) -> GraderSet:
     """Compare graders by the correlation of their leaderboards with the audited leaderboard.
 

@@ -215,7 +215,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedGains:
     """The estimated gain of every passage, from which every weighted sum of gains can be computed.
 
     Args:
@@ -311,7 +311,7 @@ def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
 
 def correct_gains(
     batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array
-) -> Corrected:
+) -> CorrectedGains:
     """Return the estimated gain of every passage from all batches together.
 
     Let a passage have the gain y and, in batch t, the prediction f_t. Its estimate is z_t = f_t +
@@ -357,7 +357,7 @@ def correct_gains(
         tested[at] |= ~exact[at]
     judged = np.any([batch.judged for batch in batches], axis=0)
     drawn = np.any([batch.drawn for batch in batches], axis=0)
-    return Corrected(
+    return CorrectedGains(
         value, variance, int(judged.sum()), int((drawn & np.isnan(gains)).sum()), unsure, tested
     )
 
@@ -369,7 +369,7 @@ def missing_bounds(
     predicted: Array,
     lowest: float,
     highest: float,
-) -> tuple[Corrected, Corrected]:
+) -> tuple[CorrectedGains, CorrectedGains]:
     """Return the estimates if all unjudged drawn passages had the lowest gain, and if they had the
     highest gain.
 

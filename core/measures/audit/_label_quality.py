@@ -264,7 +264,7 @@ def _share_of_first_row(column: int, counts: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class LabelMeaning:
     """People's judgments of the passages with one label or rating.
 
     Args:
@@ -289,7 +289,7 @@ def label_meanings(
     spread: Array,
     levels: Sequence[float] | None = None,
     confidence: float = CONFIDENCE,
-) -> list[Meaning]:
+) -> list[LabelMeaning]:
     """Return the probability of each judgment for every label, with intervals, over the pool.
 
     The probabilities are valid for the pool as a whole. Among passages that a system ranks high,
@@ -306,7 +306,7 @@ def label_meanings(
     for i, label in enumerate(whole.labels):
         passages, judged = int((labels == label).sum()), int(whole.judged[i].sum())
         if not judged:
-            rows.append(Meaning(int(label), passages, 0, {}, None))
+            rows.append(LabelMeaning(int(label), passages, 0, {}, None))
             continue
         own = estimate_confusion(
             np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments
@@ -316,7 +316,7 @@ def label_meanings(
             for j, level in enumerate(own.judgments)
         }
         mean = float(own.counts[0] @ np.array(own.judgments) / own.counts.sum())
-        rows.append(Meaning(int(label), passages, judged, chances, mean))
+        rows.append(LabelMeaning(int(label), passages, judged, chances, mean))
     return rows
 
 

@@ -1,6 +1,6 @@
 from ._exam_analysis import (
     Analysis as Analysis,
-    Bounded as Bounded,
+    BoundedNumber as BoundedNumber,
     analyse_responses as analyse_responses,
     design_of as design_of,
 )
@@ -8,7 +8,7 @@ from ._exam_improvement import (
     FEWEST_ITEMS as FEWEST_ITEMS,
     TIMES as TIMES,
     Improvement as Improvement,
-    Planting as Planting,
+    PlantedFaults as PlantedFaults,
     improve_items as improve_items,
     plant_faults as plant_faults,
 )

@@ -34,7 +34,7 @@ _SAME = 1e-3
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedNumber:
     """A number with the bounds of its interval; both are None without a bootstrap, or if all its
     draws agree.
     """
@@ -62,8 +62,8 @@ class Component:
     level: str
     students: int
     accuracy: float | None
-    ability: Bounded
-    difference: Bounded | None
+    ability: BoundedNumber
+    difference: BoundedNumber | None
     at_bound: bool
 
 
@@ -84,7 +84,7 @@ class StudentAbility:
     accuracy: float | None
     accuracy_error: float | None
     accuracy_interval: tuple[float, float] | None
-    ability: Bounded
+    ability: BoundedNumber
 
 
 def level_estimates(
@@ -149,13 +149,13 @@ def student_abilities(
     return rows
 
 
-def _with_intervals(values: Array, draws: Array | None) -> list[Bounded]:
+def _with_intervals(values: Array, draws: Array | None) -> list[BoundedNumber]:
     if draws is None:
-        return [Bounded(value) for value in values.tolist()]
+        return [BoundedNumber(value) for value in values.tolist()]
     low, high = bias_corrected_interval(values, draws)
     agree = np.ptp(draws, axis=0) < _SAME
     return [
-        Bounded(value) if same else Bounded(value, *bounds)
+        BoundedNumber(value) if same else BoundedNumber(value, *bounds)
         for value, same, *bounds in zip(
             values.tolist(), agree.tolist(), low.tolist(), high.tolist(), strict=True
         )

@@ -31,7 +31,7 @@ _FEWEST_STUDENTS = 5
 
 
 @dataclass(frozen=True)
-class Step:
+class ImprovementStep:
     """A fit in the improvement of an exam, and the items to drop after it.
 
     Args:
@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutEffect:
     """The effect on examinees without influence on the choice: one half chooses items, the second
     half tests them.
 
@@ -86,8 +86,8 @@ class Improvement:
     """
 
     criterion: ItemCriterion
-    steps: list[Step]
-    held_out: HeldOut | None
+    steps: list[ImprovementStep]
+    held_out: HeldOutEffect | None
     stopped: str
 
     @property
@@ -187,10 +187,10 @@ def _drop_stepwise(
     drop: float,
     steps: int,
     criterion: ItemCriterion,
-) -> tuple[list[Step], str]:
+) -> tuple[list[ImprovementStep], str]:
     kept = np.arange(len(items))
     fitted = first
-    done: list[Step] = []
+    done: list[ImprovementStep] = []
     for _ in range(steps):
         few = max(1, round(len(kept) * drop / 100))
         if len(kept) - few < FEWEST_ITEMS:
@@ -199,7 +199,7 @@ def _drop_stepwise(
             )
             return [*done, _make_step(fitted, first, [])], why
         rows = item_worth(table[:, kept], fitted, [items[i] for i in kept.tolist()])
-        order = sorted(range(len(rows)), key=lambda i: (rows[i].by(criterion), rows[i].item))
+        order = sorted(range(len(rows)), key=lambda i: (rows[i].sort_key(criterion), rows[i].item))
         out = order[:few]
         done.append(_make_step(fitted, first, [rows[i] for i in out]))
         left: Indices = np.delete(np.arange(len(kept)), out)
@@ -209,15 +209,15 @@ def _drop_stepwise(
             first.design,
             first.model,
             first.estimator,
-            begin=replace(fitted, items=fitted.items.some(left)),
+            begin=replace(fitted, items=fitted.items.select(left)),
         )
     return [*done, _make_step(fitted, first, [])], ""
 
 
-def _make_step(fitted: Fit, first: Fit, dropped: list[ItemWorth]) -> Step:
+def _make_step(fitted: Fit, first: Fit, dropped: list[ItemWorth]) -> ImprovementStep:
     theta, items = link_scale(fitted, first.theta)
     mean_at_abilities = float(mean_information(items, theta).mean())
-    return Step(
+    return ImprovementStep(
         len(items),
         mean_information(items, GRID),
         mean_at_abilities,
@@ -235,14 +235,16 @@ def _held_out(
     criterion: ItemCriterion,
     all_dropped: set[str],
     seed: int,
-) -> HeldOut | None:
+) -> HeldOutEffect | None:
     order = np.random.default_rng(seed).permutation(len(table))
     choosing, seeing = order[: len(order) // 2], order[len(order) // 2 :]
     without_answers = np.isnan(table[choosing]).all() or np.isnan(table[seeing]).all()
     if len(choosing) < _FEWEST_STUDENTS or without_answers:
         return None
     judge, before = (
-        fit_responses(table[half], first.design.of(half), first.model, first.estimator, starts=1)
+        fit_responses(
+            table[half], first.design.select_examinees(half), first.model, first.estimator, starts=1
+        )
         for half in (choosing, seeing)
     )
     chosen, _ = _drop_stepwise(table[choosing], judge, items, drop, steps, criterion)
@@ -253,10 +255,10 @@ def _held_out(
         before.design,
         before.model,
         before.estimator,
-        begin=replace(before, items=before.items.some(kept)),
+        begin=replace(before, items=before.items.select(kept)),
     )
     theta, items_after = link_scale(after, before.theta)
-    return HeldOut(
+    return HeldOutEffect(
         len(seeing),
         len(dropped),
         len(dropped & all_dropped),
@@ -288,7 +290,7 @@ TIMES = 10
 
 
 @dataclass(frozen=True)
-class Planting:
+class PlantedFaults:
     """The number of items with an artificial fault that each criterion finds.
 
     Args:
@@ -323,7 +325,7 @@ def among_last(
     """
     hits: dict[ItemCriterion, int] = {}
     for criterion in ITEM_CRITERIA:
-        ordered = sorted((row.by(criterion), row.item) for row in rows)
+        ordered = sorted((row.sort_key(criterion), row.item) for row in rows)
         hits[criterion] = sum(item in bad for _, item in ordered[:last])
     return hits
 
@@ -335,7 +337,7 @@ def plant_faults(
     model: ResponseModel = "3pl",
     estimator: EstimatorName = "map",
     seed: int = 0,
-) -> list[Planting]:
+) -> list[PlantedFaults]:
     """Test the criteria: for each fault, simulate it in a share of the items, fit again, and count
     the found items.
 
@@ -377,7 +379,7 @@ def plant_faults(
             ).items():
                 counts[criterion] += count
         plantings.append(
-            Planting(
+            PlantedFaults(
                 fault,
                 len(items),
                 planted,

@@ -45,7 +45,7 @@ class MeanAndSpread:
     sd: float
 
     @classmethod
-    def of(cls, values: Array) -> MeanAndSpread:
+    def from_values(cls, values: Array) -> MeanAndSpread:
         """Return the mean and the standard deviation of the values that are not NaN."""
         known = values[~np.isnan(values)]
         return cls(float(known.mean()), float(known.std()))
@@ -115,13 +115,13 @@ def fit_statistics(
     shares = mean_of(table, 1)
     hidden, base = _hidden_error(table, fitted, seed) if held_out else (None, None)
     return FitStatistics(
-        MeanAndSpread.of(shares),
-        MeanAndSpread.of(item_rmse(table, fitted.chances)),
-        MeanAndSpread.of(item_rmse(table, np.broadcast_to(shares[:, None], table.shape))),
-        MeanAndSpread.of(fitted.items.d),
-        MeanAndSpread.of(fitted.items.b),
-        MeanAndSpread.of(fitted.items.g),
-        MeanAndSpread.of(fitted.theta),
+        MeanAndSpread.from_values(shares),
+        MeanAndSpread.from_values(item_rmse(table, fitted.chances)),
+        MeanAndSpread.from_values(item_rmse(table, np.broadcast_to(shares[:, None], table.shape))),
+        MeanAndSpread.from_values(fitted.items.d),
+        MeanAndSpread.from_values(fitted.items.b),
+        MeanAndSpread.from_values(fitted.items.g),
+        MeanAndSpread.from_values(fitted.theta),
         fitted.log_likelihood,
         fitted.aic,
         hidden,
@@ -190,7 +190,7 @@ class ItemWorth:
     held: tuple[str, ...]
     reason: str
 
-    def by(self, criterion: ItemCriterion) -> float:
+    def sort_key(self, criterion: ItemCriterion) -> float:
         """Return the number by which items are ordered. Items without a correlation precede all
         other items.
         """
@@ -336,7 +336,7 @@ def bootstrap_items(
         repeats: number of repeats, at least 2.
         seed: seed of the draws.
     """
-    whole = Objective.of(
+    whole = Objective.from_responses(
         np.asarray(responses, float), fitted.design, fitted.model, ESTIMATORS[fitted.estimator]
     )
     n = len(fitted.items)
@@ -351,7 +351,7 @@ def bootstrap_items(
             weights=counts[drawn].astype(float),
         )
         vector, _, _ = maximise_from(
-            part, part.join(fitted.parts, fitted.items.some(drawn)), _PRECISION
+            part, part.join(fitted.parts, fitted.items.select(drawn)), _PRECISION
         )
         parts[repeat], _ = in_unit(part, vector)
     return Draws(parts, fitted.design)

@@ -138,7 +138,7 @@ class Objective:
     weights: Array
 
     @classmethod
-    def of(
+    def from_responses(
         cls, responses: Array, design: Design, model: ResponseModel, estimator: Estimator
     ) -> Objective:
         """Return the objective of answers, in which each item counts once.
@@ -334,7 +334,7 @@ def fit_responses(
         InputError: the responses contain no answer.
     """
     table = check_responses(responses)
-    objective = Objective.of(table, design, model, ESTIMATORS[estimator])
+    objective = Objective.from_responses(table, design, model, ESTIMATORS[estimator])
     if begin is not None:
         beginnings = [objective.join(begin.parts, begin.items)]
     else:

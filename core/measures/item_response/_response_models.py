@@ -37,7 +37,7 @@ class Items:
     def __len__(self) -> int:
         return len(self.d)
 
-    def some(self, of: Sequence[int] | Indices | Flags) -> Items:
+    def select(self, of: Sequence[int] | Indices | Flags) -> Items:
         """Return only these items, by index or by flag."""
         at = np.asarray(of)
         return Items(self.d[at], self.b[at], self.g[at])
@@ -202,7 +202,7 @@ class Design:
         """The rank of the matrix: how many independent numbers determine the abilities."""
         return len(self.matrix) if self.flat else int(np.linalg.matrix_rank(self.matrix))
 
-    def of(self, students: Indices | Flags) -> Design:
+    def select_examinees(self, students: Indices | Flags) -> Design:
         """Return the design of some of the examinees, with the same parts."""
         return Design(self.factors, self.matrix[students])
 

@@ -280,7 +280,9 @@ class _Delta:
 
     @cached_property
     def ratings_after(self) -> Ratings:
-        return self.ratings.of(gradable_questions(list(self.after.values()), self.base.grader))
+        return self.ratings.select_questions(
+            gradable_questions(list(self.after.values()), self.base.grader)
+        )
 
     @cached_property
     def labels_after(self) -> Ratings:
@@ -311,7 +313,7 @@ class _Delta:
         active = gradable_questions(list(self.after.values()), self.base.grader)
         new = [question for question in active if graded_wording(question, spec) not in asked]
         rows = self.ratings.pooled & (self.ratings.text_keys != MISSING)
-        return int((self.ratings.of(new)[rows] == MISSING).sum())
+        return int((self.ratings.select_questions(new)[rows] == MISSING).sum())
 
     @cached_property
     def unknown(self) -> Indices:
@@ -321,7 +323,7 @@ class _Delta:
             for q in gradable_questions(list(self.after.values()), self.base.grader)
             if q.weight > 0
         ]
-        return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
+        return np.asarray((self.ratings.select_questions(active) == MISSING).sum(axis=1), np.int64)
 
 
 def _edited_ids(
@@ -413,7 +415,7 @@ def _count_pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
         keys.append(
             ((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel()
         )
-        known.append((delta.ratings.of(active)[rows] != MISSING).ravel())
+        known.append((delta.ratings.select_questions(active)[rows] != MISSING).ravel())
     pairs, first = np.unique(np.concatenate(keys), return_index=True)
     graded = int(np.concatenate(known)[first].sum())
     return graded, len(pairs) - graded
@@ -477,7 +479,7 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
                 for q in gradable_questions(list(state.values()), delta.base.grader)
                 if q.weight > 0
             ]
-            ratings = delta.ratings.of(active)[seen]
+            ratings = delta.ratings.select_questions(active)[seen]
             needed += sign * ratings.size
             usable += sign * int((ratings != MISSING).sum())
     return replace(rescore_board(before, changed), needed=needed, usable=usable)

@@ -14,13 +14,13 @@ from ...grouping import group_pairs
 from ...labels import (
     MISSING,
     Basis,
+    CorrelationShift,
     Leaderboard,
     Override,
     Policy,
     QueryChoice,
     QueryRatings,
     Ratings,
-    Shift,
     basis,
     correlation_shift,
     find_overrides,
@@ -120,7 +120,7 @@ def shift_against(
     against: str | None,
     measure: str,
     queries: QueryChoice = "common",
-) -> Shift | None:
+) -> CorrelationShift | None:
     """Return the shift in correlation with an official leaderboard between two leaderboards.
 
     Args:
@@ -178,7 +178,7 @@ def rating_rows(
     keys = [key for key in asked if key in was or key in now]
     shown = readable_questions(project, [asked[key] for key in keys])
     return [
-        RatingRow(key, one.shown, was.get(key), now.get(key), now.get(key, 0) is not None)
+        RatingRow(key, one.shown_text, was.get(key), now.get(key), now.get(key, 0) is not None)
         for key, one in zip(keys, shown, strict=True)
     ]
 
@@ -188,7 +188,7 @@ def ratings_of_passage(
 ) -> dict[str, int | None]:
     """Return a passage's ratings by id of a question that counts; None for a missing rating."""
     asked = gradable_questions(questions, base.grader)
-    values = known.of(asked)[row]
+    values = known.select_questions(asked)[row]
     return {
         question.question_id: None if value == MISSING else int(value)
         for question, value in zip(asked, values, strict=True)
@@ -266,7 +266,7 @@ class Effect:
     before: Leaderboard
     after: Leaderboard
     systems: list[SystemChange]
-    shift: Shift | None
+    shift: CorrelationShift | None
 
 
 def ratings_effect(
@@ -421,7 +421,7 @@ def _scored_again(
         asked = asked_questions(project, base.version, query_id)
         questions = gradable_questions(asked, base.grader)
         known = load_ratings(project, base, query_id, questions)
-        cells = known.of(questions).copy()
+        cells = known.select_questions(questions).copy()
         if passage_id in known.passage_ids:
             row = known.passage_ids.index(passage_id)
             same_text = known.text_keys == known.text_keys[row]

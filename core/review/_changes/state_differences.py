@@ -29,12 +29,12 @@ from ...grouping import nest_triples
 from ...labels import (
     MISSING,
     Basis,
+    CorrelationShift,
     Leaderboard,
     Policy,
     QueryChoice,
     QueryRatings,
     Ratings,
-    Shift,
     basis,
     gradable_questions,
     grading_progress,
@@ -345,7 +345,7 @@ class StateChanges:
     board_after: Leaderboard | None
     no_board: str
     systems: list[SystemChange]
-    shift: Shift | None
+    shift: CorrelationShift | None
 
     @property
     def scores_differ(self) -> bool:

@@ -28,7 +28,7 @@ from ...measures import (
 )
 from ...records import Qrels, find_source, ranking_scores, source_judgments
 from ...store import Project
-from .label_agreement import Judgments, Labels, Matched, Person, Rater, Side, match_sides
+from .label_agreement import Judgments, Labels, MatchedValues, Person, Rater, Side, match_sides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class Check:
     """The effects if one side adopts the other side's value for a passage.
 
     Args:
-        row: row of the pair in `Matched.pairs`.
+        row: row of the pair in `MatchedValues.pairs`.
         value, target: value of the adopting side, before and after.
         shift: sum over all systems of the absolute change of their mean score.
         moved: number of systems whose score changes.
@@ -130,7 +130,7 @@ def check_next(
     giving = left if side == "left" else right
 
     def compute() -> list[Check]:
-        grid = _Grid.of(matched, side)
+        grid = _Grid.from_matched(matched, side)
         board, qrels = _board_of_side(project, giving, name, grid.giving)
         return _try_checks(project, matched, grid, board, qrels, by, tried)
 
@@ -138,7 +138,7 @@ def check_next(
     return CheckNext(side, name, checks, int(disagreeing_pairs(matched).sum()))
 
 
-def disagreeing_pairs(matched: Matched) -> Flags:
+def disagreeing_pairs(matched: MatchedValues) -> Flags:
     """Return which pairs of two sides disagree, in their order; see `match_scales`."""
     agree = np.zeros(len(matched.pairs), dtype=bool)
     left, right = matched.pairs["left"].to_numpy(), matched.pairs["right"].to_numpy()
@@ -164,7 +164,7 @@ class _Grid:
     kappa: dict[tuple[int, int], float | None]
 
     @classmethod
-    def of(cls, matched: Matched, side: Literal["left", "right"]) -> _Grid:
+    def from_matched(cls, matched: MatchedValues, side: Literal["left", "right"]) -> _Grid:
         giving, other = (
             (matched.left, matched.right) if side == "left" else (matched.right, matched.left)
         )
@@ -234,7 +234,7 @@ def _board_of_side(
 
 def _try_checks(
     project: Project,
-    matched: Matched,
+    matched: MatchedValues,
     grid: _Grid,
     board: Leaderboard,
     qrels: Qrels,

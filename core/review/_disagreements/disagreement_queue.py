@@ -17,8 +17,8 @@ from ...records import readable_texts
 from ...store import Project
 from .._passages.passage_details import label_with, read_passage
 from .check_next import Check, CheckNext, check_next, disagreeing_pairs
-from .label_agreement import Labels, Matched, Pair, Person, Side, match_sides
-from .settling import Place, Settling, settled_cases, side_name
+from .label_agreement import Labels, MatchedValues, Pair, Person, Side, match_sides
+from .settling import Place, SettlingAction, settled_cases, side_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ Cell = tuple[Collection[int], Collection[int]]
 
 
 @dataclass(frozen=True)
-class Giving:
+class SupportingQuestion:
     """A question that supports a label: its rating is the label or higher."""
 
     question_id: str
@@ -38,7 +38,7 @@ class Giving:
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     """A pair in the queue.
 
     Args:
@@ -50,10 +50,10 @@ class Row:
     """
 
     pair: Pair
-    left_from: tuple[Giving, ...]
-    right_from: tuple[Giving, ...]
+    left_from: tuple[SupportingQuestion, ...]
+    right_from: tuple[SupportingQuestion, ...]
     check: Check | None
-    settling: Settling | None
+    settling: SettlingAction | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Queue:
     total: int
     hidden: int
     first: int
-    rows: list[Row]
+    rows: list[QueueRow]
     next_up: CheckNext | None
 
 
@@ -158,7 +158,7 @@ def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int
     return Counter(pairs["query_id"][~done].tolist()), len(cases)
 
 
-def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None:
+def row_of(project: Project, left: Side, right: Side, case: Place) -> QueueRow | None:
     """Return the current values of two sides for a case, also if they agree or the case is settled.
 
     Returns:
@@ -178,16 +178,16 @@ def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None
 def _queue_rows(
     project: Project,
     sides: tuple[Side, Side],
-    matched: Matched,
+    matched: MatchedValues,
     shown: Indices,
     checks: Mapping[int, Check],
-    cases: Mapping[Place, Settling],
-) -> list[Row]:
-    """Return the pairs with these positions in `Matched.pairs`, with the questions behind them."""
+    cases: Mapping[Place, SettlingAction],
+) -> list[QueueRow]:
+    """Return the pairs at these positions of `MatchedValues.pairs`, with the questions behind them."""
     pairs = _read_pairs(project, matched.pairs.iloc[shown])
     left_from, right_from = (_given_by(project, side, pairs) for side in sides)
     return [
-        Row(
+        QueueRow(
             pair,
             left_from.get((pair.query_id, pair.passage_id, pair.left), ()),
             right_from.get((pair.query_id, pair.passage_id, pair.right), ()),
@@ -198,14 +198,14 @@ def _queue_rows(
     ]
 
 
-def _in_cell(matched: Matched, cell: Cell) -> Flags:
+def _in_cell(matched: MatchedValues, cell: Cell) -> Flags:
     inside = matched.pairs["left"].isin(list(cell[0])) & matched.pairs["right"].isin(list(cell[1]))
     return inside.to_numpy(dtype=bool)
 
 
-def _order_pairs(matched: Matched, order: DisagreementOrder, cell: Cell | None) -> Indices:
-    """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of
-    their scale's top.
+def _order_pairs(matched: MatchedValues, order: DisagreementOrder, cell: Cell | None) -> Indices:
+    """Return the positions of pairs in `MatchedValues.pairs`, ordered by distance. Values are
+    shares of their scale's top.
     """
     chosen = disagreeing_pairs(matched) if cell is None else _in_cell(matched, cell)
     shares = [
@@ -219,7 +219,7 @@ def _order_pairs(matched: Matched, order: DisagreementOrder, cell: Cell | None) 
     return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
 
 
-def _place_of(matched: Matched, rows: Indices, case: Place) -> int | None:
+def _place_of(matched: MatchedValues, rows: Indices, case: Place) -> int | None:
     pairs = matched.pairs.iloc[rows]
     here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (
         pairs["query_id"] == case[0]
@@ -282,7 +282,7 @@ _TEXTS = (
 
 def _given_by(
     project: Project, side: Side, pairs: Sequence[Pair]
-) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
+) -> dict[tuple[str, str, int], tuple[SupportingQuestion, ...]]:
     """Return the questions that support a label, by (query id, passage id, label). Empty if a
     side's values are not labels, or are means."""
     if (
@@ -294,7 +294,7 @@ def _given_by(
         return {}
     base = basis(project, side.policy)
     wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
-    ratings: dict[tuple[str, str], list[Giving]] = {place: [] for place in wanted}
+    ratings: dict[tuple[str, str], list[SupportingQuestion]] = {place: [] for place in wanted}
     for query, passage, question, text, rating in project.rows(
         "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
         " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
@@ -309,7 +309,7 @@ def _given_by(
             "passages": [passage for _, passage in wanted],
         },
     ):
-        ratings[query, passage].append(Giving(question, text, rating))
+        ratings[query, passage].append(SupportingQuestion(question, text, rating))
     return {
         (*place, value): tuple(one for one in found if one.rating >= value)
         for place, found in ratings.items()
@@ -318,7 +318,7 @@ def _given_by(
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OverrideEffect:
     """The effect of an override on a pair.
 
     Args:
@@ -330,7 +330,7 @@ class Outcome:
 
     before: int | None
     after: int | None
-    also: tuple[Giving, ...]
+    also: tuple[SupportingQuestion, ...]
     left: int | None
     right: int | None
     agrees: bool
@@ -345,7 +345,7 @@ def override_outcome(
     question_ids: Collection[str],
     rating: int,
     author: str,
-) -> Outcome:
+) -> OverrideEffect:
     """Return the effect of a planned override on a pair, without storing it.
 
     Args:
@@ -377,7 +377,7 @@ def override_outcome(
     desk = read_passage(project, policy, pair.query_id, pair.passage_id)
     after = label_with(project, policy, desk, dict.fromkeys(question_ids, rating))
     others = [
-        Giving(asked.question.question_id, asked.question.shown, asked.rating)
+        SupportingQuestion(asked.question.question_id, asked.question.shown_text, asked.rating)
         for asked in desk.asked
         if after and policy.label != "mean" and asked.counts and asked.question.weight > 0
         if asked.question.question_id not in question_ids
@@ -386,4 +386,4 @@ def override_outcome(
     ]
     also = tuple(sorted(others, key=lambda asked: -asked.rating))
     agrees = values[0] is not None and values[1] in same.get(values[0], ())
-    return Outcome(desk.label, after, also, *values, agrees)
+    return OverrideEffect(desk.label, after, also, *values, agrees)

@@ -118,7 +118,7 @@ class Rater:
 
 
 @dataclass(frozen=True, eq=False)
-class Matched:
+class MatchedValues:
     """The values of two sides for the same things.
 
     Args:
@@ -133,7 +133,7 @@ class Matched:
     left_only: Mapping[str, int]
     right_only: Mapping[str, int]
 
-    def of(self, queries: Collection[str] | None) -> pd.DataFrame:
+    def select_queries(self, queries: Collection[str] | None) -> pd.DataFrame:
         """Return the pairs of some queries; all for None."""
         return (
             self.pairs
@@ -155,7 +155,7 @@ class _Resolved:
     values: Callable[[], Values]
 
 
-def match_sides(project: Project, left: Side, right: Side) -> Matched:
+def match_sides(project: Project, left: Side, right: Side) -> MatchedValues:
     """Match the values of two sides by passage, or by question and passage if a side is a person.
 
     Raises:
@@ -200,7 +200,7 @@ def match_sides(project: Project, left: Side, right: Side) -> Matched:
         return pairs, alone
 
     pairs, alone = project.cached(("agreement", left_side.key, right_side.key), compute)
-    return Matched(left_side.rater, right_side.rater, pairs, *alone)
+    return MatchedValues(left_side.rater, right_side.rater, pairs, *alone)
 
 
 def _count_by_query(frame: pd.DataFrame) -> Values:
@@ -434,7 +434,7 @@ def side_agreement(
     matched = match_sides(project, left, right)
 
     def compute() -> Agreement:
-        pairs = matched.of(queries)
+        pairs = matched.select_queries(queries)
         left_only, right_only = (
             sum(count for query, count in counts.items() if queries is None or query in queries)
             for counts in (matched.left_only, matched.right_only)

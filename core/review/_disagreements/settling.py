@@ -49,7 +49,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Settling:
+class SettlingAction:
     """An action about a case.
 
     Args:
@@ -90,7 +90,7 @@ class AlreadySettled(InputError):
         settling: the action that settled it.
     """
 
-    def __init__(self, settling: Settling) -> None:
+    def __init__(self, settling: SettlingAction) -> None:
         super().__init__(
             "already-settled",
             f"{settling.author} has already resolved this case: {settling.reason}",
@@ -130,7 +130,9 @@ _CASES = (
 )
 
 
-def list_settlings(project: Project, limit: int | None = None, offset: int = 0) -> list[Settling]:
+def list_settlings(
+    project: Project, limit: int | None = None, offset: int = 0
+) -> list[SettlingAction]:
     """Return every action about any disagreement, newest first.
 
     Args:
@@ -146,7 +148,7 @@ def count_actions(project: Project) -> int:
     return int(project.value(f"SELECT count(*) FROM {visible_rows(project, 'settlings')}"))
 
 
-def settled_cases(project: Project, left: str, right: str) -> dict[Place, Settling]:
+def settled_cases(project: Project, left: str, right: str) -> dict[Place, SettlingAction]:
     """Return the settled cases between two sides, in either order, by the ids of the case."""
     settlings = _read_settlings(
         project,
@@ -157,12 +159,14 @@ def settled_cases(project: Project, left: str, right: str) -> dict[Place, Settli
     return {settling.case.place: settling for settling in settlings}
 
 
-def list_disputes(project: Project) -> list[Settling]:
+def list_disputes(project: Project) -> list[SettlingAction]:
     """Return the disputes of judgments, newest first, without reopened cases."""
     return _read_settlings(project, " WHERE {settled} AND act = 'dispute' ORDER BY 1 DESC", {})
 
 
-def _read_settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
+def _read_settlings(
+    project: Project, rest: str, parameters: dict[str, Any]
+) -> list[SettlingAction]:
     if not count_actions(project):
         # The record is usually empty, and planning the full statement takes longer than this check.
         return []
@@ -174,7 +178,7 @@ def _read_settlings(project: Project, rest: str, parameters: dict[str, Any]) -> 
         (_CASES + rest).format(**seen, settled=_SETTLED, texts=readable_texts(project)),
         parameters | {"version": latest_version(project)},
     )
-    return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
+    return [SettlingAction(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
 
 
 def record_csv(project: Project) -> str:

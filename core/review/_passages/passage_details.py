@@ -28,7 +28,7 @@ from .._changes.rescoring import single_label
 
 
 @dataclass(frozen=True)
-class Said:
+class GraderResult:
     """A grader's result for a question and the passage, without a rating if ungraded or failed."""
 
     status: Status | Literal["ungraded"]
@@ -57,7 +57,7 @@ class AskedQuestion:
 
     number: int
     question: Question
-    said: dict[str, Said]
+    said: dict[str, GraderResult]
     counts: bool
     rating: int | None
     override: Override | None = None
@@ -66,7 +66,7 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True)
-class Desk:
+class PassageDetails:
     """The data of a passage for a query.
 
     Args:
@@ -102,7 +102,7 @@ def read_passage(
     query_id: str,
     passage_id: str,
     shown: Sequence[str] = (),
-) -> Desk:
+) -> PassageDetails:
     """Return the data of a passage for a query.
 
     Args:
@@ -133,7 +133,7 @@ def read_passage(
     )
     asked = _asked_questions(project, base, looked_at, query_id, query_key, passage_id, text_key)
     label, usable, needed = _label_and_counts(base, asked) if pooled else (None, 0, 0)
-    return Desk(
+    return PassageDetails(
         query_id=query_id,
         query=query,
         narrative=narrative,
@@ -236,7 +236,7 @@ def _asked_questions(
 
 
 def label_with(
-    project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]
+    project: Project, policy: Policy, desk: PassageDetails, ratings: Mapping[str, int | None]
 ) -> int | None:
     """Return the label that the passage would have with other ratings for some questions; None for
     no label.
@@ -280,7 +280,7 @@ _ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions US
 
 def _grader_results(
     project: Project, grader: StoredGrader, version: int, query_key: int, text_key: int | None
-) -> dict[str, Said]:
+) -> dict[str, GraderResult]:
     """Return a grader's results by question id; for a direct grader by query id."""
     rows = project.rows(
         "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw,"
@@ -295,14 +295,18 @@ def _grader_results(
     return {row[0]: _as_said(row[1:]) for row in rows}
 
 
-def _as_said(row: Sequence[Any]) -> Said:
+def _as_said(row: Sequence[Any]) -> GraderResult:
     rating, defaulted, answer, confidence, raw, note, distribution, reason, failed_raw = row
     if rating is not None:
         chances = None if distribution is None else tuple(distribution)
-        return Said(
+        return GraderResult(
             "defaulted" if defaulted else "graded", rating, answer, confidence, raw, note, chances
         )
-    return Said("ungraded") if reason is None else Said("failed", raw=failed_raw, reason=reason)
+    return (
+        GraderResult("ungraded")
+        if reason is None
+        else GraderResult("failed", raw=failed_raw, reason=reason)
+    )
 
 
 def _counting_ratings(

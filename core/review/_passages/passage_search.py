@@ -65,7 +65,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedPassage:
     """A passage in the list. `place` counts from 1 over all pages. `judgment` is from the source in
     the filters.
     """
@@ -83,7 +83,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchPage:
     """One page of the search results.
 
     Args:
@@ -97,10 +97,10 @@ class Found:
 
     total: int
     page: int
-    rows: list[Listed]
-    here: Listed | None
-    before: Listed | None
-    after: Listed | None
+    rows: list[ListedPassage]
+    here: ListedPassage | None
+    before: ListedPassage | None
+    after: ListedPassage | None
 
 
 def search_passages(
@@ -110,7 +110,7 @@ def search_passages(
     size: int,
     page: int | None = None,
     opened: tuple[str, str | None] | None = None,
-) -> Found:
+) -> SearchPage:
     """Search passages of the pool, in the order of the queries and of the pool.
 
     Args:
@@ -137,7 +137,7 @@ def search_passages(
     wanted = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
     on_page = range(shown * size, min((shown + 1) * size, total))
     rows = table_rows(project, matches, sorted({*on_page, *wanted.values()}))
-    return Found(
+    return SearchPage(
         total=total,
         page=shown + 1,
         rows=[rows[i] for i in on_page],
@@ -223,7 +223,7 @@ def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa
     return project.read(select_passages)
 
 
-def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
+def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[int, ListedPassage]:
     """Return passages of the list with their texts, by position in the list from 0."""
     rows = matches.take(at).to_pylist() if at else []
     queries = {
@@ -242,7 +242,7 @@ def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[i
         )
     }
     return {
-        i: Listed(
+        i: ListedPassage(
             i + 1,
             *queries[row["query_key"]],
             *texts[row["passage_key"]],
@@ -347,7 +347,7 @@ def _sql_conditions(
 
 
 @dataclass(frozen=True)
-class ToJudge:
+class PassageToJudge:
     """A passage to judge.
 
     Args:
@@ -355,12 +355,12 @@ class ToJudge:
         own: the assessor's judgment; None if the passage is unjudged.
     """
 
-    listed: Listed
+    listed: ListedPassage
     own: int | None
 
 
 @dataclass(frozen=True)
-class Turn:
+class JudgingTurn:
     """The passages of a query to judge.
 
     Args:
@@ -369,7 +369,7 @@ class Turn:
     """
 
     query_id: str
-    rows: list[ToJudge]
+    rows: list[PassageToJudge]
     following: str | None
 
     @property
@@ -385,7 +385,7 @@ def next_turn(
     person: str,
     blind: bool,
     query_id: str | None = None,
-) -> Turn | None:
+) -> JudgingTurn | None:
     """Return the passages of a query for an assessor to judge; None if no passage matches the
     filters.
 
@@ -421,8 +421,8 @@ def next_turn(
         at.sort(key=lambda i: _random_order(person, here, int(passages[i])))
     listed = table_rows(project, table, at)
     following = [*waiting[waiting > here], *waiting[waiting < here]]
-    rows = [ToJudge(listed[i], own.get(int(places[i]))) for i in at]
-    return Turn(ids[here], rows, ids[int(following[0])] if following else None)
+    rows = [PassageToJudge(listed[i], own.get(int(places[i]))) for i in at]
+    return JudgingTurn(ids[here], rows, ids[int(following[0])] if following else None)
 
 
 def _own_judgments(project: Project, person: str) -> dict[int, int]:

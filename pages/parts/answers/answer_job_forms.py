@@ -122,11 +122,11 @@ def _draw_generating(project: Project) -> None:
         tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature
     )
     planned = answers.plan_answers(project, ready, wanted)
-    caps = jobs.Extent()
+    caps = jobs.JobScope()
     if planned.failed and st.checkbox(
         f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"
     ):
-        caps = jobs.Extent(retry_failed=True)
+        caps = jobs.JobScope(retry_failed=True)
         planned = answers.plan_answers(project, ready, wanted, caps)
     repeats = f"Equal contexts need one answer ({planned.shared:,} repeats)."
     ui.draw_metrics(
@@ -154,7 +154,7 @@ def _draw_generating(project: Project) -> None:
             "All requested answers exist.", icon=":material/check:"
         )
         return
-    price = answers.answers_price(project, ready, planned) if ready.asks else None
+    price = answers.answers_price(project, ready, planned) if ready.needs_model else None
     caps = _draw_cost(project, ready.model, price, caps, "answers")
     presses.act_button(
         "Generate answers",
@@ -244,12 +244,12 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
     if ready is None:
         return
     wanted = answers.pairs_to_compare(project, ready, pairs)
-    caps = jobs.Extent()
-    failed = len(answers.pairs_to_compare(project, ready, pairs, jobs.Extent(only_failed=True)))
+    caps = jobs.JobScope()
+    failed = len(answers.pairs_to_compare(project, ready, pairs, jobs.JobScope(only_failed=True)))
     if failed and st.checkbox(
         f"Retry {text.how_many(failed, 'failed comparisons')}", key=f"{key} again"
     ):
-        caps = jobs.Extent(retry_failed=True)
+        caps = jobs.JobScope(retry_failed=True)
         wanted = answers.pairs_to_compare(project, ready, pairs, caps)
     if not wanted:
         st.success("All these answers are compared.", icon=":material/check:")
@@ -293,9 +293,9 @@ def _draw_cost(
     project: Project,
     model: AnswerModel,
     price: grading.PriceTag | None,
-    caps: jobs.Extent,
+    caps: jobs.JobScope,
     key: str,
-) -> jobs.Extent:
+) -> jobs.JobScope:
     """Draw the price of a job and its limits; return the caps with them. A rule has no price."""
     if price is None:
         st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")

@@ -14,7 +14,7 @@ from exam_workbench.answers import (
     JUDGES,
     Evaluation,
     Gold,
-    View,
+    RetEvalChoices,
     asked_for,
     evaluate_answers,
     gold_sources,
@@ -43,7 +43,7 @@ WHAT = (
 def explain_missing_inputs(project: Project) -> None:
     """Explain LLM-retEval and its missing inputs and end the screen, if it cannot run yet."""
     inputs = missing_data(project)
-    if not inputs.stops:
+    if not inputs.is_blocking:
         return
     missing = [
         words
@@ -74,7 +74,7 @@ def choose_evaluation(project: Project) -> Evaluation:
         GradingError: the encoder cannot be loaded.
     """
     known = generator_models(project)
-    anew = _settings_places().come(project.name)
+    anew = _settings_places().apply_address(project.name)
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         with st.popover(
@@ -87,7 +87,7 @@ def choose_evaluation(project: Project) -> Evaluation:
             key="change answers",
         ):
             view, said = _draw_choices(project, known, anew)
-    _settings_places().go(**said)
+    _settings_places().go_to(**said)
     with st.spinner("Comparing answers", show_time=False):
         found = evaluate_answers(project, view)
     words.markdown(f":material/tune: {_in_words(found)}")
@@ -96,16 +96,16 @@ def choose_evaluation(project: Project) -> Evaluation:
 
 def chosen_settings() -> dict[str, str]:
     """Return the settings as address parameters, for links between the screens."""
-    return dict(_settings_places().now)
+    return dict(_settings_places().present)
 
 
-def _settings_places() -> address.Places:
+def _settings_places() -> address.ScreenPlaces:
     return address.places_of_screen(KEY, NAMES)
 
 
 def _draw_choices(
     project: Project, known: Sequence[AnswerModel], anew: bool
-) -> tuple[View, dict[str, str]]:
+) -> tuple[RetEvalChoices, dict[str, str]]:
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
     kept = chosen_settings()
 
@@ -217,7 +217,7 @@ def _draw_choices(
             " identical to it (case B)."
         ),
     )
-    view = View(
+    view = RetEvalChoices(
         tuple(runs) or asked_runs,
         tuple(sorted(ks)) or asked_ks,
         generator,
@@ -252,10 +252,10 @@ def _in_words(evaluation: Evaluation) -> str:
         else ""
     )
     gold = evaluation.view.gold.against
-    by = f", gold from {ui.plain(' and '.join(gold))}" if gold else ""
+    by = f", gold from {ui.escape(' and '.join(gold))}" if gold else ""
     alike = ", near-equal texts included" if evaluation.view.same_text else ""
     return (
-        f"Answers by **{ui.plain(evaluation.generator.name)}** · checked by"
-        f" **{ui.plain(judge)}**{limit} ·"
+        f"Answers by **{ui.escape(evaluation.generator.name)}** · checked by"
+        f" **{ui.escape(judge)}**{limit} ·"
         f" {how_many(len(evaluation.gold), 'queries')} with gold passages{by}{alike}"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import answers, measures, run_names, study, text
-from exam_workbench.measures.answers import Scored
+from exam_workbench.measures.answers import ScoredMean
 from exam_workbench.store import Project
 from pages.parts.answers import answer_settings, cases_desk
 from pages.parts.shared import actions, address, html, scoring_settings, ui
@@ -80,7 +80,7 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
 @st.fragment
 def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
     asked = actions.asked_of(KEY)
-    for act in asked.each():
+    for act in asked.yield_actions():
         address.write_parameters({"cell": str(act["cell"])})
     asked.draw("grid", grid_data(project, evaluation))
 
@@ -150,7 +150,7 @@ def _missing_counts(row: answers.RetEvalRow) -> str:
     return ", ".join(f"{number:,} {what}" for number, what in counts if number)
 
 
-def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
+def _ideal_retriever(scored: ScoredMean | None) -> dict[str, Any] | None:
     if scored is None or scored.mean is None:
         return None
     error = "" if scored.error is None else f" ± {scored.error:.3f}"
@@ -192,7 +192,7 @@ def _cell_details(evaluation: answers.Evaluation, cell: str) -> dict[str, Any] |
     }
 
 
-def _explain_value(line: answers.Line, measure: str) -> str:
+def _explain_value(line: answers.EvaluatedAnswers, measure: str) -> str:
     if line.state == "skipped":
         return "The run has no passage for the query."
     if measure not in ("LLM-retEval", "GPT-Eval"):
@@ -271,20 +271,20 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     )
     for run, count in waiting.items():
         st.caption(
-            f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are"
+            f":material/info: No {REFERENCE}@{k} for {ui.escape(run)}: answers or comparisons are"
             f" missing for {text.how_many(count, 'queries')}. See Generate and compare."
         )
     for name, table in covers.items():
         if name not in whole:
             lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}."
-                f" To add {ui.plain(text.first_few(lacks))}, grade their answers with"
+                f":material/info: {ui.escape(name)} covers {text.how_many(len(table), 'runs')}."
+                f" To add {ui.escape(text.first_few(lacks))}, grade their answers with"
                 " `exam answers grade`."
             )
 
 
-def _draw_choice_table(picks: measures.Choosing, reference: str) -> None:
+def _draw_choice_table(picks: measures.EvaluationChoices, reference: str) -> None:
     most = {run: max(choice.chance.get(run, 0.0) for choice in picks.choices) for run in picks.runs}
     short = run_names.short_names(picks.runs)
     first = {f"{short[run]} first": run for run in sorted(picks.runs, key=lambda run: -most[run])}
@@ -315,7 +315,7 @@ def _draw_choice_table(picks: measures.Choosing, reference: str) -> None:
             "±": st.column_config.NumberColumn(format="%.3f", help="Standard error"),
             "Same choice": st.column_config.NumberColumn(format="percent"),
             **{
-                title: st.column_config.ProgressColumn(format="percent", help=ui.plain(run))
+                title: st.column_config.ProgressColumn(format="percent", help=ui.escape(run))
                 for title, run in first.items()
             },
         },
@@ -374,7 +374,7 @@ def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
     for why in dict.fromkeys(
         row.every.spearman.undefined for row in rows if row.every.spearman.undefined
     ):
-        st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
+        st.caption(f"Undefined correlation: {ui.escape(str(why))}.")
     st.caption(
         "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query."
         " Refined leaves out queries on which Recall is wrong."

@@ -42,7 +42,7 @@ PASSAGES = 12
 """Largest number of shown gold passages."""
 
 
-def case_places() -> address.Places:
+def case_places() -> address.ScreenPlaces:
     """Return the filters and the open case in the address."""
     return address.places_of_screen(KEY, NAMES)
 
@@ -62,12 +62,14 @@ def place_of(name: str) -> tuple[str, str, int] | None:
 def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
     """Return the cases that match the filters of the address."""
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
-    run = case_places().named("run") if case_places().named("run") in runs else None
-    k = next((one for one in ks if str(one) == case_places().named("k")), None)
+    run = case_places().find_part("run") if case_places().find_part("run") in runs else None
+    k = next((one for one in ks if str(one) == case_places().find_part("k")), None)
     only = (
-        case_places().named("case") if case_places().named("case") in choices.ANSWER_CASES else None
+        case_places().find_part("case")
+        if case_places().find_part("case") in choices.ANSWER_CASES
+        else None
     )
-    to_do = case_places().named("show") != "all"
+    to_do = case_places().find_part("show") != "all"
     key = (
         "cases of answers",
         evaluation.view,
@@ -88,7 +90,7 @@ def desk_data(
     """
     cases = list_cases(project, evaluation)
     ids = [_case_id(row) for row in cases]
-    wanted = case_places().named("at")
+    wanted = case_places().find_part("at")
     place = place_of(wanted)
     known = (
         place is not None
@@ -144,7 +146,9 @@ def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
     def filter_choice(
         name: str, title: str, every: str, options: Sequence[tuple[str, str]]
     ) -> dict[str, Any]:
-        chosen = case_places().named(name) if case_places().named(name) in dict(options) else ""
+        chosen = (
+            case_places().find_part(name) if case_places().find_part(name) in dict(options) else ""
+        )
         return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
 
     letters = [(letter, f"{letter}  {says}") for letter, says in choices.ANSWER_CASES.items()]
@@ -281,11 +285,11 @@ def _verdict_data(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any
 def _why_empty(evaluation: answers.Evaluation) -> str:
     if not any(row.answers for row in evaluation.rows):
         return "These runs have no answers yet. Generate answers on the Answers screen."
-    if any(case_places().named(name) for name in ("run", "k", "case")):
+    if any(case_places().find_part(name) for name in ("run", "k", "case")):
         return "No cases match the filters."
     if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
         return "No cases yet. Compare the answers on the Answers screen."
-    if case_places().named("show") != "all":
+    if case_places().find_part("show") != "all":
         return "No open cases. A case is confirmed for every query on which the results differ."
     return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
 
@@ -294,7 +298,7 @@ SAID = "said of the cases of answers"
 
 
 @dataclass
-class Desk:
+class CasesDesk:
     """The cases as a person sees them, and the result of the last action.
 
     Args:
@@ -304,7 +308,7 @@ class Desk:
     """
 
     project: Project
-    view: answers.View
+    view: answers.RetEvalChoices
     said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
     sources: bool = False
 
@@ -313,18 +317,18 @@ class Desk:
         """The current evaluation, remembered until a change is saved."""
         return answers.evaluate_answers(self.project, self.view)
 
-    def say(self, words: str, undo: actions.Act | None = None) -> None:
+    def show_message(self, words: str, undo: actions.Act | None = None) -> None:
         """Show a message about an action, until the next one."""
         self.said = {"words": html.as_shown(words), "undo": undo}
         st.session_state[SAID] = self.said
 
 
 @st.fragment
-def draw(project: Project, view: answers.View) -> None:
+def draw(project: Project, view: answers.RetEvalChoices) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
     asked = actions.asked_of(KEY)
-    at = Desk(project, view)
-    error = asked.do(lambda act: _do_action(at, act))
+    at = CasesDesk(project, view)
+    error = asked.do_actions(lambda act: _do_action(at, act))
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer
         # checks.
@@ -332,22 +336,22 @@ def draw(project: Project, view: answers.View) -> None:
     asked.draw("answers", desk_data(project, at.evaluation, at.said, error))
 
 
-def _do_action(at: Desk, act: actions.Act) -> None:
+def _do_action(at: CasesDesk, act: actions.Act) -> None:
     """Do an action of the component: move on, or change the open case."""
     match act["do"]:
         case "open":
             name = str(act.get("case") or "")
             if not name and (rows := list_cases(at.project, at.evaluation)):
                 name = _case_id(rows[min(max(int(act["at"]), 0), len(rows) - 1)])
-            case_places().put(at=name)
+            case_places().change_parts(at=name)
         case "filter":
             if act["name"] in NAMES:
-                case_places().put(**{act["name"]: str(act["value"]), "at": ""})
+                case_places().change_parts(**{act["name"]: str(act["value"]), "at": ""})
         case _:
             _change_case(at, act)
 
 
-def _change_case(at: Desk, act: actions.Act) -> None:
+def _change_case(at: CasesDesk, act: actions.Act) -> None:
     """Do an action that changes the project; each has another one that undoes it."""
     place, opened = place_of(str(act["case"])), str(act["case"])
     if place is None:
@@ -372,25 +376,25 @@ def _change_case(at: Desk, act: actions.Act) -> None:
                 words += (
                     f" Also confirmed by {said}. Your decision counts because it is the latest."
                 )
-            at.say(words, {"do": "take back", "case": act["case"]})
-            case_places().put(at=str(act.get("next") or ""))
+            at.show_message(words, {"do": "take back", "case": act["case"]})
+            case_places().change_parts(at=str(act.get("next") or ""))
         case "take back":
             answers.take_back_case(at.project, at.evaluation, *place, author)
-            at.say("Decision withdrawn. The case is open again.")
-            case_places().put(at=opened)
+            at.show_message("Decision withdrawn. The case is open again.")
+            case_places().change_parts(at=opened)
         case "judge":
             row = answers.case_at(at.project, at.evaluation, *place)
             answers.judge_as_relevant(at.project, row, str(act["passage"]), author)
-            at.say(
+            at.show_message(
                 f"Passage {act['passage']} is judged {choices.UNANNOTATED_JUDGMENT}. To count it as"
                 f" gold, choose “{judging.source_of(author)}” under Change settings.",
                 {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
             )
             at.sources = True
-            case_places().put(at=opened)
+            case_places().change_parts(at=opened)
         case "unjudge":
             judging.withdraw_judgment(at.project, query_id, str(act["passage"]), author)
-            at.say("Judgment withdrawn.")
+            at.show_message("Judgment withdrawn.")
             at.sources = True
         case "add answer":
             answer = answers.case_at(at.project, at.evaluation, *place).line.answer
@@ -399,11 +403,11 @@ def _change_case(at: Desk, act: actions.Act) -> None:
                     "unknown-answer", "This case has no answer to add.", "Go to the next case."
                 )
             add_gold_answer(at.project, query_id, answer, author)
-            at.say(
+            at.show_message(
                 f"“{ui.shorten_text(answer, 80)}” is now a gold answer of the query.",
                 {"do": "remove answer", "case": act["case"], "answer": answer},
             )
-            case_places().put(at=opened)
+            case_places().change_parts(at=opened)
         case "remove answer":
             withdraw_gold_answer(at.project, query_id, str(act["answer"]), author)
-            at.say("Gold answer removed.")
+            at.show_message("Gold answer removed.")

@@ -10,16 +10,16 @@ from pages.parts.shared import chart_display, presses, ui
 MODEL = "judge"
 
 
-def choose_reference(project: Project) -> tuple[str, list[answers.PeopleSaid]] | None:
+def choose_reference(project: Project) -> tuple[str, list[answers.PeopleVerdict]] | None:
     """Draw the choice of a reference for the answer checks; return it with its results, or None
     without any.
     """
     sources = answers.verdict_sources(project)
     everyone = {"": "All people"} if len(sources) > 1 else {}
     options = everyone | {name: name for name, _ in sources}
-    verdicts: list[answers.PeopleSaid] = []
+    verdicts: list[answers.PeopleVerdict] = []
     # People's results need no runs; a model's comparisons do.
-    if answer_settings.generator_models(project) and not answers.missing_data(project).stops:
+    if answer_settings.generator_models(project) and not answers.missing_data(project).is_blocking:
         evaluation = answer_settings.choose_evaluation(project)
         model = evaluation.judge_model
         if model is not None and (verdicts := answers.said_by_judge(project, evaluation)):
@@ -81,7 +81,7 @@ def draw_import(project: Project) -> None:
 
 
 def draw_agreement(
-    project: Project, beside: str, verdicts: list[answers.PeopleSaid]
+    project: Project, beside: str, verdicts: list[answers.PeopleVerdict]
 ) -> list[answers.AgreementRow]:
     """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
@@ -164,7 +164,7 @@ def draw_threshold_curve(rows: list[answers.AgreementRow]) -> None:
         )
 
 
-def ask_model(project: Project, verdicts: list[answers.PeopleSaid]) -> None:
+def ask_model(project: Project, verdicts: list[answers.PeopleVerdict]) -> None:
     """Draw a form to check the answers that people judged with a model; the table then includes
     this model.
     """

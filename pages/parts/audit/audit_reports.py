@@ -149,7 +149,7 @@ def _draw_cut_points(project: Project, audit: room.Audit, calibration: room.Cali
     st.subheader("Cut points of the embedding grader", anchor=False)
     st.markdown(f"Current: {_list_cut_points(calibration.cuts)}.")
     if not calibration.new_cuts:
-        st.caption(ui.plain(calibration.why_no_cuts))
+        st.caption(ui.escape(calibration.why_no_cuts))
         return
     st.markdown(f"Fitted to the judgments: **{_list_cut_points(calibration.new_cuts)}**.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -161,7 +161,7 @@ def _draw_cut_points(project: Project, audit: room.Audit, calibration: room.Cali
         with ui.errors():
             room.accept_cut_points(project, audit, name, ui.author())
             st.success(
-                ui.plain(f"Added the grader {name}. To grade with it: {bank.grade_command(name)}")
+                ui.escape(f"Added the grader {name}. To grade with it: {bank.grade_command(name)}")
             )
             ui.draw_link("grading", "Grade with this grader")
 
@@ -179,11 +179,11 @@ def draw_roles(project: Project, audit: room.Audit) -> None:
     circularity = room.find_circularity(project, audit.policy, audit.runs)
     warnings = st.container(key="double-roles")
     for warning in circularity.warnings:
-        warnings.warning(ui.plain(warning), icon=":material/sync_problem:")
+        warnings.warning(ui.escape(warning), icon=":material/sync_problem:")
     if not circularity.warnings:
         st.container(key="no-double-roles").caption("No model has two roles, as far as stated.")
     if (favour := room.audit_board(project, audit).favour) is not None:
-        st.markdown(f"**{ui.plain(favour.says)}**")
+        st.markdown(f"**{ui.escape(favour.description)}**")
     st.caption(HOW)
     with st.container(horizontal=True):
         questions = st.text_input(
@@ -241,7 +241,7 @@ def _explain_origin(role: room.Role) -> str:
     if role.stated:
         return "Entered in this project."
     return (
-        f"Derived from the model name: {ui.plain(', '.join(role.models))}."
+        f"Derived from the model name: {ui.escape(', '.join(role.models))}."
         if role.models
         else "Not stated yet."
     )
@@ -327,7 +327,7 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
     """Draw the graders by their correlation with the audited leaderboard."""
     with ui.or_empty(code="empty"):
         choice = room.choose_grader(project, audit)
-    st.container(key="chosen-grader").markdown(ui.plain(choice.says))
+    st.container(key="chosen-grader").markdown(ui.escape(choice.description))
     st.dataframe(
         {
             "Grader": [scored.grader for scored in choice.graders],
@@ -361,7 +361,7 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
         },
     )
     ui.draw_link(
-        "leaderboard", f"Show the leaderboard of {ui.plain(choice.chosen)}", grader=choice.chosen
+        "leaderboard", f"Show the leaderboard of {ui.escape(choice.chosen)}", grader=choice.chosen
     )
     st.caption(
         f"{choice.judged:,} judgments. Noise of the sample lowers all correlations by the same"

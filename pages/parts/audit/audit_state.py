@@ -31,7 +31,7 @@ def draw(project: Project, audit: room.Audit) -> None:
         )
     if board.batches:
         st.container(key="looks").caption(
-            f":material/info: {ui.plain(describe_rule(audit, board))}"
+            f":material/info: {ui.escape(describe_rule(audit, board))}"
         )
     _draw_estimates(board)
     draw_curve(room.forecast_audit(project, audit), audit.goal)
@@ -41,19 +41,20 @@ def _draw_outcome(reached: room.Outcome) -> None:
     states = {None: ("machine-alone", "warning"), True: ("target reached", "check_circle")}
     key, icon = states.get(reached.reached, ("target missed", "hourglass_top"))
     with st.container(key=key):
-        st.markdown(f":material/{icon}: **{ui.plain(reached.says)}**")
+        st.markdown(f":material/{icon}: **{ui.escape(reached.description)}**")
         if reached.reached is not None and not reached.decides:
-            st.markdown(ui.plain(reached.conclusion))
+            st.markdown(ui.escape(reached.conclusion))
 
 
 def describe_rule(audit: room.Audit, board: room.AuditBoard) -> str:
     """Return the basis of the leaderboard, and how often the results may be checked."""
     note = board.statement
     if note.looks == 1 or note.level is None:
-        return board.says
+        return board.description
     return (
-        f"{board.says} Look {note.look} of {note.looks}: this look may use {note.level:.2%} of the"
-        f" error rate of {audit.alpha:.0%}. You can stop when the target is reached."
+        f"{board.description} Look {note.look} of {note.looks}: this look may use"
+        f" {note.level:.2%} of the error rate of {audit.alpha:.0%}. You can stop when the target"
+        " is reached."
     )
 
 
@@ -135,7 +136,7 @@ def _draw_open_batch(project: Project, audit: room.Audit, last: room.Batch) -> N
 
 
 def _describe_assessor(assessor: room.Assessor) -> str:
-    words = f"{ui.plain(assessor.name)}: {assessor.judged:,}"
+    words = f"{ui.escape(assessor.name)}: {assessor.judged:,}"
     words += f", could not judge {assessor.cannot_say:,}" if assessor.cannot_say else ""
     words += f", saw {text.how_many(assessor.looked, 'labels')}" if assessor.looked else ""
     return words + (" (judging)" if assessor.query_id is not None else "")
@@ -149,20 +150,20 @@ def _draw_estimates(board: room.AuditBoard) -> None:
             _format_rate(name, getattr(board.labels, name))
             for name in ("precision", "recall", "kappa")
         )
-        about.caption(f":material/info: Label quality in the pool: {ui.plain(rates)}.")
+        about.caption(f":material/info: Label quality in the pool: {ui.escape(rates)}.")
     if (
         board.correlation is not None
         and board.correlation.value is not None
         and board.kendall is not None
     ):
         low, high = board.kendall
-        pearson = ui.plain(_format_rate("Pearson", board.correlation))
+        pearson = ui.escape(_format_rate("Pearson", board.correlation))
         about.caption(
             ":material/info: Estimated correlation of the grader's leaderboard with a fully judged"
             f" one: {pearson}, Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if board.favour is not None:
-        about.caption(f":material/info: {ui.plain(board.favour.says)}")
+        about.caption(f":material/info: {ui.escape(board.favour.description)}")
     if board.people is not None and board.people.value is not None:
         about.caption(
             ":material/info: Agreement of first and second judgments: kappa"
@@ -201,7 +202,7 @@ def board_data(board: room.AuditBoard) -> dict[str, Any]:
 
 def draw_curve(forecast: room.Forecast, goal: room.Goal) -> None:
     """Draw the number of judgments needed, and the curve."""
-    st.container(key="judgments-needed").markdown(ui.plain(forecast.says))
+    st.container(key="judgments-needed").markdown(ui.escape(forecast.description))
     chart_display.draw_chart(charts.forecast_chart(forecast, goal))
 
 
@@ -214,7 +215,7 @@ def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
         # as the person's own choice.
         if len(known) > 1:
             st.session_state["audit"] = planned
-        st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
+        st.toast(f"Planned the audit “{ui.escape(planned)}”.", icon=":material/how_to_reg:")
     usual = next((audit for audit in by_name.values() if not audit.ended), known[-1])
     if len(known) == 1:
         # Otherwise the next planned audit would not be opened: the address takes precedence over
@@ -224,7 +225,7 @@ def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
     wanted = st.query_params.get("audit")
     if wanted is not None and wanted not in by_name:
         st.warning(
-            f"Unknown audit “{ui.plain(wanted)}”. Showing “{ui.plain(usual.name)}” instead.",
+            f"Unknown audit “{ui.escape(wanted)}”. Showing “{ui.escape(usual.name)}” instead.",
             icon=":material/info:",
         )
         del st.query_params["audit"]
@@ -259,11 +260,11 @@ def draw_about(project: Project, audit: room.Audit) -> None:
     )
     caption = " · ".join(
         [
-            f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
-            ui.plain(audit.measure_title),
+            f"**{ui.escape(audit.name)}**: {ui.escape(audit.goal.description)}",
+            ui.escape(audit.measure_title),
             text.how_many(len(audit.runs), "systems"),
             text.how_many(len(audit.queries), "queries"),
-            f"labels by {ui.plain(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
+            f"labels by {ui.escape(spec.name)}, min rating {spec.min_rating(policy.min_rating)}",
             f"bank version {version}{newer}",
             *(["ended"] if audit.ended else []),
         ]
@@ -285,14 +286,14 @@ def draw_audit_note(
         result = (
             "corrects these scores"
             if audit.measure == measure
-            else f"corrects {ui.plain(audit.measure_title)} for these labels"
+            else f"corrects {ui.escape(audit.measure_title)} for these labels"
         )
-        note, link = f"The audit “{ui.plain(audit.name)}” {result}", "Show audited leaderboard"
+        note, link = f"The audit “{ui.escape(audit.name)}” {result}", "Show audited leaderboard"
         state = "corrects" if audit.measure == measure else "of another measure"
     elif begun is not None:
         state = "begun"
         note, link = (
-            f"The audit “{ui.plain(begun.name)}” is in progress: no results yet",
+            f"The audit “{ui.escape(begun.name)}” is in progress: no results yet",
             "Show audit",
         )
     else:
@@ -306,4 +307,4 @@ def draw_audit_note(
         f"audit {state}",
         audit=named.name if named else None,
     )
-    st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))
+    st.caption(ui.escape(" ".join((roles.description, *roles.warnings))))

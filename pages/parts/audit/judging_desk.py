@@ -51,7 +51,7 @@ def draw_desk(project: Project, audit: room.Audit) -> None:
     )
     asked = actions.asked_of(KEY)
     with ui.errors():
-        error = asked.do(lambda act: _do_action(project, audit, person, act))
+        error = asked.do_actions(lambda act: _do_action(project, audit, person, act))
         batch = room.list_batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = (
@@ -72,7 +72,7 @@ def _desk_data(
     audit: room.Audit,
     person: str,
     batch: room.Batch,
-    hands: list[room.Hand],
+    hands: list[room.AssignedQuery],
     left: int,
 ) -> dict[str, Any]:
     people = room.list_audit_assessors(project, audit)
@@ -91,7 +91,7 @@ def _desk_data(
             hand.query.query_id: {
                 "text": html.as_shown(hand.query.text),
                 "narrative": html.as_shown(hand.query.narrative or ""),
-                "questions": [html.as_shown(question.shown) for question in hand.questions],
+                "questions": [html.as_shown(question.shown_text) for question in hand.questions],
             }
             for hand in hands
         },
@@ -138,14 +138,14 @@ def _finished_text(batch: int, left: int, also: str) -> dict[str, str]:
     }
 
 
-def _card_data(hand: room.Hand, card: room.Card) -> dict[str, Any]:
+def _card_data(hand: room.AssignedQuery, card: room.AssignedPassage) -> dict[str, Any]:
     return {
         "query": hand.query.query_id,
         "passage": card.passage_id,
         "text": None if card.text is None else html.as_shown(card.text),
         "said": card.said,
         "value": card.value,
-        "settled": card.settled,
+        "settled": card.is_settled,
         "again": hand.turn == 2,
     }
 

@@ -56,13 +56,15 @@ def draw_conflicts(project: Project, conflicts: list[bank.Conflict]) -> None:
         base, *others = st.columns(3)
         with base:
             st.caption("Before both changes")
-            st.text(conflict.base.shown if conflict.base else "Not in the question bank.")
+            st.text(conflict.base.shown_text if conflict.base else "Not in the question bank.")
         theirs = f"Saved by {conflict.their_author}: {conflict.their_note}"
         sides = (("theirs", theirs, conflict.theirs), ("mine", "Your change", conflict.mine))
         for column, (whose, title, question) in zip(others, sides, strict=True):
             with column:
-                st.caption(ui.plain(title))
-                _draw_difference(conflict.base.shown if conflict.base else "", question.shown)
+                st.caption(ui.escape(title))
+                _draw_difference(
+                    conflict.base.shown_text if conflict.base else "", question.shown_text
+                )
                 st.caption(_describe_settings(question))
                 if presses.button(
                     f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"
@@ -94,7 +96,7 @@ def draw_saved(project: Project, version: int) -> None:
             )
             if bank.grader_again(project, grader.spec) is None:
                 st.container(key="no-grader-here").caption(
-                    ui.plain(
+                    ui.escape(
                         f"The grades of {grader.spec.name} were imported. Grade and"
                         " import the new pairs."
                     )
@@ -120,11 +122,13 @@ def draw_history(project: Project, question: types.Question) -> None:
         old = revision.question
         earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
         with st.container(border=True):
-            st.container(key=f"wording {revision.version}").text(old.shown)
-            if earlier is not None and earlier.shown != old.shown:
-                _draw_difference(earlier.shown, old.shown, f"difference {revision.version}")
+            st.container(key=f"wording {revision.version}").text(old.shown_text)
+            if earlier is not None and earlier.shown_text != old.shown_text:
+                _draw_difference(
+                    earlier.shown_text, old.shown_text, f"difference {revision.version}"
+                )
             st.container(key=f"version {revision.version}").caption(
-                ui.plain(
+                ui.escape(
                     f"Version {revision.version} by {revision.author},"
                     f" {revision.saved_at:%d %B %Y %H:%M}:"
                     f" {revision.note} · {_describe_settings(old)}"
@@ -176,9 +180,9 @@ def draw_versions(project: Project) -> None:
     )
     for sign, questions in (("added", difference.added), ("removed", difference.removed)):
         for question in questions:
-            st.caption(f"{sign}: {ui.plain(question.shown)}")
+            st.caption(f"{sign}: {ui.escape(question.shown_text)}")
     for old, new in difference.changed:
-        _draw_difference(old.shown, new.shown)
+        _draw_difference(old.shown_text, new.shown_text)
         if _describe_settings(old) != _describe_settings(new):
             st.caption(f"{_describe_settings(old)} → {_describe_settings(new)}")
     if presses.button(
@@ -198,7 +202,7 @@ def draw_alone(project: Project, question: types.Question) -> None:
     policy = scoring_settings.chosen_policy(project)
     others = bank.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
-    st.text(question.shown)
+    st.text(question.shown_text)
     measure = st.segmented_control(
         "Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True
     )
@@ -284,7 +288,7 @@ def _draw_strays(project: Project, report: study.QueryDiagnosis) -> None:
         st.caption("No question is answered by a passage judged non-relevant.")
     for stray in report.strays:
         title, key = (
-            ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"),
+            ui.escape(f"{stray.question.shown_text}  ({len(stray.passages)})"),
             f"stray {stray.question.question_id}",
         )
         view_choice.stays_folded(key)
@@ -310,7 +314,7 @@ def _draw_uncovered(
     if not report.uncovered:
         st.caption("Every graded passage that is judged relevant answers a question.")
     for passage_id, text in passage_texts(project, report.uncovered[:PASSAGES_SHOWN]).items():
-        title = ui.plain(ui.shorten_text(text, 90))
+        title = ui.escape(ui.shorten_text(text, 90))
         with st.expander(title, key=f"uncovered {passage_id}", on_change="rerun") as fold:
             if not fold.open:
                 continue
@@ -320,7 +324,7 @@ def _draw_uncovered(
             for start, end in sentences.split_sentences(text):
                 sentence = text[start:end]
                 if presses.button(
-                    ui.plain(sentence),
+                    ui.escape(sentence),
                     key=f"start {passage_id} {start}",
                     type="tertiary",
                     icon=":material/add:",
@@ -361,7 +365,7 @@ def _draw_overrides(project: Project, overrides: list[labels.Override]) -> None:
     for override in overrides:
         st.text(texts.get(override.passage_id, override.passage_id))
         st.caption(
-            ui.plain(
+            ui.escape(
                 f"rated {override.rating} by {override.author}: {override.reason} ·"
                 f" {override.wording_now}"
             )
@@ -445,8 +449,8 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
     names = {row.question_id: row.text for row in rows}
     st.table(
         {
-            "Question": [ui.plain(row.text) for row in rows],
-            "Finding": [ui.plain(_describe_verdict(row, worth, names)) for row in rows],
+            "Question": [ui.escape(row.text) for row in rows],
+            "Finding": [ui.escape(_describe_verdict(row, worth, names)) for row in rows],
             "Suggestion": [row.suggestion for row in rows],
         },
         border="horizontal",
@@ -478,10 +482,10 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
     st.caption(
         "Based on the saved questions. “At the top” is the information about the best"
         f" {worth.top} of {len(worth.abilities)} {worth.examinees}"
-        f"{f' ({ui.plain(best)})' if best else ''}."
+        f"{f' ({ui.escape(best)})' if best else ''}."
     )
     for remark in worth.remarks:
-        st.caption(f":material/info: {ui.plain(remark)}")
+        st.caption(f":material/info: {ui.escape(remark)}")
 
 
 def _describe_verdict(
@@ -528,7 +532,7 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
                 "Question",
                 list(asked),
                 list(asked).index(wanted),
-                lambda one: asked[one].shown,
+                lambda one: asked[one].shown_text,
                 f"repaired {wanted}",
             )
         )
@@ -557,9 +561,9 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
         if pressed:
             with st.spinner("Grading and testing the wordings"):
                 st.container(key="repair result").markdown(
-                    ui.plain(
+                    ui.escape(
                         review.repair_question(
                             project, chosen, texts.splitlines(), policy, source, ui.author()
-                        ).says
+                        ).description
                     )
                 )

@@ -26,7 +26,7 @@ KEY = "bank"
 
 
 @dataclass
-class Shown:
+class ShownBank:
     """The parts of the bank that a window has shown to a person.
 
     Args:
@@ -48,7 +48,7 @@ class Shown:
 
 
 @dataclass
-class Window:
+class EditingWindow:
     """The state of a window: one object for all its runs, also for overlapping ones.
 
     Args:
@@ -77,7 +77,7 @@ class Window:
     sent: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     done: int = 0
     refused: dict[int, str | None] = field(default_factory=dict)
-    shown: dict[tuple[str, str], Shown] = field(default_factory=dict)
+    shown: dict[tuple[str, str], ShownBank] = field(default_factory=dict)
     stint: object = None
     query: str = ""
     dialog: tuple[str, str] | None = None
@@ -92,7 +92,7 @@ class Window:
     told: object = None
     nameless: bool = False
 
-    def take(self, act: Mapping[str, Any]) -> None:
+    def do_action(self, act: Mapping[str, Any]) -> None:
         """Do an action of the browser unless it is done already; try refused ones again."""
         number = act["n"]
         with self.lock:
@@ -116,7 +116,7 @@ class Window:
             finally:
                 self.done = max(self.done, number)
 
-    def did(self, shown: Shown, what: Callable[..., Any], *arguments: Any) -> Any:
+    def apply_change(self, shown: ShownBank, what: Callable[..., Any], *arguments: Any) -> Any:
         """Apply a change to a person's drafts and return its result; the window has then seen its
         own change.
 
@@ -130,9 +130,9 @@ class Window:
                 shown.drafts = bank.draft_mark(shown.project, shown.author)
         return result
 
-    def place(self, project: Project, author: str) -> Shown:
+    def find_shown(self, project: Project, author: str) -> ShownBank:
         """Return what this window has shown to a person in a project."""
-        shown = self.shown.setdefault((project.name, author), Shown(project, author))
+        shown = self.shown.setdefault((project.name, author), ShownBank(project, author))
         shown.project = project
         return shown
 
@@ -140,7 +140,7 @@ class Window:
         """Open the query of a question and move the caret to the question."""
         self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
 
-    def unstored(self, shown: Shown) -> list[str]:
+    def list_refused_edits(self, shown: ShownBank) -> list[str]:
         """Return ids of questions with a refused edit that the person has neither corrected nor
         given up.
         """
@@ -152,7 +152,7 @@ class Window:
             and self.refused.get(number) is not None
         ]
 
-    def outlived(self, project: Project, author: str) -> None:
+    def drop_old_result(self, project: Project, author: str) -> None:
         """Forget the result of the last action if the drafts have changed since: the problem was
         settled elsewhere.
         """
@@ -163,7 +163,7 @@ class Window:
             elif self.told != now:
                 self.error, self.said = None, ""
 
-    def tells(self) -> dict[str, Any]:
+    def describe_state(self) -> dict[str, Any]:
         """Return the window's state that every component of the bank needs."""
         return {
             "window": self.token,
@@ -172,9 +172,9 @@ class Window:
         }
 
 
-def current_window() -> Window:
+def current_window() -> EditingWindow:
     """Return the window that this run draws."""
-    return st.session_state.setdefault("bank window", Window())
+    return st.session_state.setdefault("bank window", EditingWindow())
 
 
 def take_in() -> None:
@@ -191,7 +191,7 @@ def take_in() -> None:
     }
     here.sent = known
     for number in sorted(known):
-        here.take(known[number])
+        here.do_action(known[number])
     with here.lock:
         # The browser has given up refused actions that it no longer sends. On screens without the
         # bank it sends nothing.
@@ -206,12 +206,12 @@ def open_for(project: Project) -> None:
     """Register a project with the window before anything is drawn, since the browser may send
     actions early.
     """
-    current_window().place(project, ui.person())
+    current_window().find_shown(project, ui.person())
 
 
 def note_shown(project: Project, questions: list[types.Question]) -> None:
     """Record that this window shows a person's questions, and the present state of their drafts."""
-    shown = current_window().place(project, ui.person())
+    shown = current_window().find_shown(project, ui.person())
     shown.questions.update((question.question_id, question) for question in questions)
     shown.drafts = bank.draft_mark(project, shown.author)
 
@@ -225,7 +225,7 @@ def change_drafts(project: Project, what: Callable[..., Any], *arguments: Any) -
     """
     author, here = ui.author(), current_window()
     # The session is not accessed below, so that the run cannot end between the change and its note.
-    return here.did(here.place(project, author), what, *arguments)
+    return here.apply_change(here.find_shown(project, author), what, *arguments)
 
 
 Act = Mapping[str, Any]
@@ -252,7 +252,7 @@ STEPS: dict[str, Callable[[Project, str], object]] = {
 DISCARDED = "Changes discarded. Press Undo to restore them."
 
 
-def do_action(here: Window, act: Act) -> None:
+def do_action(here: EditingWindow, act: Act) -> None:
     """Do an action that the browser sent from a window.
 
     "look" only redraws a window that came to the front, to show the changes of other windows.
@@ -278,20 +278,20 @@ def do_action(here: Window, act: Act) -> None:
             _edit_question(here, shown, act)
         case "add":
             query_id, added = str(act.get("query")), f"{act.get('query')}/{act.get('name')}"
-            here.did(shown, bank.begin_question, query_id, str(act.get("name")))
+            here.apply_change(shown, bank.begin_question, query_id, str(act.get("name")))
             # Its first edit may arrive before the question has been shown.
             shown.questions.setdefault(added, types.Question(added, query_id, ""))
         case "take back":
-            here.did(shown, bank.take_back, [key])
+            here.apply_change(shown, bank.take_back, [key])
         case "duplicate":
             copy = bank.duplicate_question(_present_question(shown, key))
-            here.did(shown, bank.put_drafts, [copy])
+            here.apply_change(shown, bank.put_drafts, [copy])
             here.go_to(copy)
         case "move":
             query_id = _present_question(shown, key).query_id
             every = bank.drafted_bank(shown.project, shown.author, query_id)
             moved = bank.move_question(every, key, -1 if act.get("up") else 1)
-            here.did(shown, bank.put_drafts, moved)
+            here.apply_change(shown, bank.put_drafts, moved)
         case "several":
             _change_several(here, shown, act)
         case "undo" | "redo" | "discard" | "save":
@@ -308,7 +308,7 @@ def do_action(here: Window, act: Act) -> None:
         here.stint = None
 
 
-def _edit_question(here: Window, shown: Shown, act: Act) -> None:
+def _edit_question(here: EditingWindow, shown: ShownBank, act: Act) -> None:
     key, field, visit = (
         str(act.get("id")),
         str(act.get("field")),
@@ -331,18 +331,18 @@ def _edit_question(here: Window, shown: Shown, act: Act) -> None:
         )
     as_seen = bank.seen_version(shown.project, question, field, before)
     join = visit[2] is not None and here.stint == visit and shown.is_current
-    here.did(shown, bank.change_draft, as_seen, field, value, before, join)
+    here.apply_change(shown, bank.change_draft, as_seen, field, value, before, join)
     here.stint = visit
 
 
-def _find_drafted(shown: Shown, key: str) -> types.Question | None:
+def _find_drafted(shown: ShownBank, key: str) -> types.Question | None:
     """Return a question as in the person's present drafts; None if it no longer exists."""
     query_id = shown.questions[key].query_id if key in shown.questions else key.rpartition("/")[0]
     every = bank.drafted_bank(shown.project, shown.author, query_id)
     return next((one for one in every if one.question_id == key), None)
 
 
-def _find_shown(shown: Shown, key: str) -> types.Question:
+def _find_shown(shown: ShownBank, key: str) -> types.Question:
     """Return a question as the window showed it, or from the person's drafts if it is newer."""
     if question := shown.questions.get(key) or _find_drafted(shown, key):
         return question
@@ -366,7 +366,7 @@ def _read_field(field: str, value: Any, unknown: bool) -> object:
     raise errors.InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
 
 
-def _change_several(here: Window, shown: Shown, act: Act) -> None:
+def _change_several(here: EditingWindow, shown: ShownBank, act: Act) -> None:
     """Merge, retire, restore or reweight several questions of a query."""
     picked = [_present_question(shown, str(key)) for key in act.get("ids") or ()]
     what = act.get("what")
@@ -380,15 +380,15 @@ def _change_several(here: Window, shown: Shown, act: Act) -> None:
         changed = bank.reweight_questions(picked, float(str(value)))
     else:
         changed = bank.retire_questions(picked, active=what == "restore")
-    here.did(shown, bank.put_drafts, changed)
+    here.apply_change(shown, bank.put_drafts, changed)
 
 
-def _present_question(shown: Shown, key: str) -> types.Question:
+def _present_question(shown: ShownBank, key: str) -> types.Question:
     """Return a question from the person's present drafts, or else as shown."""
     return _find_drafted(shown, key) or _find_shown(shown, key)
 
 
-def _change_all(here: Window, shown: Shown, name: str, note: str) -> None:
+def _change_all(here: EditingWindow, shown: ShownBank, name: str, note: str) -> None:
     """Save, discard, undo or redo, unless a conflict is open, or the window has not shown all
     drafts.
     """
@@ -399,16 +399,16 @@ def _change_all(here: Window, shown: Shown, name: str, note: str) -> None:
     elif not shown.is_current:
         here.said = ANOTHER
     else:
-        here.did(shown, STEPS[name])
+        here.apply_change(shown, STEPS[name])
         here.said = DISCARDED if name == "discard" else ""
 
 
-def _save_bank(here: Window, shown: Shown, note: str) -> None:
+def _save_bank(here: EditingWindow, shown: ShownBank, note: str) -> None:
     # A question that was removed in the meantime needs no correction.
     if waits := next(
-        filter(None, (_find_drafted(shown, key) for key in here.unstored(shown))), None
+        filter(None, (_find_drafted(shown, key) for key in here.list_refused_edits(shown))), None
     ):
-        here.said = UNSTORED.format(waits.shown)
+        here.said = UNSTORED.format(waits.shown_text)
         here.go_to(waits)
     elif not (drafts := bank.list_drafts(shown.project, shown.author)):
         here.said = "No changes to save."
@@ -428,21 +428,23 @@ def _save_bank(here: Window, shown: Shown, note: str) -> None:
             here.go_to(wordless)
         # Read before the save, since reading the session state may end the run.
         waiting = awaited_edits.list_awaited()
-        version = here.did(shown, bank.save_drafts, note)
+        version = here.apply_change(shown, bank.save_drafts, note)
         here.saved = (shown.project.name, version) if version else None
         if version:
             _settle_cases(here, shown, waiting, [draft.question for draft in drafts.values()])
 
 
 def _settle_cases(
-    here: Window,
-    shown: Shown,
+    here: EditingWindow,
+    shown: ShownBank,
     waiting: list[awaited_edits.AwaitedEdit],
     edited: Sequence[types.Question],
 ) -> None:
     """Settle the disagreements that waited for one of these edits."""
     fitting = [
-        edit for edit in waiting if any(edit.fits(shown.project.name, each) for each in edited)
+        edit
+        for edit in waiting
+        if any(edit.is_settled_by(shown.project.name, each) for each in edited)
     ]
     for edit in fitting:
         waiting.remove(edit)

@@ -28,7 +28,7 @@ BEGINNING = 60
 
 
 def draw_beside(
-    project: Project, query: bank.QueryOverview, view: scoring_settings.View | None
+    project: Project, query: bank.QueryOverview, view: scoring_settings.ViewChoices | None
 ) -> None:
     """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
 
@@ -117,7 +117,7 @@ def draw_impact(
         return
     changes = review.changes(project, measure, policy, edits)
     judged_by = bank_review.judged_by(project, against)
-    shown = _Shown(
+    shown = _ShownImpact(
         project,
         policy,
         query_id,
@@ -135,7 +135,7 @@ def draw_impact(
         " to it on its scale.",
     )
     st.container(key="changed-queries").caption(
-        ui.plain(f"Effect of your changes in {_name_queries(shown.queries, list(edits))}.")
+        ui.escape(f"Effect of your changes in {_name_queries(shown.queries, list(edits))}.")
     )
     _draw_flips(shown, "known", known.labels)
     _weights_hint(project, policy, changes, edits)
@@ -154,7 +154,7 @@ def draw_impact(
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ShownImpact:
     """The data that all parts of the panel show.
 
     Args:
@@ -172,7 +172,7 @@ class _Shown:
     judged: Mapping[str, Mapping[str, int]]
 
 
-def _flips_headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) -> str:
+def _flips_headline(flips: Sequence[review.LabelChange], shown: _ShownImpact, so_far: bool) -> str:
     """Return how many labels change, and in which direction."""
     count = f"**{how_many(len(flips), 'changed labels')}**{' so far' if so_far else ''}"
     if not flips:
@@ -258,7 +258,7 @@ def _name_queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
     return first_few([f"“{texts.get(query_id, query_id)}”" for query_id in query_ids])
 
 
-def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
+def _draw_flips(shown: _ShownImpact, which: str, flips: Sequence[review.LabelChange]) -> None:
     """Draw the labels that flip, or may flip: those of the open query, then those of the others,
     folded by query.
     """
@@ -281,27 +281,31 @@ def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) 
                 _of_query(shown, part, texts)
                 continue
             with st.expander(
-                ui.plain(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")
+                ui.escape(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")
             ):
                 _of_query(shown, part, texts)
 
 
-def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping[str, str]) -> None:
+def _of_query(
+    shown: _ShownImpact, flips: Sequence[review.LabelChange], texts: Mapping[str, str]
+) -> None:
     """Draw the first labels of a query that flip, and a button that shows all."""
     wordings = {question.question_id: question for question in shown.drafted}
     for change in flips[:FLIPS_SHOWN]:
         text = ui.shorten_text(texts.get(change.passage_id, change.passage_id), 70)
         causes = [
-            ui.shorten_text(wordings[key].shown, 60) for key in change.questions if key in wordings
+            ui.shorten_text(wordings[key].shown_text, 60)
+            for key in change.questions
+            if key in wordings
         ]
         judged = shown.judged.get(change.query_id, {}).get(change.passage_id)
         beside = "" if judged is None else f" :gray[judged {judged}]"
         if presses.button(
-            f":violet[**{_describe_flip(change, shown.policy)}**]{beside} {ui.plain(text)}",
+            f":violet[**{_describe_flip(change, shown.policy)}**]{beside} {ui.escape(text)}",
             key=f"flip {change.query_id} {change.passage_id}",
             type="tertiary",
             width="stretch",
-            help=ui.plain("Cause: " + "; ".join(causes)),
+            help=ui.escape("Cause: " + "; ".join(causes)),
         ):
             # Pass the questions of all queries: the label may be that of a topic, whose questions
             # belong to its query.
@@ -363,7 +367,7 @@ def _draw_reasons(
         hide_index=True,
         column_config={"Question": st.column_config.TextColumn(width="large")},
     )
-    st.caption(f"Passage {ui.plain(change.passage_id)}")
+    st.caption(f"Passage {ui.escape(change.passage_id)}")
 
 
 def _list_edits(before: types.Question | None, after: types.Question) -> list[str]:
@@ -376,7 +380,7 @@ def _list_edits(before: types.Question | None, after: types.Question) -> list[st
 
 @st.dialog("Changed labels", width="large")
 def _all_flips(
-    shown: _Shown, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]
+    shown: _ShownImpact, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]
 ) -> None:
     texts = passage_texts(shown.project, [change.passage_id for change in flips])
     st.dataframe(
@@ -388,7 +392,7 @@ def _all_flips(
             "Ungraded pairs": [change.unknown for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Cause": [
-                "; ".join(wordings[key].shown for key in change.questions if key in wordings)
+                "; ".join(wordings[key].shown_text for key in change.questions if key in wordings)
                 for change in flips
             ],
         },
@@ -420,17 +424,18 @@ def _weights_hint(
         )
 
 
-def _draw_noise(shift: labels.Shift, against: str) -> None:
+def _draw_noise(shift: labels.CorrelationShift, against: str) -> None:
     """Draw how certain the change of the correlation is, and over which queries it is computed."""
     if shift.before is None or shift.after is None:
         st.caption(
-            f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}"
+            f"Correlation with {ui.escape(against)}: undefined. {shift.says}"
+            f" {shift.queries.description}"
         )
         return
-    sure = f"Spearman with {ui.plain(against)}"
+    sure = f"Spearman with {ui.escape(against)}"
     if shift.low is not None and shift.high is not None:
         sure += f": 95% interval of its change {shift.low:+z.3f} to {shift.high:+z.3f}"
-    st.caption(f"{sure}. {shift.says} {shift.queries.says}")
+    st.caption(f"{sure}. {shift.says} {shift.queries.description}")
 
 
 def _draw_moves(changes: review.Changes) -> None:

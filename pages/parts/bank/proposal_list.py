@@ -100,7 +100,7 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
             " wordings are always marked."
         ),
     )
-    repeats: dict[int, bank.Repeat] = {}
+    repeats: dict[int, bank.RepeatedWording] = {}
     with ui.errors():
         repeats = bank.find_repeats(project, ui.person(), query_id, near)
     chosen: set[int] = st.session_state.setdefault(CHOSEN, set())
@@ -172,7 +172,7 @@ def _decide_proposals(project: Project, keys: list[int], accept: bool) -> None:
 def _draw_proposal(
     project: Project,
     proposal: bank.Proposal,
-    mark: bank.Repeat | None,
+    mark: bank.RepeatedWording | None,
     chosen: set[int],
     about: str,
 ) -> None:
@@ -190,7 +190,7 @@ def _draw_proposal(
             st.session_state[key] = value
     with st.container(key=f"question-saved-proposal-{proposal.key}"):
         if about:
-            st.caption(ui.plain(about))
+            st.caption(ui.escape(about))
         tick, text = st.columns([0.7, 15], vertical_alignment="center")
         tick.checkbox(
             "Select",
@@ -213,7 +213,7 @@ def _draw_proposal(
                 f":small[{_describe_choices(proposal.item)}]"
             )
         if refused := st.session_state.pop(f"not reworded {proposal.key}", None):
-            st.container(key=f"not-reworded {proposal.key}").caption(f":red[{ui.plain(refused)}]")
+            st.container(key=f"not-reworded {proposal.key}").caption(f":red[{ui.escape(refused)}]")
         st.markdown(f":small[{_describe_origin(proposal, mark)}]")
 
 
@@ -221,23 +221,23 @@ def _describe_choices(item: bank.DraftedItem) -> str:
     """Return the choices of an item with their letters; the key is bold and marked as correct."""
     shown_choices = []
     for letter, choice in zip(ascii_uppercase, item.choices, strict=False):
-        shown = ui.plain(f"{letter}) {choice}")
+        shown = ui.escape(f"{letter}) {choice}")
         shown_choices.append(f"**{shown}** (correct)" if choice == item.answer_key else shown)
-    topic = [f":gray[{ui.plain(item.topic)}]"] if item.topic else []
+    topic = [f":gray[{ui.escape(item.topic)}]"] if item.topic else []
     return " · ".join([*shown_choices, *topic])
 
 
-def _describe_origin(proposal: bank.Proposal, mark: bank.Repeat | None) -> str:
+def _describe_origin(proposal: bank.Proposal, mark: bank.RepeatedWording | None) -> str:
     """Return the origin of a proposal and the question that it repeats, in one line."""
     repeats = []
     if mark is not None:
         repeated = f"same as {mark.of}" if mark.text == proposal.text else str(mark)
-        repeats = [f":orange[{ui.plain(repeated)}]"]
-    came = [ui.plain(proposal.came_from)]
-    came += [ui.plain(f"subtopic {proposal.subtopic_id}")] if proposal.subtopic_id else []
+        repeats = [f":orange[{ui.escape(repeated)}]"]
+    came = [ui.escape(proposal.came_from)]
+    came += [ui.escape(f"subtopic {proposal.subtopic_id}")] if proposal.subtopic_id else []
     came += ["nugget"] if proposal.kind == "nugget" else []
     if proposal.edited_by:
-        came.append(ui.plain(f"reworded by {proposal.edited_by}, was: {proposal.original}"))
+        came.append(ui.escape(f"reworded by {proposal.edited_by}, was: {proposal.original}"))
     return " · ".join([*repeats, f":gray[{' · '.join(came)}]"])
 
 
@@ -255,7 +255,7 @@ def _draw_outcome(query_id: str) -> None:
             if report.left_out:
                 st.caption(f"Left out because they exceed the requested number: {report.left_out}.")
             for failure in report.failed:
-                st.caption(f":red[{ui.plain(f'Failed: {failure}')}]")
+                st.caption(f":red[{ui.escape(f'Failed: {failure}')}]")
             st.button(
                 "",
                 icon=":material/close:",
@@ -273,7 +273,7 @@ def _draw_empty_requests(project: Project, query_id: str) -> None:
             for row in generations[:SHOWN_EMPTY]:
                 where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
                 st.caption(
-                    ui.plain(
+                    ui.escape(
                         f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
                         f" {row.prompt}{where}: {row.reason}"
                     )
@@ -293,7 +293,7 @@ def _draw_decided(project: Project, query_id: str) -> None:
                 with st.container():
                     st.text(row.text)
                     st.caption(
-                        ui.plain(
+                        ui.escape(
                             f"{row.state} by {row.decided_by}, {row.decided_at:%Y-%m-%d %H:%M} ·"
                             f" {row.came_from}"
                         )
@@ -379,7 +379,7 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
         "Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question"
     )
     if question.answer_key:
-        st.caption(ui.plain(f"Current answer key: {question.answer_key}"))
+        st.caption(ui.escape(f"Current answer key: {question.answer_key}"))
     passages: list[grading.KeyPassage] = []
     with ui.errors():
         passages = grading.passages_for_key(

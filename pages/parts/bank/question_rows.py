@@ -54,7 +54,7 @@ def draw_editor(
         key: f"identical to another question: {(other.text or '').strip()}"
         for key, other in bank.same_wordings(questions).items()
     }
-    data = here.tells() | {
+    data = here.describe_state() | {
         "project": project.name,
         "author": person,
         "readonly": not person,
@@ -177,7 +177,7 @@ def _asked_dialog(project: Project, query_id: str, questions: list[types.Questio
 
 @st.dialog("Split question", width="large")
 def _draw_split(project: Project, question: types.Question) -> None:
-    st.text(question.shown)
+    st.text(question.shown_text)
     parts = st.text_area("One question per line", question.text or "", height=140)
     st.caption(f"The weight {question.weight:g} is divided equally. You can change it later.")
     if st.button("Split question", type="primary", key="split"):
@@ -235,12 +235,12 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
         previous, following: ids of its neighbours; empty at an end.
     """
     here, person = bank_window.current_window(), ui.person()
-    here.outlived(project, person)
+    here.drop_old_result(project, person)
     drafts = bank.list_drafts(project, person)
     undoable, redoable = bank.count_steps(project, person)
     open_conflicts = bank.list_conflicts(project, person) if drafts else []
     name, saved = here.saved or ("", 0)
-    data: dict[str, Any] = here.tells() | {
+    data: dict[str, Any] = here.describe_state() | {
         "project": project.name,
         "author": person,
         "version": bank.latest_version(project),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from exam_workbench import labels, study
 from pages.parts.boards import leaderboard_table as boards
-from pages.parts.boards.leaderboard_table import Named
+from pages.parts.boards.leaderboard_table import NamedLeaderboard
 from pages.parts.shared import address, components, ui
 
 KEY = "agreements"
@@ -155,11 +155,11 @@ def cell_data(
                 "more": "",
             },
         ],
-        "says": cell.queries.says if cell.queries else "",
+        "says": cell.queries.description if cell.queries else "",
         "href": href,
         "board": compared
         and boards.board_data(
-            Named(f"Row {compared.board.measure}", compared.board),
-            Named(f"{column.against} {compared.official.measure}", compared.official),
+            NamedLeaderboard(f"Row {compared.board.measure}", compared.board),
+            NamedLeaderboard(f"{column.against} {compared.official.measure}", compared.official),
         ),
     }

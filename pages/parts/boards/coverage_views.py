@@ -56,8 +56,8 @@ def _draw_judged_table(shares: list[study.JudgedShare]) -> str | None:
     return runs[selected[0]] if selected else None
 
 
-def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
-    st.markdown(f"**Pairs to grade next for {ui.plain(lacks.run)}**")
+def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.MissingGrades) -> None:
+    st.markdown(f"**Pairs to grade next for {ui.escape(lacks.run)}**")
     counts = [
         (lacks.ungraded, text.how_many(lacks.ungraded, "ungraded pairs")),
         (lacks.failed, text.how_many(lacks.failed, "failed pairs")),
@@ -96,7 +96,7 @@ def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.ToGra
         ui.draw_link("passages", "Open passage", query=row.query_id, passage=row.passage_id)
 
 
-def _draw_grade_button(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
+def _draw_grade_button(project: Project, policy: labels.Policy, lacks: study.MissingGrades) -> None:
     """Draw a button that grades the ungraded pairs of the top passages. Failed pairs are retried on
     Grading.
     """
@@ -269,7 +269,7 @@ def draw_sealed(screen: Screen) -> None:
 def _draw_sealed_scores(screen: Screen) -> None:
     coverage = study.sealed_coverage(screen.project, screen.policy)
     public, sealed = (f"{coverage.measure}, {which}" for which in ("public", "sealed"))
-    st.container(key="sealed").markdown(ui.plain(coverage.says))
+    st.container(key="sealed").markdown(ui.escape(coverage.description))
     st.dataframe(
         {
             "System": [system.run for system in coverage.systems],
@@ -294,5 +294,6 @@ def _draw_sealed_scores(screen: Screen) -> None:
         },
     )
     st.caption(
-        f"{coverage.explains} {text.how_many(coverage.queries, 'queries')} with sealed questions."
+        f"{coverage.explanation} {text.how_many(coverage.queries, 'queries')} with sealed"
+        " questions."
     )

@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedLeaderboard:
     """A leaderboard and its title."""
 
     title: str
@@ -55,9 +55,9 @@ class Named:
 
 
 def draw(
-    primary: Named,
-    official: Named | None = None,
-    alike: study.Alike | None = None,
+    primary: NamedLeaderboard,
+    official: NamedLeaderboard | None = None,
+    alike: study.UnseparatedSystems | None = None,
     columns: Sequence[Column] = (),
     opened: Mapping[str, Any] | None = None,
     follow: Mapping[str, Any] | None = None,
@@ -84,9 +84,9 @@ def draw(
 
 
 def board_data(
-    primary: Named,
-    official: Named | None = None,
-    alike: study.Alike | None = None,
+    primary: NamedLeaderboard,
+    official: NamedLeaderboard | None = None,
+    alike: study.UnseparatedSystems | None = None,
     columns: Sequence[Column] = (),
     opens: bool = False,
 ) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def system_details(
     run: str,
     beside: str,
     asked: str | None = None,
-    alike: study.Alike | None = None,
+    alike: study.UnseparatedSystems | None = None,
 ) -> dict[str, Any]:
     """Return the details of a system: its queries, and the passages that it returned for the open
     one.
@@ -241,7 +241,7 @@ def system_details(
     }
 
 
-def _explain_groups(run: str, alike: study.Alike | None, scored: bool) -> str:
+def _explain_groups(run: str, alike: study.UnseparatedSystems | None, scored: bool) -> str:
     if not scored:
         return "This leaderboard was imported without scores per query."
     if alike is None or alike.untested:
@@ -294,7 +294,7 @@ def draw_returned(
     Args:
         source: source of the judgments to show, if any.
     """
-    st.markdown(f"**{ui.plain(run)}**")
+    st.markdown(f"**{ui.escape(run)}**")
     rows = labels.inspect_query(project, run, query_id, policy, source)
     if not rows:
         st.caption("The system returned no passages for this query.")
@@ -306,7 +306,7 @@ def draw_returned(
         text = ui.shorten_text(row.text, LINKED_TEXT) if row.text else row.passage_id
         ui.draw_link(
             "passages",
-            ui.plain(f"{row.rank} · {label}{judged} · {text}"),
+            ui.escape(f"{row.rank} · {label}{judged} · {text}"),
             query=query_id,
             passage=row.passage_id,
         )

@@ -59,7 +59,7 @@ class Screen:
     queries: labels.QueryChoice
     test: choices.SystemTest
 
-    def offered(self) -> dict[str, BoardChoice]:
+    def list_choices(self) -> dict[str, BoardChoice]:
         """Return all leaderboards to choose from, including those of the head."""
         named = [
             self.measure,
@@ -77,7 +77,7 @@ class Screen:
         return dict(imported_leaderboards(self.project))
 
     @property
-    def mine(self) -> BoardChoice:
+    def own_leaderboard(self) -> BoardChoice:
         """The leaderboard of the labels, with the settings at the head of the screen."""
         min_rating = labels.basis(self.project, self.policy).min_rating
         return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
@@ -86,7 +86,7 @@ class Screen:
         """Return the names of the official leaderboard and of the studied one; the latter twice
         without an official one.
         """
-        study = board_name(offered, self.mine) or next(iter(offered))
+        study = board_name(offered, self.own_leaderboard) or next(iter(offered))
         if self.official is None:
             return study, study
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
@@ -99,7 +99,7 @@ def correlation_strip(
     result = compared.correlation
     if result.undefined:
         st.container(key="undefined").info(
-            ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"),
+            ui.escape(f"Correlation with {with_what} is undefined: {result.undefined}"),
             icon=":material/help:",
         )
     else:
@@ -131,7 +131,7 @@ def correlation_strip(
             st.container(key="kendall-interval").caption(
                 f"95% interval of Kendall over resampled queries: {low} to {high}"
             )
-    st.caption(ui.plain(compared.queries.says))
+    st.caption(ui.escape(compared.queries.description))
 
 
 def board_choice(
@@ -148,7 +148,7 @@ def board_choice(
 
 def all_boards(screen: Screen) -> None:
     """Draw several leaderboards on one scale, in the order of the official one."""
-    offered = screen.offered()
+    offered = screen.list_choices()
     reference, study = screen.names(offered)
     default = [study] if study != reference else []
     others = st.multiselect(
@@ -172,7 +172,7 @@ def all_boards(screen: Screen) -> None:
         reference,
     )
     for name, reason in drawn.left_out.items():
-        st.caption(ui.plain(f"{name}: {reason}"))
+        st.caption(ui.escape(f"{name}: {reason}"))
     if not drawn.marks:
         return
     options = [system.run for system in drawn_boards[reference].systems]
@@ -183,7 +183,7 @@ def all_boards(screen: Screen) -> None:
         {"system": "run", "system's board": "board"},
     )
     st.caption(
-        f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a"
+        f"Systems in the order of {ui.escape(reference)}. Click a system to see its queries, or a"
         " name in the legend to highlight a leaderboard.",
         help=(
             "Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one"
@@ -210,14 +210,14 @@ def draw_followed(screen: Screen, board: labels.Leaderboard, run: str) -> None:
     """Draw one system's queries, with the official leaderboard for comparison."""
     official = None
     if screen.official and screen.official[0] != board.source:
-        offered = screen.offered()
+        offered = screen.list_choices()
         official = make_board(screen.project, offered[screen.names(offered)[0]], screen.policy)
     draw_system(screen.project, board, official, run)
 
 
 def two_boards(screen: Screen) -> None:
     """Draw two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
-    offered = screen.offered()
+    offered = screen.list_choices()
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
     first = board_choice(left, "First leaderboard", offered, reference, "first board")
@@ -262,10 +262,10 @@ def two_systems(screen: Screen) -> None:
     """Draw the queries of two systems against each other, or of one system on two leaderboards."""
     offered = {
         name: choice
-        for name, choice in screen.offered().items()
+        for name, choice in screen.list_choices().items()
         if choice.source not in screen.imported
     }
-    default = board_name(offered, screen.mine) or next(iter(offered))
+    default = board_name(offered, screen.own_leaderboard) or next(iter(offered))
     columns = [*st.columns(2), *st.columns(2)]
     first_board = board_choice(columns[0], "First leaderboard", offered, default, "x board")
     second_board = board_choice(columns[1], "Second leaderboard", offered, default, "y board")
@@ -319,13 +319,13 @@ def system_pair(
             "",
             "First better",
             f"{comparison.count('first')}",
-            f"Queries on which {ui.plain(names[0])} scores higher",
+            f"Queries on which {ui.escape(names[0])} scores higher",
         ),
         (
             "",
             "Second better",
             f"{comparison.count('second')}",
-            f"Queries on which {ui.plain(names[1])} scores higher",
+            f"Queries on which {ui.escape(names[1])} scores higher",
         ),
         ("", "Equal", f"{comparison.count('equal')}", "Queries on which both score the same"),
     ]
@@ -340,14 +340,14 @@ def system_pair(
             "Mean score of the first system minus that of the second, with half of its 95% interval"
         )
         p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.as_number(row.p)
-        why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
+        why = ui.escape(row.undefined or "") or "Two-sided paired t test, without correction"
         facts += [("", "Difference", difference, about), ("", "p", p, why)]
     ui.draw_metrics(*facts, width="content")
     alike = x.measure == y.measure
     if not same:
         what = "are from different leaderboards" if alike else "have different measures"
         st.container(key="different-boards").warning(
-            ui.plain(f"{names[0]} and {names[1]} {what}. Their scores cannot be compared."),
+            ui.escape(f"{names[0]} and {names[1]} {what}. Their scores cannot be compared."),
             icon=":material/warning:",
         )
     if separated is not None:
@@ -498,7 +498,7 @@ def significance_columns(
     by_run = {row.run: row for row in rows}
     tested = [by_run.get(system.run) for system in board.systems]
     for reason in sorted({row.undefined for row in rows if row.undefined}):
-        st.caption(f":material/help: Some p values are missing. {ui.plain(reason)}")
+        st.caption(f":material/help: Some p values are missing. {ui.escape(reason)}")
     answers = {True: "yes", False: "no", None: "no test"}
     return [
         Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in tested]),
@@ -511,7 +511,7 @@ def draw_matrix(screen: Screen) -> None:
     """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error
     bars overlap?
     """
-    offered = screen.offered()
+    offered = screen.list_choices()
     name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")
     board = make_board(screen.project, offered[name], screen.policy)
     rows = remembered_pairs(screen.project, board, screen.test)
@@ -527,7 +527,7 @@ def draw_matrix(screen: Screen) -> None:
     for reason in reasons:
         st.container(key="untested").caption(
             f":material/help: {text.how_many(untested, 'pairs')} of {len(rows):,} have no test."
-            f" {ui.plain(reason)}"
+            f" {ui.escape(reason)}"
         )
     if untested == len(rows):
         return

@@ -112,7 +112,7 @@ def draw_item(project: Project, item: exams.Item) -> None:
     with st.container(horizontal=True):
         ui.draw_link("question_bank", "Edit in the question bank", query=item.query_id)
         if item.source_passage_id:
-            st.caption(f"Source: passage {ui.plain(item.source_passage_id)}")
+            st.caption(f"Source: passage {ui.escape(item.source_passage_id)}")
 
 
 HOW = (
@@ -145,7 +145,7 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
     wanted = st.query_params.get("exam")
     if wanted is not None and wanted not in items_by_exam:
         st.warning(
-            f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.",
+            f"Unknown exam {ui.escape(wanted)}. The first exam is shown instead.",
             icon=":material/info:",
         )
         del st.query_params["exam"]

@@ -48,11 +48,11 @@ def offer_writing(project: Project) -> None:
             presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
 
-def _choose_wanted(project: Project) -> exams.Wanted:
+def _choose_wanted(project: Project) -> exams.ItemRequest:
     left, right = st.columns(2)
     domain = left.text_input(
         "Subject of the passages",
-        placeholder=exams.Wanted.domain,
+        placeholder=exams.ItemRequest.domain,
         key="writer domain",
         help="Named in the prompt.",
     ).strip()
@@ -75,9 +75,9 @@ def _choose_wanted(project: Project) -> exams.Wanted:
     exam = right.text_input(
         "Exam", choices.EXAM_QUERY, key="writer exam", help="Query that the items belong to."
     ).strip()
-    return exams.Wanted(
+    return exams.ItemRequest(
         exam or choices.EXAM_QUERY,
-        domain or exams.Wanted.domain,
+        domain or exams.ItemRequest.domain,
         run=run or None,
         limit=None if number is None else int(number),
     )
@@ -87,7 +87,7 @@ def draw_written(job: jobs.BackgroundJob) -> None:
     """Draw the result of a job that wrote items."""
     report: grading.Report | None = job.result
     if report is None:
-        st.error(ui.plain(job.progress.message), icon=":material/error:")
+        st.error(ui.escape(job.progress.message), icon=":material/error:")
         return
     message = f"Proposed items: {len(report.keys):,}, from {report.asked:,} passages asked."
     if report.stopped:
@@ -101,7 +101,7 @@ def draw_written(job: jobs.BackgroundJob) -> None:
     if report.failed:
         with st.expander(f"Passages without an item ({len(report.failed):,})"):
             for failure in report.failed[:SHOWN_FAILURES]:
-                st.caption(ui.plain(failure.reason))
+                st.caption(ui.escape(failure.reason))
             if len(report.failed) > SHOWN_FAILURES:
                 st.caption(f"and {len(report.failed) - SHOWN_FAILURES:,} more.")
 
@@ -234,7 +234,7 @@ def offer_sitting(project: Project, exam: str) -> None:
         ]
         remote = any(graders.back_end_name(parameters) == "openai" for parameters in given)
         request = job_plan.draw_limits(
-            project, exams.Sit(query_id=exam, retry_failed=again), "sit", remote=remote
+            project, exams.ExamRequest(query_id=exam, retry_failed=again), "sit", remote=remote
         )
         presses.act_button(
             "Start", exams.start_sitting, project, request, type="primary", key="sit begin"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import charts, choices, exams
-from exam_workbench.measures.item_response import Bounded
+from exam_workbench.measures.item_response import BoundedNumber
 from exam_workbench.store import Project
 from exam_workbench.text import format_interval, how_many
 from pages.parts.shared import address, chart_display, ui
@@ -17,7 +17,7 @@ TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
 
 
 @dataclass(frozen=True)
-class Sat:
+class AnsweredExam:
     """An exam with answers.
 
     Args:
@@ -32,11 +32,11 @@ class Sat:
     exam: str
     items: list[exams.Item]
     found: exams.Responses
-    rows: list[exams.Row]
+    rows: list[exams.ExamineeRow]
     known: exams.ExamStatistics
 
 
-def draw_board(sat: Sat) -> None:
+def draw_board(sat: AnsweredExam) -> None:
     """Draw examinees by accuracy, next to the scores of answers that ignore the question."""
     chart_display.draw_chart(charts.accuracy_chart(sat.rows, sat.known.baselines))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in sat.known.baselines.items())
@@ -63,7 +63,7 @@ def draw_board(sat: Sat) -> None:
     )
 
 
-def draw_models(sat: Sat) -> None:
+def draw_models(sat: AnsweredExam) -> None:
     """Draw accuracy by model and context; of several numbers of worked examples, the best one
     counts.
     """
@@ -83,7 +83,7 @@ def draw_models(sat: Sat) -> None:
     )
 
 
-def draw_topics(sat: Sat) -> None:
+def draw_topics(sat: AnsweredExam) -> None:
     """Draw accuracy by topic, if there are enough items."""
     rows = exams.by_topic(sat.found)
     ui.require_content(
@@ -99,7 +99,7 @@ def draw_topics(sat: Sat) -> None:
     )
 
 
-def draw_two(sat: Sat) -> None:
+def draw_two(sat: AnsweredExam) -> None:
     """Draw two examinees on the items that both answered, and the items that they answer
     differently.
     """
@@ -130,7 +130,7 @@ def draw_two(sat: Sat) -> None:
     ):
         item_texts = [texts[item] for item in items]
         with column, st.container(key=f"only {name}"):
-            st.markdown(f"**Only {ui.plain(name)} is right: {len(item_texts):,}**")
+            st.markdown(f"**Only {ui.escape(name)} is right: {len(item_texts):,}**")
             for text in item_texts[:ITEMS_SHOWN]:
                 st.text(text)
             if len(item_texts) > ITEMS_SHOWN:
@@ -153,11 +153,11 @@ def _describe_comparison(comparison: exams.Comparison) -> str:
     if comparison.differ:
         by = abs(comparison.difference)
         return (
-            f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on}"
+            f"**{ui.escape(better)} is better** than {ui.escape(worse)} by {by:.1%} {on}"
             f" ({significance})."
         )
     ahead = (
-        f"{ui.plain(better)} is ahead by {abs(comparison.difference):.1%}"
+        f"{ui.escape(better)} is ahead by {abs(comparison.difference):.1%}"
         if comparison.difference
         else "equal accuracy"
     )
@@ -165,7 +165,7 @@ def _describe_comparison(comparison: exams.Comparison) -> str:
 
 
 @ui.errors()
-def draw_ability(sat: Sat) -> None:
+def draw_ability(sat: AnsweredExam) -> None:
     """Draw the effect of each component of the examinees, by item response theory."""
     intervals = st.toggle(
         "Intervals",
@@ -176,7 +176,7 @@ def draw_ability(sat: Sat) -> None:
     with st.spinner("Fitting abilities and items"):
         estimates = exams.fit_abilities(sat.project, sat.exam, intervals=intervals)
     for remark in estimates.remarks:
-        st.caption(f":material/info: {ui.plain(remark)}")
+        st.caption(f":material/info: {ui.escape(remark)}")
     if estimates.components:
         st.markdown("**Components**")
         parts = {
@@ -234,7 +234,7 @@ def draw_ability(sat: Sat) -> None:
     )
 
 
-def _format_interval(bounded: Bounded | None) -> str:
+def _format_interval(bounded: BoundedNumber | None) -> str:
     return format_interval(bounded and (bounded.low, bounded.high))
 
 

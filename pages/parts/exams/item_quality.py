@@ -78,7 +78,7 @@ def draw_quality(
         kinds: categories of the items by scheme and question id.
     """
     for remark in analysis.remarks:
-        st.caption(f":material/info: {ui.plain(remark)}")
+        st.caption(f":material/info: {ui.escape(remark)}")
     by_id = {item.question_id: item for item in items}
     rows = sorted(analysis.items, key=lambda row: (row.information, row.item))
     picked = st.dataframe(
@@ -168,14 +168,14 @@ def _draw_examinees(responses: exams.Responses, item: str) -> None:
     correct, failed = responses.correct[:, at], responses.failed[:, at]
     for title, fits in (("Right", correct == 1), ("Wrong", correct == 0), ("Failed", failed)):
         if names := [name for name, one in zip(responses.names, fits.tolist(), strict=True) if one]:
-            st.markdown(f"**{title}**: {ui.plain(', '.join(names))}")
+            st.markdown(f"**{title}**: {ui.escape(', '.join(names))}")
 
 
 def _curves_of_items(analysis: Analysis, chosen: Sequence[ItemWorth]) -> None:
     """Draw the characteristic curves and the information of selected items."""
     if not chosen:
         return
-    few = analysis.fit.items.some([analysis.items.index(row) for row in chosen])
+    few = analysis.fit.items.select([analysis.items.index(row) for row in chosen])
     for title, values in (
         ("Probability of a right answer", answer_probability(GRID, few)),
         ("Information", answer_information(GRID, few)),
@@ -202,7 +202,7 @@ def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Seque
         "Each tick is an examinee."
         + (
             " Too few items for a curve of"
-            f" {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
+            f" {ui.escape(', '.join(f'{name} ({n})' for name, n in few.items()))}."
             if few
             else ""
         )
@@ -236,7 +236,7 @@ def draw_shortening(
         },
     )
     if improvement.stopped:
-        st.caption(f":material/info: {ui.plain(improvement.stopped)}.")
+        st.caption(f":material/info: {ui.escape(improvement.stopped)}.")
     _draw_held_out(improvement)
     _draw_items_to_drop(project, exam, items, improvement)
 
@@ -501,7 +501,7 @@ def _choose_thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thres
     return replace(usual, self_contained=alone, **given)
 
 
-def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
+def _list_filtered(project: Project, falling: Sequence[exams.CheckedItem]) -> None:
     rows = [(failing, hit) for failing in falling for hit in failing.hits]
     if not rows:
         return

@@ -64,7 +64,9 @@ def draw_other_files(project: Project) -> None:
     author, name = ui.person(), project.name
     for terms in terms_of(project):
         st.caption(
-            ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}")
+            ui.escape(
+                f"Graded file and project have texts of a data set with terms of use. {terms}"
+            )
         )
     runs, given, counts = (
         len(ranking_scores(project)),
@@ -164,7 +166,7 @@ def _draw_report(project: Project, author: str) -> None:
     view = scoring_settings.require_view()
     against = f"compared with {view.against}" if view.against else "without an official leaderboard"
     st.caption(
-        f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and"
+        f"Leaderboard by {ui.escape(view.measure)}, {ui.escape(against)}: agreement, methods and"
         " figures in one file that opens offline."
     )
     if not ranking_scores(project):
@@ -315,11 +317,11 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
             when = datetime.fromisoformat(manifest["published_at"])
             note = f": {manifest['note']}" if manifest["note"] else ""
             st.container(key=f"published by {number}").markdown(
-                f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}"
+                f"**{when:%d %B %Y, %H:%M} UTC** by {ui.escape(manifest['published_by'] + note)}"
             )
             rule = scoring_settings.LABEL_RULES.get(policy["label"], policy["label"]).lower()
             st.container(key=f"publication {number}").caption(
-                ui.plain(
+                ui.escape(
                     f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']}"
                     f" · bank version {manifest['bank']['version']} ·"
                     f" {manifest['grader']['name']} · {rule}, min rating"
@@ -333,7 +335,7 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
                     f"{file} ({text.file_size(size)})" if size else file
                     for file, size in files.items()
                 ]
-                st.caption(f":material/folder_zip: Bundle: {ui.plain(', '.join(sizes))}")
+                st.caption(f":material/folder_zip: Bundle: {ui.escape(', '.join(sizes))}")
         author = ui.person()
         if files:
             ui.download(

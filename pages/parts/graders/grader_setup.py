@@ -25,7 +25,7 @@ class Form:
     def __init__(self, prefix: str, stored: Mapping[str, Any]) -> None:
         self.prefix, self.stored, self.values, self.place = prefix, stored, dict[str, Any](), st
 
-    def keep(self, name: str, value: Any, default: Any = None) -> Any:
+    def keep_value(self, name: str, value: Any, default: Any = None) -> Any:
         """Keep a value, unless it is the default and was not stored; return it."""
         if value not in (None, "") and (value != default or name in self.stored):
             self.values[name] = value
@@ -37,7 +37,7 @@ class Form:
         """
         return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
 
-    def beside(self, choice: str, fits: bool) -> Self:
+    def for_choice(self, choice: str, fits: bool) -> Self:
         """Return the form for parameters that depend on a choice; each choice has its own values
         and defaults.
 
@@ -48,7 +48,7 @@ class Form:
         dependent.values = self.values
         return dependent
 
-    def at(self, place: DeltaGenerator) -> Self:
+    def in_container(self, place: DeltaGenerator) -> Self:
         """Return the same form, with its widgets in a container."""
         placed = copy(self)
         placed.place = place
@@ -62,7 +62,7 @@ class Form:
             placeholder=default or None,
             **self.options(name, about),
         )
-        return str(self.keep(name, given.strip()) or default)
+        return str(self.keep_value(name, given.strip()) or default)
 
     def number(
         self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None
@@ -71,7 +71,7 @@ class Form:
         given = self.place.number_input(
             label, low, high, self.stored.get(name, default), **self.options(name, about)
         )
-        self.keep(name, given, default)
+        self.keep_value(name, given, default)
 
     def select(
         self,
@@ -92,11 +92,11 @@ class Form:
             lambda value: (names or {}).get(value, value),
             **self.options(name, about),
         )
-        return str(self.keep(name, picked, default))
+        return str(self.keep_value(name, picked, default))
 
     def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
         """Draw a checkbox."""
-        self.keep(
+        self.keep_value(
             name,
             self.place.checkbox(
                 label, bool(self.stored.get(name, default)), **self.options(name, about)
@@ -119,7 +119,7 @@ STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 def choose_grader(
     project: Project, key: str, prompt: graders.Prompt | None = None
-) -> job_plan.Chosen | None:
+) -> job_plan.ChosenGrader | None:
     """Draw the choice and the settings of a grader; return None and show why while they are
     invalid.
 
@@ -156,7 +156,7 @@ def choose_grader(
     )
     named = kept.get(option)
     kind = named.kind if named else option
-    st.caption(ui.plain(graders.GRADERS[kind].about))
+    st.caption(ui.escape(graders.GRADERS[kind].about))
     library = bank.list_prompts(project) | ({} if prompt is None else {prompt.name: prompt})
     stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
     stored = named.parameters if named else again.parameters if again and usual == option else {}
@@ -170,12 +170,12 @@ def choose_grader(
         chosen = (
             None
             if parameters is None
-            else job_plan.Chosen(_make_grader(kind, parameters, library), kind, parameters)
+            else job_plan.ChosenGrader(_make_grader(kind, parameters, library), kind, parameters)
         )
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
-                    f":material/info: Labels come from the grades of {ui.plain(spec.name)}. To use"
+                    f":material/info: Labels come from the grades of {ui.escape(spec.name)}. To use"
                     " this grader's grades instead, select it with Change at the top of Passages,"
                     " Leaderboard and other screens."
                 )
@@ -240,7 +240,7 @@ def _make_grader(
 
 
 def _save_or_remove(
-    project: Project, key: str, chosen: job_plan.Chosen, named: bank.NamedGrader | None
+    project: Project, key: str, chosen: job_plan.ChosenGrader, named: bank.NamedGrader | None
 ) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         with st.popover("Save grader", icon=":material/save:", key=f"{key} saving"):
@@ -272,24 +272,24 @@ def _draw_settings(
     if kind == "extractive":
         return _draw_extractive(form, library)
     first, second, third = st.columns(3)
-    where = form.at(first).select(
+    where = form.in_container(first).select(
         "back_end",
         "Model location",
         choices.BACK_ENDS,
         graders.back_end_name(form.stored),
         BACK_END_NAMES,
     )
-    form = form.beside(where, where == graders.back_end_name(form.stored))
+    form = form.for_choice(where, where == graders.back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
     model = _choose_model(form, where, "model", graders.LOCAL_MODEL, second, addresses)
     by = None
     if kind == "choice":
         values = graders.CHOICES_BY[1:] if where == "openai" else graders.CHOICES_BY
-        by = form.at(first).select("by", "Choice by", values, values[0], BY_NAMES)
-        form = form.beside(by, by == form.stored.get("by", by))
+        by = form.in_container(first).select("by", "Choice by", values, values[0], BY_NAMES)
+        form = form.for_choice(by, by == form.stored.get("by", by))
         if by == "likelihood":
-            form.at(second).select(
+            form.in_container(second).select(
                 "normalise",
                 "Divide likelihood by",
                 choices.NORMALISATIONS,
@@ -358,10 +358,10 @@ def _choose_model(
         form.values |= address
         with beside:
             model = model_place.choose_model(stored, endpoint, key, label)
-        return str(form.keep(name, model))
+        return str(form.keep_value(name, model))
     with beside:
         model = model_place.choose_local(stored, default, key, label, about)
-    return str(form.keep(name, model, default))
+    return str(form.keep_value(name, model, default))
 
 
 def _choose_prompt(
@@ -388,7 +388,7 @@ def _choose_prompt(
 
 def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     left, right = st.columns(2)
-    check = form.at(left).select(
+    check = form.in_container(left).select(
         "check",
         "Answer check",
         graders.CHECKS,
@@ -400,7 +400,7 @@ def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     )
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
-        form.at(right).select("verify_prompt", "Answer check prompt", verifying, "verify")
+        form.in_container(right).select("verify_prompt", "Answer check prompt", verifying, "verify")
     return check
 
 
@@ -419,7 +419,7 @@ def _draw_extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[
     model = graders.LOCAL_MODEL
     if _choose_check(form, library) == "model":
         first, second = st.columns([2, 3])
-        where = form.at(first).select(
+        where = form.in_container(first).select(
             "verify_back_end",
             "Check model location",
             choices.BACK_ENDS,
@@ -446,13 +446,13 @@ def _draw_extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[
 def _local_details(form: Form, writes: bool) -> None:
     # Five columns in one row would be cut in a narrow window.
     columns = [*st.columns(3), *st.columns(3)]
-    form.at(columns[0]).text(
+    form.in_container(columns[0]).text(
         "revision", "Revision", about="Branch, tag or commit on the model hub."
     )
-    form.at(columns[1]).text(
+    form.in_container(columns[1]).text(
         "device", "Device", "auto", "auto, cpu, cuda, or a numbered GPU such as cuda:0."
     )
-    form.at(columns[2]).select(
+    form.in_container(columns[2]).select(
         "dtype",
         "Number format",
         choices.DTYPES,
@@ -462,9 +462,9 @@ def _local_details(form: Form, writes: bool) -> None:
             " different graders."
         ),
     )
-    _tokens_in(form.at(columns[3]))
+    _tokens_in(form.in_container(columns[3]))
     if writes:
-        form.at(columns[4]).number(
+        form.in_container(columns[4]).number(
             "num_beams",
             "Beams",
             1,
@@ -477,7 +477,7 @@ def _local_details(form: Form, writes: bool) -> None:
 
 def _endpoint_details(form: Form) -> None:
     columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
-    form.at(columns[6]).number(
+    form.in_container(columns[6]).number(
         "thinking_tokens",
         "Thinking token limit",
         0,
@@ -486,7 +486,7 @@ def _endpoint_details(form: Form) -> None:
         "For reasoning models: tokens for thinking before the answer, charged as tokens written. If"
         " the limit is too low, the model is cut off before it answers.",
     )
-    form.at(columns[5]).select(
+    form.in_container(columns[5]).select(
         "api",
         "API",
         choices.APIS,
@@ -495,7 +495,7 @@ def _endpoint_details(form: Form) -> None:
         "Plain completions are for models that only continue a text. They have"
         " no structured output.",
     )
-    form.at(columns[0]).select(
+    form.in_container(columns[0]).select(
         "structured",
         "Structured output",
         list(STRUCTURED),
@@ -504,10 +504,10 @@ def _endpoint_details(form: Form) -> None:
         "Requests JSON with a schema if the answer is one of a few options. Automatic stops"
         " requesting it if the endpoint rejects it.",
     )
-    form.at(columns[1]).number(
+    form.in_container(columns[1]).number(
         "temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer."
     )
-    form.at(columns[2]).number(
+    form.in_container(columns[2]).number(
         "timeout_s",
         "Timeout (s)",
         None,
@@ -515,10 +515,10 @@ def _endpoint_details(form: Form) -> None:
         3600,
         "Time limit of one call in seconds. Empty: 60 at first, up to 600 if the endpoint is slow.",
     )
-    form.at(columns[3]).number(
+    form.in_container(columns[3]).number(
         "attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails."
     )
-    _tokens_in(form.at(columns[4]))
+    _tokens_in(form.in_container(columns[4]))
     extra = form.stored.get("extra")
     graders.check_further_fields(extra, graders.current_access())
     if not graders.current_access().any_address:
@@ -544,7 +544,7 @@ def _endpoint_details(form: Form) -> None:
                 "The additional request fields are not a JSON object.",
                 'Enter a JSON object such as {"seed": 1}.',
             )
-        form.keep("extra", fields)
+        form.keep_value("extra", fields)
 
 
 def _tokens_in(form: Form) -> None:

@@ -174,8 +174,8 @@ def waiting_batches(project: Project) -> None:
         spec = bank.find_grader(project, name).spec
         with st.container(border=True), ui.errors():
             st.container(key=f"batches {spec.fingerprint}").markdown(
-                f"**{ui.plain(name)}** has batches at the endpoint. "
-                f"{ui.plain(grading.batch_standing(project, spec).said)}."
+                f"**{ui.escape(name)}** has batches at the endpoint. "
+                f"{ui.escape(grading.batch_standing(project, spec).description)}."
             )
             st.caption("State at the last check. Check again to import new answers.")
             if presses.button(
@@ -307,13 +307,13 @@ def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, runnin
         )
 
 
-def _draw_failed_pair(pair: grading.Doubtful) -> None:
+def _draw_failed_pair(pair: grading.DoubtfulPair) -> None:
     times = f" · {pair.attempts:,} attempts" if pair.attempts > 1 else ""
     question, passage = (
         ui.shorten_text(pair.asked.text, 70),
         ui.shorten_text(" ".join(pair.passage.split()), 60),
     )
-    label = f"**{ui.plain(question)}** {ui.plain(passage)}"
+    label = f"**{ui.escape(question)}** {ui.escape(passage)}"
     with st.expander(label), st.container(key=f"failed {hash((pair.asked, pair.passage_id))}"):
         reason = pair.reason[:1].upper() + pair.reason[1:].rstrip(".")
         if pair.rating is None:
@@ -323,9 +323,9 @@ def _draw_failed_pair(pair: grading.Doubtful) -> None:
         if pair.asked.text != question:
             st.text(pair.asked.text)
         if pair.asked.text != pair.query:
-            st.caption(f"Query: {ui.plain(pair.query)}")
+            st.caption(f"Query: {ui.escape(pair.query)}")
         if pair.asked.answer_key:
-            st.caption(f"Answer key: {ui.plain(pair.asked.answer_key)}")
+            st.caption(f"Answer key: {ui.escape(pair.asked.answer_key)}")
         st.caption("Answer of the grader" if pair.raw else "No answer")
         if pair.raw:
             st.code(pair.raw, language=None, wrap_lines=True)

@@ -30,9 +30,9 @@ class Pair:
     passage: str
 
     @property
-    def asked(self) -> types.Asked:
+    def asked(self) -> types.GraderInput:
         """The question in the form that graders get."""
-        return types.Asked(
+        return types.GraderInput(
             self.question.text or "", self.question.answer_key or "", self.question.choices
         )
 
@@ -96,7 +96,7 @@ def choose_pair(
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
-def draw_trial(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) -> None:
+def draw_trial(project: Project, chosen: job_plan.ChosenGrader, pair: Pair, key: str) -> None:
     """Draw the button that starts a trial, and its result while grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
@@ -114,17 +114,17 @@ def draw_trial(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) 
     if isinstance(answer, errors.WorkbenchError):
         ui.show_error(answer)
         if chosen.address and chosen.address not in f"{answer.message} {answer.hint}":
-            st.caption(f":material/cloud: {ui.plain(f'Endpoint: {chosen.address}')}")
-    elif isinstance(answer, graders.Trial):
+            st.caption(f":material/cloud: {ui.escape(f'Endpoint: {chosen.address}')}")
+    elif isinstance(answer, graders.PairTrial):
         show_trial(answer, chosen)
 
 
-def describe_wait(chosen: job_plan.Chosen, since: datetime) -> str:
+def describe_wait(chosen: job_plan.ChosenGrader, since: datetime) -> str:
     """Return Markdown that states the awaited model and the start time."""
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
         longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
-        return ui.plain(
+        return ui.escape(
             f"Waiting {begun} for {spec.model} at {chosen.address} (limit: {longest:g} s per call)"
         )
     loading = (
@@ -132,12 +132,12 @@ def describe_wait(chosen: job_plan.Chosen, since: datetime) -> str:
         if isinstance(chosen.grader, graders.ReadingGrader)
         else ""
     )
-    return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
+    return ui.escape(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
 def _try_pair(
     project: Project, grader: graders.Grader, pair: Pair
-) -> graders.Trial | errors.WorkbenchError:
+) -> graders.PairTrial | errors.WorkbenchError:
     try:
         return graders.try_pair(
             grader, pair.asked, pair.passage, jobs.trial_control(project, grader)
@@ -155,7 +155,7 @@ def show_messages(messages: graders.Messages) -> None:
     st.code(messages.user, language=None, wrap_lines=True)
 
 
-def show_trial(trial: graders.Trial, chosen: job_plan.Chosen) -> None:
+def show_trial(trial: graders.PairTrial, chosen: job_plan.ChosenGrader) -> None:
     """Draw the grade, then the full answers and prompts behind it."""
     show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
     if chosen.address and trial.exchanges and trial.exchanges[-1].completion.error is not None:
@@ -200,7 +200,7 @@ def show_grade(grade: types.Grade, top: int, address: str | None = None) -> None
     if grade.status == "failed":
         place = f" at {address}" if address else ""
         st.container(key="grade failed").error(
-            ui.plain(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.")
+            ui.escape(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.")
             + " The pair has no rating.",
             icon=":material/error:",
         )
@@ -219,7 +219,7 @@ def show_grade(grade: types.Grade, top: int, address: str | None = None) -> None
         st.caption("Answer")
         st.text(grade.answer)
     if grade.note:
-        st.caption(f":material/info: {ui.plain(grade.note)}")
+        st.caption(f":material/info: {ui.escape(grade.note)}")
 
 
 def _spread_html(probabilities: Sequence[float]) -> str:
@@ -239,7 +239,7 @@ def _spread_html(probabilities: Sequence[float]) -> str:
 SIZE = 10
 
 
-def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
+def try_sample(project: Project, chosen: job_plan.ChosenGrader) -> None:
     """Draw the button that grades the sample, and the result for this grader."""
     judged = judgment_sources(project)
     grader = chosen.grader
@@ -262,7 +262,7 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
         cost = f" Estimated cost: {tag.cost:,.4f}." if tag and tag.cost else ""
         what = text.how_many(len(sample), "judged passages")
         st.caption(
-            f"{what} of {ui.plain(judged[0])}, spread over the judgments."
+            f"{what} of {ui.escape(judged[0])}, spread over the judgments."
             f" To grade: {text.how_many(plan.to_grade, 'pairs')}.{calls}{cost} The grades are kept."
         )
         retry = f"Retry {text.how_many(plan.to_grade, 'failed pairs')}"
@@ -284,7 +284,9 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
         _draw_outcome(project, outcome, chosen)
 
 
-def _draw_outcome(project: Project, sample: grading.SampleOutcome, chosen: job_plan.Chosen) -> None:
+def _draw_outcome(
+    project: Project, sample: grading.SampleOutcome, chosen: job_plan.ChosenGrader
+) -> None:
     with st.container(key="sample-outcome"):
         st.markdown(
             f"**{sample.agreeing:,} of {text.how_many(sample.labelled, 'passages')} agree** with"

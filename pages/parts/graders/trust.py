@@ -53,10 +53,10 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
             " robustness and cost."
         )
         return
-    box.markdown(ui.plain(card.says))
+    box.markdown(ui.escape(card.description))
     shown = card.content
     box.caption(
-        ui.plain(
+        ui.escape(
             f"Failed {ui.as_percent(shown['failed'])}, default ratings"
             f" {ui.as_percent(shown['defaulted'])}, same rating when asked again"
             f" {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
@@ -99,7 +99,8 @@ def _draw_watch(state: bank.Drift | None, spec: types.GraderSpec) -> None:
     box = st.container(key="drift")
     if state is not None:
         box.caption(
-            f":material/{'warning' if state.alarm else 'visibility'}: {ui.plain(state.says)}"
+            f":material/{'warning' if state.alarm else 'visibility'}:"
+            f" {ui.escape(state.description)}"
         )
     elif spec.parameters.get("back_end") != "openai":
         box.caption(
@@ -143,4 +144,4 @@ def leaderboard_note(project: Project, grader: str | None) -> None:
     """
     notes = bank.trust_notes(project, bank.find_grader(project, grader).spec)
     for at, note in enumerate(notes):
-        st.container(key=f"trust {at}").caption(f":material/shield: {ui.plain(note)}")
+        st.container(key=f"trust {at}").caption(f":material/shield: {ui.escape(note)}")

@@ -116,7 +116,7 @@ def _draw_backup_now(project: Project) -> None:
     def make_backup(author: str) -> None:
         with st.spinner("Copying the project and checking the copy. You can close this tab."):
             made = back_up_project(project, author=author)
-        st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
+        st.session_state["backup made"] = f"Backup {ui.escape(made.path.name)} created and checked."
 
     presses.act_button("Make a backup now", make_backup, key="make a backup")
     st.caption(
@@ -147,7 +147,7 @@ def _by_themselves(project: Project) -> None:
             set_backup_schedule(project, Schedule(int(hours), int(keep)), ui.author())
             st.rerun()
     if failed := last_failure(project):
-        st.warning(f"The last backup failed. {ui.plain(failed)}", icon=":material/warning:")
+        st.warning(f"The last backup failed. {ui.escape(failed)}", icon=":material/warning:")
 
 
 def _draw_backup_list(project: Project) -> None:
@@ -187,7 +187,7 @@ def _draw_backup_list(project: Project) -> None:
 
 
 def _backup_content(project: Project, author: str, copy: Backup) -> bytes:
-    with project.doing("take everything out", author=author):
+    with project.check_and_run("take everything out", author=author):
         return exchange.record_export(
             project, author, "backup", copy.path.name, copy.path.read_bytes
         )

@@ -25,7 +25,7 @@ THERE, MISSING, REFUSED = ":green[:material/check:]", ":gray[–]", ":red[:mater
 
 
 @dataclass
-class Row:
+class UploadRow:
     """An uploaded file.
 
     Args:
@@ -63,7 +63,7 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
         name, said = st.session_state.get("imported last", ("", ""))
         if name == project.name:
             st.container(key="imported").success(
-                f"Imported: {ui.plain(said)}.", icon=":material/check:"
+                f"Imported: {ui.escape(said)}.", icon=":material/check:"
             )
         _draw_kinds([], [], lacking)
         return
@@ -97,7 +97,7 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
             "Choose the kind of each file, or exclude it.", icon=":material/help:"
         )
         st.expander("Recognised file formats").container(key="recognised").markdown(
-            "\n".join(f"- {ui.plain(kind)}" for kind in formats.list_kinds())
+            "\n".join(f"- {ui.escape(kind)}" for kind in formats.list_kinds())
         )
     if not results:
         return
@@ -125,7 +125,9 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
 
 
 def _draw_kinds(
-    rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: Mapping[str, int] | None
+    rows: Sequence[UploadRow],
+    results: Sequence[exchange.Imported],
+    lacking: Mapping[str, int] | None,
 ) -> None:
     """Draw the files of unknown kind, a row for each kind, and the excluded files.
 
@@ -150,20 +152,20 @@ def _draw_kinds(
             _draw_file(row)
 
 
-def _draw_kind(kind: str, files: Sequence[Row], result: exchange.Imported | None) -> None:
+def _draw_kind(kind: str, files: Sequence[UploadRow], result: exchange.Imported | None) -> None:
     """Draw what the files of a kind would add, with the files and the notes on them folded."""
     faulty = any(row.fault for row in files)
     words = f"**{formats.KINDS_OF_FILE[kind].title}** ({len(files)})"
     if result is not None:
-        words = f"{THERE} {words}: {ui.plain(_describe_counts(result))}"
-        words += f" · {ui.plain(_in_short(result.notes))}" if result.notes else ""
+        words = f"{THERE} {words}: {ui.escape(_describe_counts(result))}"
+        words += f" · {ui.escape(_in_short(result.notes))}" if result.notes else ""
     elif faulty:
         words = f"{REFUSED} {words}"
     with st.container(key=f"preview {kind}"), st.expander(words, expanded=faulty):
         for row in files:
             _draw_file(row)
         for note in () if result is None else result.notes:
-            st.caption(f":material/info: {ui.plain(str(note))}")
+            st.caption(f":material/info: {ui.escape(str(note))}")
 
 
 def _in_short(notes: Sequence[errors.Problem]) -> str:
@@ -184,7 +186,7 @@ def _describe_counts(result: exchange.Imported) -> str:
     )
 
 
-def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
+def _group_files(rows: Sequence[UploadRow]) -> list[exchange.Group]:
     """Return the files grouped by kind, with the options of their kinds."""
     kinds = {row.kind for row in rows}
     judging = [row for row in rows if formats.KINDS_OF_FILE[str(row.kind)].judges]
@@ -230,16 +232,16 @@ def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     ]
 
 
-def _make_row(file_id: str, source: formats.Source) -> Row:
+def _make_row(file_id: str, source: formats.Source) -> UploadRow:
     """Return a file with the kind that the person chose, or else the recognized one."""
     guess = formats.detect_kind(source)
     if guess not in exchange.IMPORTERS:
         guess = None
     out = file_id in st.session_state.setdefault("files left out", set())
-    return Row(file_id, source, guess, st.session_state.get(f"kind {file_id}", guess), out)
+    return UploadRow(file_id, source, guess, st.session_state.get(f"kind {file_id}", guess), out)
 
 
-def _draw_file(row: Row) -> None:
+def _draw_file(row: UploadRow) -> None:
     """Draw a file with its fault, the choice of its kind, and a button that excludes or includes
     it.
     """
@@ -275,7 +277,7 @@ def _draw_file(row: Row) -> None:
     )
 
 
-def _find_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
+def _find_broken(rows: Sequence[UploadRow], error: errors.WorkbenchError) -> None:
     """Note the faults of the files that caused the refusal of an import."""
     if isinstance(error, errors.FileError):
         first = {problem.file: problem for problem in reversed(error.problems)}
@@ -310,7 +312,7 @@ def _confirm_replacing(replaced: list[str]) -> bool:
 
 
 def _preview_import(
-    project: Project, rows: Sequence[Row], groups: list[exchange.Group]
+    project: Project, rows: Sequence[UploadRow], groups: list[exchange.Group]
 ) -> list[exchange.Imported]:
     key = (
         str(project.path),

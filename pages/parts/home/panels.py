@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from exam_workbench import board_summary, exchange, labels, run_names
-from exam_workbench.records import Act, list_actions
-from exam_workbench.review import Agreeing, ToCurate, Waiting
+from exam_workbench.records import ActivityEntry, list_actions
+from exam_workbench.review import CuratingWork, LabelJudgmentAgreement, WaitingQuery
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import components, ui
@@ -121,7 +121,7 @@ def count_line(
 
 
 def curate_door(
-    work: ToCurate, person: str, queries: int, items: int, graded: bool
+    work: CuratingWork, person: str, queries: int, items: int, graded: bool
 ) -> dict[str, Any]:
     """Return the door to the question bank.
 
@@ -164,7 +164,7 @@ def curate_door(
 
 
 def _queries_line(
-    waiting: list[Waiting], what: str, key: str, counted: bool = True
+    waiting: list[WaitingQuery], what: str, key: str, counted: bool = True
 ) -> dict[str, Any] | None:
     if not waiting:
         return None
@@ -172,7 +172,9 @@ def _queries_line(
     return count_line(len(waiting), f"{noun} {what}", more=_query_links(waiting, counted), key=key)
 
 
-def _query_links(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int | None, str]]:
+def _query_links(
+    waiting: list[WaitingQuery], counted: bool = True
+) -> list[tuple[str, int | None, str]]:
     return [
         (
             query.text,
@@ -184,7 +186,7 @@ def _query_links(waiting: list[Waiting], counted: bool = True) -> list[tuple[str
 
 
 def review_door(
-    agreed: Agreeing | None, stale: list[labels.Override], judged: int, graded: bool
+    agreed: LabelJudgmentAgreement | None, stale: list[labels.Override], judged: int, graded: bool
 ) -> dict[str, Any]:
     """Return the door to disagreements and overrides.
 
@@ -428,7 +430,7 @@ def grading_panel(progress: labels.Progress | None, failed: int) -> dict[str, An
     )
 
 
-def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
+def agreement_panel(agreed: LabelJudgmentAgreement | None) -> dict[str, Any]:
     """Return the agreement of labels with judgments, both as binary values."""
     address = screen_link("disagreements")
     if agreed is None:
@@ -522,7 +524,7 @@ def latest_panel(project: Project) -> dict[str, Any]:
     )
 
 
-def _act_line(act: Act) -> dict[str, Any]:
+def _act_line(act: ActivityEntry) -> dict[str, Any]:
     screen, query = act.place or ("activity", {})
     words = ui.shorten_text(f"{act.author} {act.said}", 150)
     return count_line(None, words, screen_link(screen, **query), aside=ago(act.happened_at))

@@ -17,7 +17,7 @@ a reload.
 
 
 @dataclass(frozen=True)
-class Stop:
+class TourStep:
     """A step of the tour.
 
     Args:
@@ -36,7 +36,7 @@ class Stop:
 
 
 STOPS = (
-    Stop(
+    TourStep(
         "Change a question and see which labels change",
         "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Set"
         " its weight to 0. The impact shows which labels change and which systems change rank. Your"
@@ -45,7 +45,7 @@ STOPS = (
         {"query": "tacoma-bridge"},
         ("field", "What happened to the bridge?"),
     ),
-    Stop(
+    TourStep(
         "Find what fooled the grader",
         "Some passages of this query were planted to mislead the grader. This one only asks, but"
         " the grader rates it as an answer. Rate it 0 and enter a reason. Your override replaces"
@@ -54,7 +54,7 @@ STOPS = (
         {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
         ("button", "Rate 0"),
     ),
-    Stop(
+    TourStep(
         "Download the qrels",
         "Press the button to get the labels as a file for trec_eval. The numbers below show how"
         " complete the labels are.",
@@ -116,7 +116,7 @@ def draw_greeting() -> None:
             st.button("Skip the tour", key="skip tour", on_click=_end_tour)
 
 
-def accompany(screen: str) -> None:
+def draw_tour_step(screen: str) -> None:
     """Draw the instruction of a step on its screen; draw nothing outside the tour.
 
     Args:
@@ -132,7 +132,7 @@ def accompany(screen: str) -> None:
     if (at := st.session_state.pop("tour asked", None)) is not None:
         st.session_state["tour stop"] = at
         st.session_state.setdefault("toured stops", set()).add(at)
-        place = address.travelling() | STOPS[at].query
+        place = address.kept_parameters() | STOPS[at].query
         st.switch_page(f"pages/{STOPS[at].screen}.py", query_params=place)
     at = st.session_state.get("tour stop")
     if st.session_state.get("toured"):

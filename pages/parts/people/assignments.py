@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import errors, measures, review
 from exam_workbench.records import (
     MOST_WANTED,
-    Double,
+    DoubleAssignment,
     assign_double,
     open_double_assignments,
     release_double,
@@ -23,7 +23,9 @@ from pages.parts.shared import login, presses, ui
 ORGANIZERS = "Any organizer"
 
 
-def draw_due_dates(project: Project, texts: Mapping[str, str], shares: list[review.Share]) -> None:
+def draw_due_dates(
+    project: Project, texts: Mapping[str, str], shares: list[review.AssessorProgress]
+) -> None:
     """Draw the progress of each person, and a form for due dates."""
     st.dataframe(
         {
@@ -123,7 +125,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
         )
 
 
-def draw_double(project: Project, double: Double, text: str) -> None:
+def draw_double(project: Project, double: DoubleAssignment, text: str) -> None:
     """Draw a double assignment: its assessors, and buttons that end it."""
     with st.container(
         key=f"person-double-{double.key}", horizontal=True, vertical_alignment="center", border=True
@@ -144,8 +146,8 @@ def draw_double(project: Project, double: Double, text: str) -> None:
             f"adjudicator: {double.adjudicator or 'any organizer'}",
         ]
         st.container(key=f"double {double.key}").markdown(
-            f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}** "
-            f" \n{ui.plain(' · '.join(facts))}"
+            f"**{ui.escape(about + ui.shorten_text(text, ui.LISTED))}** "
+            f" \n{ui.escape(' · '.join(facts))}"
         )
         for name in double.present:
             presses.act_button(
@@ -156,7 +158,7 @@ def draw_double(project: Project, double: Double, text: str) -> None:
                 name,
                 key=f"release {double.key} {name}",
                 type="tertiary",
-                said=f"Released {ui.plain(name)} from this assignment.",
+                said=f"Released {ui.escape(name)} from this assignment.",
             )
         presses.confirm_button(
             "End",

@@ -17,7 +17,7 @@ DONE = "done of the cases"
 
 
 @dataclass
-class Desk:
+class QueueDesk:
     """The queue as a person sees it, and the result of the last action.
 
     Args:
@@ -38,7 +38,7 @@ class Desk:
     weighed: dict[str, Any] | None = None
     _refused: str = ""
 
-    def say(self, words: str, undo: bool, refused: str = "") -> None:
+    def show_message(self, words: str, undo: bool, refused: str = "") -> None:
         """Show a message about an action, or about its refusal for a case."""
         # If several actions arrive together, the message names every refused one.
         words = f"{self._refused} {words}".lstrip()
@@ -47,7 +47,7 @@ class Desk:
         self.said = {"words": html.as_shown(words), "undo": undo, "refused": refused}
         st.session_state[SAID] = self.said
 
-    def forget(self) -> None:
+    def drop_message(self) -> None:
         """Drop the message about the last action."""
         if self._refused:
             return
@@ -55,7 +55,9 @@ class Desk:
         st.session_state.pop(SAID, None)
 
 
-def find_queue_page(desk: Desk, cell: review.Cell | None, case: str | None = None) -> review.Queue:
+def find_queue_page(
+    desk: QueueDesk, cell: review.Cell | None, case: str | None = None
+) -> review.Queue:
     """Return the page of the queue that contains a case.
 
     Args:
@@ -89,14 +91,14 @@ def _parse_case(case: str) -> tuple[str, str, str | None]:
     return query_id, passage_id, question_id or None
 
 
-def _do_action(desk: Desk, act: actions.Act) -> None:
+def _do_action(desk: QueueDesk, act: actions.Act) -> None:
     """Do an action of the component."""
     match act["do"]:
         case "open":
-            desk.forget()
+            desk.drop_message()
             disagreements_address.change_place(case=act.get("case") or "", at=int(act["at"]))
         case "cell":
-            desk.forget()
+            desk.drop_message()
             disagreements_address.change_place(cell=act["cell"], case="", at="")
         case "clear":
             # The filter by query is cleared in `cases`, where its widget is drawn.
@@ -104,14 +106,16 @@ def _do_action(desk: Desk, act: actions.Act) -> None:
         case "read":
             disagreements_address.write_address()
             place = {name: act[name] for name in ("query", "passage", "question") if act.get(name)}
-            st.switch_page("pages/passages.py", query_params={**address.travelling(), **place})
+            st.switch_page("pages/passages.py", query_params={**address.kept_parameters(), **place})
         case "bank":
             disagreements_address.write_address()
             settling_forms.to_bank(act["query"], act["passage"])
         case "put back":
             if (undone := st.session_state.get(DONE)) is not None:
                 case = undone.case
-                desk.say(settling_forms.put_back(desk.project, case, undone.overridden), False)
+                desk.show_message(
+                    settling_forms.put_back(desk.project, case, undone.overridden), False
+                )
                 disagreements_address.change_place(case=name_of(*case.place))
                 st.session_state.pop(DONE)
         case "weigh":
@@ -119,12 +123,14 @@ def _do_action(desk: Desk, act: actions.Act) -> None:
         case "reopen":
             if (settling := _find_case(desk, act).settling) is not None:
                 withdraw = bool(act.get("withdraw"))
-                desk.say(settling_forms.put_back(desk.project, settling.case, withdraw), False)
+                desk.show_message(
+                    settling_forms.put_back(desk.project, settling.case, withdraw), False
+                )
         case "settle":
             _settle_case(desk, act, _find_case(desk, act))
 
 
-def _find_case(desk: Desk, act: actions.Act) -> review.Row:
+def _find_case(desk: QueueDesk, act: actions.Act) -> review.QueueRow:
     """Return the case of an action, at its present place in the queue."""
     row = review.row_of(desk.project, desk.left, desk.right, _parse_case(act["case"]))
     if row is None:
@@ -134,13 +140,13 @@ def _find_case(desk: Desk, act: actions.Act) -> review.Row:
     return row
 
 
-def _find_position(desk: Desk, case: str, cell: review.Cell | None) -> int | None:
+def _find_position(desk: QueueDesk, case: str, cell: review.Cell | None) -> int | None:
     """Return the position of a case in the queue; None if it is not listed."""
     page = find_queue_page(desk, cell, case)
     return next((page.first + at for at, row in enumerate(page.rows) if id_of(row) == case), None)
 
 
-def _weigh_override(desk: Desk, act: actions.Act, row: review.Row) -> None:
+def _weigh_override(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> None:
     # Other people's actions may have moved the case. Without this, another case would open in its
     # place and the typed text would be lost.
     disagreements_address.keep_open(act["case"])
@@ -152,7 +158,7 @@ def _weigh_override(desk: Desk, act: actions.Act, row: review.Row) -> None:
         desk.weighed = effect | {"case": act["case"]}
 
 
-def _settle_case(desk: Desk, act: actions.Act, row: review.Row) -> None:
+def _settle_case(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> None:
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
         _say_changed(desk, act, row)
         return
@@ -173,10 +179,10 @@ def _settle_case(desk: Desk, act: actions.Act, row: review.Row) -> None:
         )
         end = "" if words.endswith((".", "!", "?")) else "."
         disagreements_address.change_place(case=act["case"] if with_settled() else "")
-        desk.say(f"{words}{end} {_quote_typed_text(act)}", False, act["case"])
+        desk.show_message(f"{words}{end} {_quote_typed_text(act)}", False, act["case"])
         return
     st.session_state[DONE] = result
-    desk.say(result.words, result.case is not None)
+    desk.show_message(result.words, result.case is not None)
     if result.case is not None:
         # A settled case leaves the queue and the next one takes its place, unless settled cases are
         # shown.
@@ -192,7 +198,7 @@ def _settle_case(desk: Desk, act: actions.Act, row: review.Row) -> None:
         settling_forms.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
 
 
-def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
+def _say_changed(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> None:
     """Refuse an action that was meant for earlier values of the case, which stays open with the
     typed text.
     """
@@ -214,13 +220,15 @@ def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
         cell = None
         disagreements_address.change_place(cell="")
     if _find_position(desk, case, cell) is None:
-        desk.say(f"{words} It is no longer in this list. {_quote_typed_text(act)}", False, case)
+        desk.show_message(
+            f"{words} It is no longer in this list. {_quote_typed_text(act)}", False, case
+        )
         return
     disagreements_address.change_place(case=case)
-    desk.say(f"{words} Check the case, then resolve it again.", False, case)
+    desk.show_message(f"{words} Check the case, then resolve it again.", False, case)
 
 
-def _describe_unsaved(act: actions.Act, row: review.Row) -> str:
+def _describe_unsaved(act: actions.Act, row: review.QueueRow) -> str:
     """Return a sentence with the unsaved action and its case."""
     query = ui.shorten_text(row.pair.query_text, 80)
     return (
@@ -247,7 +255,7 @@ def at_of_address() -> int:
     return int(said) if said.isdecimal() else 0
 
 
-def id_of(row: review.Row) -> str:
+def id_of(row: review.QueueRow) -> str:
     """Return the id of a case in the queue."""
     return name_of(row.pair.query_id, row.pair.passage_id, row.pair.question_id)
 
@@ -336,7 +344,7 @@ def queue_data(
     }
 
 
-def _row_data(row: review.Row) -> dict[str, Any]:
+def _row_data(row: review.QueueRow) -> dict[str, Any]:
     pair = row.pair
     text = pair.passage_text
     snippet = (
@@ -406,7 +414,7 @@ def _case_fields(
     return data
 
 
-def _giving_data(given: tuple[review.Giving, ...]) -> dict[str, Any]:
+def _giving_data(given: tuple[review.SupportingQuestion, ...]) -> dict[str, Any]:
     shown = [
         {"text": html.as_shown(question.text), "rating": question.rating}
         for question in given[:QUESTIONS_NAMED]
@@ -423,7 +431,7 @@ ACT_WORDS = {
 }
 
 
-def act_words(settling: review.Settling) -> str:
+def act_words(settling: review.SettlingAction) -> str:
     """Return a description of a settlement."""
     if settling.act == "dispute":
         return f"{ACT_WORDS[settling.act]}: {settling.source} judged {settling.value}"
@@ -527,15 +535,15 @@ def queue_view(
     order, measure = _draw_filters(
         project, left, right, review.side_agreement(project, left, right), asked
     )
-    desk = Desk(project, left, right, policy, order, measure)
-    error = asked.do(lambda act: _do_action(desk, act))
+    desk = QueueDesk(project, left, right, policy, order, measure)
+    error = asked.do_actions(lambda act: _do_action(desk, act))
     found = review.side_agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
     data = queue_data(project, left, right, found, cell, find_queue_page(desk, cell), policy, order)
     here = data["open"] and data["open"]["id"]
     # A message is shown only with the case that was open when it appeared.
     if desk.said and desk.said.setdefault("with", here) != here:
-        desk.forget()
+        desk.drop_message()
     data |= {"said": desk.said, "error": error, "weighed": desk.weighed}
     disagreements_address.write_address()
     asked.draw("cases", data)
@@ -546,7 +554,7 @@ def _draw_filters(
     left: review.Side,
     right: review.Side,
     agreement: review.Agreement,
-    asked: actions.Asked,
+    asked: actions.PendingActions,
 ) -> tuple[choices.DisagreementOrder, str]:
     """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)

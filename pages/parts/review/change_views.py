@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import answers, measures, review, study, text
-from exam_workbench.records import Freeze, pooled_queries
+from exam_workbench.records import ResponseSnapshot, pooled_queries
 from exam_workbench.store import Project
 from pages.parts.shared import address, html, scoring_settings, ui
 
@@ -51,7 +51,7 @@ def draw_questions(project: Project, changes: review.StateChanges) -> None:
                 moves = f"changes {text.how_many(flips, 'labels')}"
                 query = ui.shorten_text(texts.get(change.query_id, change.query_id), 70)
                 st.container(key=f"moves {change.question_id}").caption(
-                    ui.plain(
+                    ui.escape(
                         f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} ·"
                         f" {moves} · {query}"
                     )
@@ -66,8 +66,8 @@ def _difference_html(change: review.QuestionChange) -> str:
     old, new = change.before, change.after
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
-        return html.as_html(shown.shown) if shown else ""
-    lines = [html.difference_html(old.shown, new.shown)]
+        return html.as_html(shown.shown_text) if shown else ""
+    lines = [html.difference_html(old.shown_text, new.shown_text)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:
@@ -89,7 +89,7 @@ def draw_boards(_: Project, changes: review.StateChanges) -> None:
         None if s.score_before is None or s.score_after is None else s.score_after - s.score_before
         for s in changes.systems
     ]
-    st.caption(ui.plain(f"Systems by {measure}, sorted by their rank after the change"))
+    st.caption(ui.escape(f"Systems by {measure}, sorted by their rank after the change"))
     st.dataframe(
         {
             "Run": [s.run for s in changes.systems],
@@ -130,7 +130,7 @@ STYLE = """
 """
 
 
-def draw_snapshots(project: Project, frozen: list[Freeze]) -> None:
+def draw_snapshots(project: Project, frozen: list[ResponseSnapshot]) -> None:
     """Draw the choice of two snapshots and their differences.
 
     Args:
@@ -162,7 +162,7 @@ def draw_snapshots(project: Project, frozen: list[Freeze]) -> None:
 
 
 def _choose_snapshots(
-    project: Project, frozen: list[Freeze]
+    project: Project, frozen: list[ResponseSnapshot]
 ) -> tuple[str, str, int, study.BoardChoice | None]:
     names = [snapshot.name for snapshot in frozen]
     # By default the newest snapshot, and the latest earlier one of the same queries.
@@ -207,7 +207,7 @@ def _offer_measures(project: Project, k: int) -> dict[str, study.BoardChoice]:
 @ui.errors()
 def _measure_fall(
     project: Project, before: str, after: str, board: study.BoardChoice
-) -> answers.Fall | None:
+) -> answers.MeasureChange | None:
     policy = scoring_settings.chosen_policy(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     return project.cached(
@@ -217,11 +217,11 @@ def _measure_fall(
 
 
 def _draw_summary(
-    frozen: list[Freeze],
+    frozen: list[ResponseSnapshot],
     before: str,
     after: str,
     changes: list[answers.QueryChange],
-    fall: answers.Fall | None,
+    fall: answers.MeasureChange | None,
 ) -> None:
     asked = {item.name: item for item in frozen}
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
@@ -266,10 +266,10 @@ def _draw_summary(
             lines.append(f"Failed queries in {name}: {failed:,}.")
     st.container(
         key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}"
-    ).caption(ui.plain(" ".join(lines)))
+    ).caption(ui.escape(" ".join(lines)))
 
 
-def _score_change(fall: answers.Fall | None, query_id: str) -> float | None:
+def _score_change(fall: answers.MeasureChange | None, query_id: str) -> float | None:
     if fall is None or query_id not in fall.scores:
         return None
     before, after = fall.scores[query_id]
@@ -277,7 +277,7 @@ def _score_change(fall: answers.Fall | None, query_id: str) -> float | None:
 
 
 def _draw_queries(
-    project: Project, shown: list[answers.QueryChange], fall: answers.Fall | None
+    project: Project, shown: list[answers.QueryChange], fall: answers.MeasureChange | None
 ) -> dict[str, str]:
     """Draw the table of queries that differ, of which a selected one opens below; return their
     texts.

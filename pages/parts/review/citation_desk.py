@@ -106,7 +106,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
     Args:
         by_key: whether the keys 0 to 2 set its value.
     """
-    st.caption(ui.plain(f"{citation.place}. {citation.cited_id}"))
+    st.caption(ui.escape(f"{citation.place}. {citation.cited_id}"))
     if citation.text is None:
         st.html(
             '<p class="gray">No text imported for this passage, so the citation is unresolved.</p>'
@@ -124,7 +124,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             st.button(
                 meaning.capitalize(),
                 key=f"support {citation.place} {value}",
-                on_click=asked_of(KEY).press,
+                on_click=asked_of(KEY).note_press,
                 args=({"value": value, **cited_place},),
                 shortcut=str(value) if by_key else None,
                 type="primary" if citation.own == value else "secondary",
@@ -133,7 +133,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             st.button(
                 "Withdraw",
                 key=f"withdraw {citation.place}",
-                on_click=asked_of(KEY).press,
+                on_click=asked_of(KEY).note_press,
                 args=({"value": None, **cited_place},),
                 type="tertiary",
                 icon=":material/undo:",
@@ -146,7 +146,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             else f"{citation.value}, by {citation.author}"
         )
         st.container(key=f"known support {citation.place}").caption(
-            ui.plain(f"Rating of the grader: {rating}. Value that counts: {counts}.")
+            ui.escape(f"Rating of the grader: {rating}. Value that counts: {counts}.")
         )
 
 

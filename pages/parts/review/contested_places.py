@@ -25,7 +25,7 @@ _LACKING = "lacking to decide"
 """Session key of the list that is shown because the place in the address is in no list."""
 
 
-def draw(project: Project, listed: list[review.Contested], at: int) -> None:
+def draw(project: Project, listed: list[review.ContestedCase], at: int) -> None:
     """Draw the position in the list and the buttons to move on; a pressed digit decides the open
     place.
     """
@@ -44,14 +44,14 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
     actions.asked_of(KEY).draw("decisions", data)
 
 
-def decision_time(contested: review.Contested) -> str | None:
+def decision_time(contested: review.ContestedCase) -> str | None:
     """Return the time of the present decision, by which an action names the decision that it
     replaces; else None.
     """
     return contested.decision and contested.decision.stated_at.isoformat()
 
 
-def choose_linked_list(project: Project, places: list[review.Contested]) -> None:
+def choose_linked_list(project: Project, places: list[review.ContestedCase]) -> None:
     """If the person followed a link, choose the list that contains the linked place.
 
     Call this before the choice of the list is drawn, whose key is `STATE`.
@@ -59,7 +59,7 @@ def choose_linked_list(project: Project, places: list[review.Contested]) -> None
     Args:
         places: the places of all lists.
     """
-    came = _address_places().come(project.name)
+    came = _address_places().apply_address(project.name)
     standing = next(
         (contested.standing for contested in places if contested.place == _named_place()), None
     )
@@ -68,11 +68,11 @@ def choose_linked_list(project: Project, places: list[review.Contested]) -> None
     st.session_state.setdefault(STATE, "differs")
     if came:
         st.session_state[_LACKING] = (
-            st.session_state[STATE] if _address_places().now and standing is None else ""
+            st.session_state[STATE] if _address_places().present and standing is None else ""
         )
 
 
-def find_open_place(listed: list[review.Contested]) -> int:
+def find_open_place(listed: list[review.ContestedCase]) -> int:
     """Return the position of the open place in the list.
 
     If the place has left the list, as after a decision, the next listed place opens, and the
@@ -108,7 +108,7 @@ def draw_button(
     """
     st.button(
         label,
-        on_click=actions.asked_of(KEY).press,
+        on_click=actions.asked_of(KEY).note_press,
         args=({"do": do, "home": project.name, **fields},),
         **options,
     )
@@ -138,9 +138,9 @@ def do_actions(project: Project) -> None:
     if gone := [_place_of_act(pending) for pending in steps if pending["home"] == project.name]:
         # The steps leave the queue only afterwards: if the run ends here, the next run repeats
         # them.
-        _address_places().go(**_address_parts(gone[-1]))
+        _address_places().go_to(**_address_parts(gone[-1]))
     for pending in steps:
-        asked.take(pending)
+        asked.remove(pending)
     decided = [pending for pending in acts if pending["do"] != "open"]
     reasons = {
         _place_of_act(pending): str(
@@ -178,11 +178,11 @@ def do_actions(project: Project) -> None:
 
 def _named_place() -> review.Place:
     """Return the open place; unknown parts are empty."""
-    now = _address_places().now
+    now = _address_places().present
     return now.get("query", ""), now.get("passage", ""), now.get("question")
 
 
-def _address_places() -> address.Places:
+def _address_places() -> address.ScreenPlaces:
     return address.places_of_screen(KEY, NAMES)
 
 

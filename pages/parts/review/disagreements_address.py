@@ -19,7 +19,7 @@ no case.
 """
 
 
-def _address_places() -> address.Places:
+def _address_places() -> address.ScreenPlaces:
     return address.places_of_screen("disagreements", NAMES)
 
 
@@ -35,9 +35,9 @@ def apply_address() -> bool:
     anew = "left" not in st.session_state or address.is_new_screen()
     # When a person opens a passage, the browser records this screen with the passage's address,
     # which names no place. The kept place may be the one without filters.
-    if anew and here.been and (not here.given or "passage" in st.query_params):
+    if anew and here.been and (not here.in_address or "passage" in st.query_params):
         return True
-    came = here.come("")
+    came = here.apply_address("")
     if came:
         st.session_state.pop(_HELD, None)
     return came or anew
@@ -45,7 +45,7 @@ def apply_address() -> bool:
 
 def place_part(name: str) -> str:
     """Return a part of the place; empty if it is not set."""
-    return _address_places().named(name)
+    return _address_places().find_part(name)
 
 
 def keep_open(case: str) -> None:
@@ -69,16 +69,17 @@ def change_place(**parts: object) -> None:
         st.session_state.pop(_HELD, None)
     here = _address_places()
     here.set(
-        **here.now | {name: "" if value is None else str(value) for name, value in parts.items()}
+        **here.present
+        | {name: "" if value is None else str(value) for name, value in parts.items()}
     )
 
 
 def write_address() -> None:
     """Write the place to the address in one step."""
     here = _address_places()
-    if here.given != here.now or "passage" in st.query_params:
+    if here.in_address != here.present or "passage" in st.query_params:
         address.write_parameters(
-            {name: here.named(name) for name in (*NAMES, "passage", "question")}
+            {name: here.find_part(name) for name in (*NAMES, "passage", "question")}
         )
 
 

@@ -52,7 +52,7 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
     asked = actions.asked_of(KEY)
     # The choices of this part are kept for a return from another screen.
     st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
-    for act in asked.each():
+    for act in asked.yield_actions():
         _do_action(changes, act)
     by_cause, by_query = changes.by_cause, changes.by_query
     cause, query = _chosen_filter("cause", by_cause), _chosen_filter("query", by_query)
@@ -129,7 +129,7 @@ def _label_rows(
 ) -> list[dict[str, Any]]:
     passages = passage_texts(project, [flip.passage_id for flip in part])
     asked = {
-        question.question_id: question.shown
+        question.question_id: question.shown_text
         for policy in (changes.before, changes.after)
         for query_id in dict.fromkeys(flip.query_id for flip in part if flip.questions)
         for question in bank.readable_questions(

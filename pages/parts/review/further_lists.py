@@ -41,7 +41,7 @@ def _text_html(text: str | None, passage_id: str) -> str:
     )
 
 
-def _later_history(settling: review.Settling) -> str:
+def _later_history(settling: review.SettlingAction) -> str:
     """Return the later history of a case; empty if this settlement still holds or reopened the
     case.
     """
@@ -78,7 +78,7 @@ def stray_list(project: Project, policy: labels.Policy, source: str) -> None:
     key = f"strays page {hash((policy, source))}"
     total, strays = review.list_strays(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.container(key="strays").caption(
-        ui.plain(
+        ui.escape(
             f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating}"
             f" or more for passages judged below {policy.min_judgment} ({source}). Reword or retire"
             " a question, or override its rating."
@@ -123,7 +123,7 @@ def uncovered_list(project: Project, policy: labels.Policy, source: str) -> None
     key = f"uncovered page {hash((policy, source))}"
     total, rows = review.list_uncovered(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.caption(
-        ui.plain(
+        ui.escape(
             f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source})"
             f" without any rating of {labels.basis(project, policy).min_rating} or more. Add"
             " questions about their content."

@@ -28,7 +28,7 @@ ROWS = 300
 
 
 @dataclass
-class Here:
+class JudgingTab:
     """The state of a browser tab.
 
     Args:
@@ -44,14 +44,16 @@ class Here:
     start: bool = False
     labels: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
 
-    def go(self, query_id: str | None, passage_id: str | None = None, start: bool = False) -> None:
+    def open_query(
+        self, query_id: str | None, passage_id: str | None = None, start: bool = False
+    ) -> None:
         """Open a query, at a passage if it is given."""
         self.query_id, self.passage_id, self.start = query_id, passage_id, start
 
 
-def desk_state() -> Here:
+def desk_state() -> JudgingTab:
     """Return the state of this browser tab."""
-    return st.session_state.setdefault("judging here", Here())
+    return st.session_state.setdefault("judging here", JudgingTab())
 
 
 def draw(
@@ -68,16 +70,18 @@ def draw(
     link = project.name, query, passage
     if link != place.link:
         place.link = link
-        place.go(query or st.session_state.get("last query"), passage, start=passage is not None)
+        place.open_query(
+            query or st.session_state.get("last query"), passage, start=passage is not None
+        )
     if wanted.query_id not in (None, place.query_id):
-        place.go(wanted.query_id)
+        place.open_query(wanted.query_id)
     asked, person = actions.asked_of(KEY), ui.person()
     if asked.acts and not person:
         # A person who has to enter a name first is asked to repeat the action.
         asked.acts.clear()
         ui.author()
     with ui.errors():
-        error = asked.do(lambda act: _do_action(project, policy, place, person, act))
+        error = asked.do_actions(lambda act: _do_action(project, policy, place, person, act))
         turn = review.next_turn(project, policy, wanted, person, blind, place.query_id)
         if turn is None:
             st.container(key="no-matches").caption("No matching passages. Clear a filter.")
@@ -90,7 +94,7 @@ def draw(
         people_here.draw_beside(project, turn.query_id)
 
 
-def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bool:
+def _draw_notes(project: Project, place: JudgingTab, query_id: str, person: str) -> bool:
     """Draw notes above the desk in one container, so that they do not move the desk; return whether
     it has guidelines.
 
@@ -104,7 +108,7 @@ def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bo
             "query"
         ):
             st.container(key="another-query").warning(
-                f"No matching passages for query {ui.plain(place.query_id)}. Another"
+                f"No matching passages for query {ui.escape(place.query_id)}. Another"
                 " query is shown instead.",
                 icon=":material/info:",
             )
@@ -119,21 +123,21 @@ def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bo
         if texts.project or texts.query:
             guidelines_beside(project, query_id)
     if query_id != place.query_id:
-        place.go(query_id)
+        place.open_query(query_id)
     st.session_state["last query"] = query_id
     return bool(texts.project or texts.query)
 
 
 def _do_action(
-    project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act
+    project: Project, policy: labels.Policy | None, place: JudgingTab, person: str, act: actions.Act
 ) -> None:
     """Do an action of the desk."""
     what = act["do"]
     if what == "next":
-        place.go(str(act["query"]) if act.get("query") else None)
+        place.open_query(str(act["query"]) if act.get("query") else None)
         return
     at = str(act["query"]), str(act["passage"])
-    place.go(*at)
+    place.open_query(*at)
     blind = not act.get("seen") and at not in seen_labels.seen_passages(project, person)
     if what == "judge":
         judging.judge_passage(
@@ -162,8 +166,8 @@ def _desk_data(
     project: Project,
     policy: labels.Policy | None,
     wanted: review.Filters,
-    place: Here,
-    turn: review.Turn,
+    place: JudgingTab,
+    turn: review.JudgingTurn,
     blind: bool,
 ) -> dict[str, Any]:
     query_id, every = turn.query_id, turn.rows
@@ -194,7 +198,7 @@ def _desk_data(
         ]
     query = bank.find_query(project, query_id)
     questions = [
-        html.as_shown(item.shown)
+        html.as_shown(item.shown_text)
         for item in bank.readable_questions(
             project, bank.list_questions(project, query_id=query_id)
         )
@@ -243,7 +247,7 @@ def _desk_data(
     }
 
 
-def _seen_labels_note(wanted: review.Filters, listed: review.Listed) -> str:
+def _seen_labels_note(wanted: review.Filters, listed: review.ListedPassage) -> str:
     judged = (
         ""
         if listed.judgment is None
@@ -253,7 +257,11 @@ def _seen_labels_note(wanted: review.Filters, listed: review.Listed) -> str:
 
 
 def _card_data(
-    query_id: str, row: review.ToJudge, texts: dict[str, str], loaded: bool, wanted: review.Filters
+    query_id: str,
+    row: review.PassageToJudge,
+    texts: dict[str, str],
+    loaded: bool,
+    wanted: review.Filters,
 ) -> dict[str, Any]:
     listed = row.listed
     about = [] if listed.label is None else [f"label {listed.label}"]

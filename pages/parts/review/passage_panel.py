@@ -14,12 +14,12 @@ from exam_workbench.records import (
     source_judgments as given_in,
     source_of,
 )
-from exam_workbench.review import Desk, Found, Listed
+from exam_workbench.review import ListedPassage, PassageDetails, SearchPage
 from exam_workbench.store import Project
 from pages.parts.shared import actions, html, presses, seen_labels, ui
 
 
-def draw_known(project: Project, desk: Desk) -> None:
+def draw_known(project: Project, desk: PassageDetails) -> None:
     """Draw the judgments by source with their history, and the rank in every run."""
     st.container(key="known").html(
         html.known_html(desk, judgment_history(project, desk.query_id, desk.passage_id))
@@ -60,7 +60,7 @@ PASSAGES_A_PAGE = 40
 
 def passage_list(
     project: Project,
-    listing: Found,
+    listing: SearchPage,
     query_id: str | None,
     source: str | None,
     place: tuple[str, str | None] | None,
@@ -95,11 +95,13 @@ def passage_list(
     )
 
 
-def _place_of_row(row: Listed | None) -> seen_labels.Place | None:
+def _place_of_row(row: ListedPassage | None) -> seen_labels.Place | None:
     return None if row is None else (row.query_id, row.passage_id)
 
 
-def _row_data(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
+def _row_data(
+    row: ListedPassage, graded: bool, own: int | None, source: str | None
+) -> dict[str, Any]:
     about = [
         "" if own is None else f"you judged {own}",
         ""

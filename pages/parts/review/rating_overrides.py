@@ -30,7 +30,7 @@ WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
 def draw_questions(
-    project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str]
+    project: Project, desk: review.PassageDetails, policy: labels.Policy | None, shown: list[str]
 ) -> tuple[int | None, int | None] | None:
     """Draw every question with the ratings of graders and people; the one in the URL is open.
 
@@ -42,7 +42,7 @@ def draw_questions(
         ui.draw_link("question_bank", query=desk.query_id)
         return None
     bench = present_bench()
-    bench.about((desk.query_id, desk.passage_id))
+    bench.reset_for_passage((desk.query_id, desk.passage_id))
     foretold = (
         (desk.label, review.label_with(project, policy, desk, bench.tried))
         if policy is not None and bench.tried
@@ -82,7 +82,7 @@ def _about_scale(project: Project, policy: labels.Policy) -> str:
 
 
 @dataclass
-class Bench:
+class RatingsTab:
     """The state of a browser tab: one object for all its runs.
 
     Args:
@@ -97,15 +97,15 @@ class Bench:
     tried: dict[str, int] = field(default_factory=dict)
     made: list[int] = field(default_factory=list)
 
-    def about(self, place: seen_labels.Place) -> None:
+    def reset_for_passage(self, place: seen_labels.Place) -> None:
         """Reset the state if another passage is open now."""
         if self.place != place:
             self.place, self.tried, self.made = place, {}, []
 
 
-def present_bench() -> Bench:
+def present_bench() -> RatingsTab:
     """Return the bench of this browser tab."""
-    return st.session_state.setdefault("override bench", Bench())
+    return st.session_state.setdefault("override bench", RatingsTab())
 
 
 def do_actions(project: Project) -> None:
@@ -128,14 +128,14 @@ def do_actions(project: Project) -> None:
                 "message": error.message,
                 "hint": screen_hints.hint_on_screen(error.hint)[0],
             }
-        asked.take(act)
+        asked.remove(act)
     if "withdraw" in done:
         st.toast(WITHDRAWN, icon=":material/undo:")
     if acts and not author and bench.refused:
         ui.author()
 
 
-def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) -> None:
+def _do_action(project: Project, bench: RatingsTab, act: actions.Act, author: str) -> None:
     """Do an action of the component.
 
     Raises:
@@ -159,7 +159,7 @@ def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) ->
             labels.confirm_override(project, int(act["keys"][0]), author)
         case "withdraw":
             labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
-    bench.about((str(act["at"][0]), str(act["at"][1])))
+    bench.reset_for_passage((str(act["at"][0]), str(act["at"][1])))
     if what != "try":
         bench.made = made
     if what in ("try", "override"):
@@ -167,7 +167,7 @@ def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) ->
 
 
 def draw_effect(
-    project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None
+    project: Project, desk: review.PassageDetails, foretold: tuple[int | None, int | None] | None
 ) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
     bench, view = present_bench(), scoring_settings.current_view()
@@ -192,7 +192,7 @@ def draw_effect(
                 project, view.measure, view.policy, desk.passage_id, given, view.against
             )
     except errors.WorkbenchError as error:
-        st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
+        st.caption(ui.escape(f"The effect on the leaderboard is unknown: {error}"))
         return
     st.session_state["override effect"] = place, outcome
     st.container(key="effect tried").html(html.effect_html(outcome, "Expected effect"))
@@ -280,7 +280,7 @@ def _question_data(
     return {
         "id": question.question_id,
         "number": asked.number,
-        "words": "The query itself" if asked.number == 0 else question.shown,
+        "words": "The query itself" if asked.number == 0 else question.shown_text,
         "about": [*kind, *weight, *avoid],
         "gives": asked.gives_label,
         "counts": asked.counts,
@@ -292,7 +292,7 @@ def _question_data(
     }
 
 
-def _grade_data(grader: str, grade: review.Said | None, opened: bool) -> dict[str, Any]:
+def _grade_data(grader: str, grade: review.GraderResult | None, opened: bool) -> dict[str, Any]:
     if grade is None:
         return {"grader": grader, "status": "not asked"}
     more = [] if grade.confidence is None else [f"confidence {grade.confidence:.0%}"]

@@ -30,7 +30,7 @@ AWAITS_EDIT = "The case stays in the queue until you save an edit of the questio
 
 
 @dataclass(frozen=True)
-class Done:
+class SettlementResult:
     """The result of the latest settlement.
 
     Args:
@@ -48,7 +48,7 @@ def offer_settlements(
     project: Project,
     left: review.Side,
     right: review.Side,
-    row: review.Row,
+    row: review.QueueRow,
     policy: labels.Policy | None,
 ) -> dict[str, Any]:
     """Return the possible settlements of a case, with the questions and judgments that may be
@@ -75,7 +75,7 @@ def offer_settlements(
         "asked": [
             {
                 "id": candidate.question.question_id,
-                "text": candidate.question.shown,
+                "text": candidate.question.shown_text,
                 "rating": candidate.rating,
                 "gives": candidate.question.question_id in given,
             }
@@ -91,7 +91,7 @@ def weigh_override(
     project: Project,
     left: review.Side,
     right: review.Side,
-    row: review.Row,
+    row: review.QueueRow,
     policy: labels.Policy,
     questions: Sequence[str],
     rating: int,
@@ -122,10 +122,10 @@ def settle_case(
     project: Project,
     left: review.Side,
     right: review.Side,
-    row: review.Row,
+    row: review.QueueRow,
     policy: labels.Policy | None,
     given: Mapping[str, Any],
-) -> Done:
+) -> SettlementResult:
     """Settle a case and return the result; after an override that does not resolve it, the case may
     stay open.
 
@@ -157,7 +157,7 @@ def settle_case(
                 project, case.passage_id, dict.fromkeys(questions, rating), reason, me
             )
         message = _label_words(outcome, rating, given=True)
-        return Done(
+        return SettlementResult(
             f"{message} {'The case is resolved.' if leaves else LEAST_LEFT}",
             case if leaves else None,
             leaves,
@@ -170,12 +170,12 @@ def settle_case(
         awaited_edits.list_awaited().append(
             awaited_edits.AwaitedEdit(project.name, case, question_id, reason)
         )
-        return Done(AWAITS_EDIT, None, False)
+        return SettlementResult(AWAITS_EDIT, None, False)
     if how == "dispute":
         review.settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
     else:
         review.settle_by_comment(project, case, reason, me, first=True)
-    return Done("Case resolved. It is listed under Resolved.", case, False)
+    return SettlementResult("Case resolved. It is listed under Resolved.", case, False)
 
 
 def put_back(project: Project, case: review.Case, withdraw: bool) -> str:
@@ -192,7 +192,7 @@ def put_back(project: Project, case: review.Case, withdraw: bool) -> str:
     return "Case reopened." + (gone if withdrawn else "")
 
 
-def draw_reopener(project: Project, settling: review.Settling) -> None:
+def draw_reopener(project: Project, settling: review.SettlingAction) -> None:
     """Draw a button that reopens a case of the record; for an override, it offers to withdraw it,
     too.
     """
@@ -213,7 +213,7 @@ def draw_reopener(project: Project, settling: review.Settling) -> None:
 
 
 @ui.errors()
-def _reopen_case(project: Project, settling: review.Settling, withdraw: bool) -> None:
+def _reopen_case(project: Project, settling: review.SettlingAction, withdraw: bool) -> None:
     message = put_back(project, settling.case, withdraw)
     if settling.act == "override" and not withdraw:
         message += " The override still applies."
@@ -225,7 +225,7 @@ def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> N
     """Go to the questions of a query, with a passage next to them, and to a question if given."""
     st.session_state[awaited_edits.TO_EDIT] = question_id
     st.session_state["beside"] = (query_id, passage_id)
-    there = {**address.travelling(), "query": query_id, "passage": passage_id}
+    there = {**address.kept_parameters(), "query": query_id, "passage": passage_id}
     st.switch_page("pages/question_bank.py", query_params=there)
 
 
@@ -235,7 +235,11 @@ def _policy_of_sides(left: review.Side, right: review.Side, policy: labels.Polic
 
 
 def _find_suspects(
-    project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy
+    project: Project,
+    left: review.Side,
+    right: review.Side,
+    row: review.QueueRow,
+    policy: labels.Policy,
 ) -> list[review.AskedQuestion]:
     """Return the questions that may be wrong, highest rating first."""
     desk = review.read_passage(
@@ -251,7 +255,7 @@ def _find_suspects(
     return sorted(asked, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
 
 
-def _label_words(outcome: review.Outcome, rating: int, given: bool) -> str:
+def _label_words(outcome: review.OverrideEffect, rating: int, given: bool) -> str:
     """Return the effect of an override on the label, in words.
 
     Args:

@@ -20,7 +20,7 @@ Act = dict[str, Any]
 
 
 @dataclass
-class Asked:
+class PendingActions:
     """The actions of a component that no run has done yet.
 
     The browser sends an action again until it sees that it was taken. This is needed because
@@ -41,7 +41,7 @@ class Asked:
     saving: Lock = field(default_factory=Lock)
     refused: tuple[float, str] = (0.0, "")
 
-    def note(self) -> None:
+    def note_actions(self) -> None:
         """Note the actions that the browser sent; a callback."""
         for act in st.session_state[self.key].acts or []:
             if act["id"] > self.taken:
@@ -51,14 +51,18 @@ class Asked:
     def draw(self, kind: str, data: dict[str, Any], **callbacks: Callable[[], None]) -> None:
         """Draw the content of a kind, whose actions are noted here."""
         components.draw(
-            kind, self.key, {"taken": self.taken, **data}, on_acts_change=self.note, **callbacks
+            kind,
+            self.key,
+            {"taken": self.taken, **data},
+            on_acts_change=self.note_actions,
+            **callbacks,
         )
 
-    def press(self, act: Act) -> None:
+    def note_press(self, act: Act) -> None:
         """Note the press of a Streamlit button near the component; a callback."""
         self.acts.append(act)
 
-    def take(self, act: Act) -> bool:
+    def remove(self, act: Act) -> bool:
         """Remove an action; return whether it was still to be done."""
         try:
             self.acts.remove(act)
@@ -66,15 +70,15 @@ class Asked:
             return False
         return True
 
-    def each(self) -> Iterator[Act]:
+    def yield_actions(self) -> Iterator[Act]:
         """Yield the actions in order; each is yielded once, even if the run ends during it."""
         while self.acts:
             yield self.acts.pop(0)
 
-    def do(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
+    def do_actions(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
         """Do the actions in order; return the last refused one and the reason."""
         error = None
-        for pending in self.each():
+        for pending in self.yield_actions():
             try:
                 act(pending)
             except WorkbenchError as refused:
@@ -86,13 +90,13 @@ class Asked:
         return error
 
 
-def asked_of(key: str) -> Asked:
+def asked_of(key: str) -> PendingActions:
     """Return the pending actions of a component in this browser tab."""
-    return st.session_state.setdefault(f"asked of {key}", Asked(key))
+    return st.session_state.setdefault(f"asked of {key}", PendingActions(key))
 
 
 def save_all(
-    asked: Asked,
+    asked: PendingActions,
     acts: list[Act],
     home: str,
     save: Callable[[Act, str], str],
@@ -121,7 +125,7 @@ def save_all(
     with asked.saving:
         if acts:
             asked.refused = 0.0, ""
-        for act in filter(asked.take, acts):
+        for act in filter(asked.remove, acts):
             try:
                 if act["home"] != home:
                     raise WorkbenchError(

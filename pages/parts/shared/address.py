@@ -60,7 +60,7 @@ def read_address(screen: str) -> None:
     Args:
         screen: the open screen; a link from another screen without choices keeps the present ones.
     """
-    here, given = _address_state(), travelling()
+    here, given = _address_state(), kept_parameters()
     back = streamlit_bridge.went_back()
     moved = screen != here.screen
     # A browser may still send the address from before the project was added to it.
@@ -117,7 +117,7 @@ def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
         choices: the choices by parameter, as texts of the address.
         usual: the defaults.
     """
-    here, present = _address_state(), travelling()
+    here, present = _address_state(), kept_parameters()
     wanted = {
         key: text for key, text in choices.items() if key in present or text != usual.get(key)
     }
@@ -144,7 +144,7 @@ def write_parameters(parameters: Mapping[str, str]) -> None:
 
 
 @dataclass
-class Places:
+class ScreenPlaces:
     """The latest places on a screen, as in its address; the last one is the present place.
 
     A delayed browser may still send an earlier one, which is not a step of the person.
@@ -158,9 +158,9 @@ class Places:
     home: str = ""
     been: list[dict[str, str]] = field(default_factory=list)
 
-    def come(self, home: str) -> bool:
+    def apply_address(self, home: str) -> bool:
         """Apply the address if the person followed a link or went back; return if so."""
-        given = self.given
+        given = self.in_address
         if (
             home == self.home
             and not streamlit_bridge.went_back()
@@ -172,40 +172,40 @@ class Places:
         return True
 
     @property
-    def given(self) -> dict[str, str]:
+    def in_address(self) -> dict[str, str]:
         """The place in the address."""
         return {name: said for name in self.names if (said := st.query_params.get(name))}
 
     @property
-    def now(self) -> dict[str, str]:
+    def present(self) -> dict[str, str]:
         """The present place."""
         return self.been[-1] if self.been else {}
 
-    def named(self, name: str) -> str:
+    def find_part(self, name: str) -> str:
         """Return a part of the present place; empty if it has none."""
-        return self.now.get(name, "")
+        return self.present.get(name, "")
 
-    def go(self, **place: str) -> None:
+    def go_to(self, **place: str) -> None:
         """Go to another place, by parameter, and write it into the address; empty values are left
         out.
         """
         write_parameters(self.set(**place))
 
-    def put(self, **said: str) -> None:
-        """Change parts of the place as `go` does."""
-        self.go(**self.now | said)
+    def change_parts(self, **said: str) -> None:
+        """Change parts of the place as `go_to` does."""
+        self.go_to(**self.present | said)
 
     def set(self, **place: str) -> dict[str, str]:
         """Go to another place without writing it; return it with all its parameters."""
         now = {name: value for name, value in place.items() if value}
-        if now != self.now:
+        if now != self.present:
             self.been = [*self.been, now][-PLACES:]
         return {name: now.get(name, "") for name in self.names}
 
 
-def places_of_screen(key: str, names: Sequence[str]) -> Places:
+def places_of_screen(key: str, names: Sequence[str]) -> ScreenPlaces:
     """Return the places of a screen in this browser tab, by its key and parameters."""
-    return st.session_state.setdefault(f"places of {key}", Places(names))
+    return st.session_state.setdefault(f"places of {key}", ScreenPlaces(names))
 
 
 def is_new_screen() -> bool:
@@ -255,7 +255,7 @@ def link_parameters(**place: str | None) -> dict[str, str]:
     project = st.session_state.get("project")
     return (
         ({"project": str(project)} if project else {})
-        | travelling()
+        | kept_parameters()
         | {name: value for name, value in place.items() if value is not None}
     )
 
@@ -265,7 +265,7 @@ def screen_link(screen: str, **place: str | None) -> str:
     return f"{'.' if screen == 'home' else screen}?{urlencode(link_parameters(**place))}"
 
 
-def travelling() -> dict[str, str]:
+def kept_parameters() -> dict[str, str]:
     """Return the parameters that links to other screens keep."""
     return {key: st.query_params[key] for key in EVERYWHERE if key in st.query_params}
 

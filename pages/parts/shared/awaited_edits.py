@@ -24,7 +24,7 @@ class AwaitedEdit:
     question_id: str | None
     reason: str
 
-    def fits(self, project: str, question: Question) -> bool:
+    def is_settled_by(self, project: str, question: Question) -> bool:
         """Return whether an edit of this question settles it."""
         here = f"{self.case.query_id}/".startswith(f"{question.query_id}/")
         return self.project == project and (

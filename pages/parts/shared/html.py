@@ -43,7 +43,7 @@ def text_html(text: str, marks: list[Mark]) -> str:
 
 
 def answer_marks(
-    desk: review.Desk, graders: Mapping[str, types.GraderSpec], min_rating: int
+    desk: review.PassageDetails, graders: Mapping[str, types.GraderSpec], min_rating: int
 ) -> list[Mark]:
     """Return the spans of the answers that graders extracted from the passage, unless they are
     rated 0 or failed.
@@ -61,7 +61,10 @@ def answer_marks(
                 continue
             if span := review.find_answer(desk.text or "", grade.answer):
                 short = grade.rating < spec.min_rating(min_rating)
-                title = f"{asked.number}. {asked.question.shown} (rated {grade.rating} by {grader})"
+                title = (
+                    f"{asked.number}. {asked.question.shown_text}"
+                    f" (rated {grade.rating} by {grader})"
+                )
                 marks_by_span.setdefault((span, asked.number), (span, asked.number, title, short))
     return list(marks_by_span.values())
 
@@ -83,7 +86,7 @@ def _mark_up(segment: review.Segment, marks: list[Mark]) -> str:
     )
 
 
-def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
+def passage_html(desk: review.PassageDetails, marks: list[Mark], labelled: bool) -> str:
     """Return the query and the passage, which are always in sight.
 
     Args:
@@ -114,7 +117,7 @@ def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
     return f'<div class="desk-passage">{"".join(lines)}</div>'
 
 
-def _label_html(desk: review.Desk) -> str:
+def _label_html(desk: review.PassageDetails) -> str:
     """Return the label of a passage, the questions that determine it, the share of rated pairs."""
     if not desk.pooled:
         return '<span class="dim">No label: the passage is not in the pool.</span>'
@@ -138,7 +141,7 @@ def difference_html(before: str, after: str) -> str:
     return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
-def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str:
+def known_html(desk: review.PassageDetails, history: Sequence[records.JudgmentAction]) -> str:
     """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
     if desk.judgments:
@@ -214,7 +217,10 @@ def effect_html(effect: review.Effect, title: str) -> str:
             if shift.before is None or shift.after is None
             else f"{shift.before:z.3f} → {shift.after:z.3f}"
         )
-        said = f"Spearman with the official leaderboard: {pair}. {shift.says} {shift.queries.says}"
+        said = (
+            f"Spearman with the official leaderboard: {pair}. {shift.says}"
+            f" {shift.queries.description}"
+        )
         shown += f"<p>{as_html(said)}</p>"
     return f'<div class="desk-effect"><h2>{title}</h2>{shown}</div>'
 

@@ -29,7 +29,7 @@ LEFT_OUT = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenGrader:
     """A grader, and the kind and parameters that make it."""
 
     grader: graders.Grader
@@ -176,7 +176,9 @@ def cached_plan(project: Project, grader: graders.Grader, scope: grading.Scope) 
     )
 
 
-def _passed_over(tally: grading.Plan, without: grading.LeftOut, spec: types.GraderSpec) -> None:
+def _passed_over(
+    tally: grading.Plan, without: grading.SkippedQuestions, spec: types.GraderSpec
+) -> None:
     if tally.weightless:
         st.caption(
             f":material/info: Pairs with a question weight of 0 or less: {tally.weightless:,}. The"
@@ -252,7 +254,7 @@ def show_tag(price: grading.PriceTag, model: str, place: str = "") -> None:
         if price.counted
         else ("≈ ", "Estimated from a sample, because the model's tokenizer is not available.")
     )
-    unpriced = f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
+    unpriced = f"No price for {ui.escape(model)}. Set it in the price table on the Grading screen."
     cost, currency = (
         ("–", unpriced)
         if price.cost is None
@@ -388,7 +390,7 @@ def is_endpoint(spec: types.GraderSpec) -> bool:
 
 
 def remember_and_start(
-    project: Project, chosen: Chosen, request: grading.Request, author: str
+    project: Project, chosen: ChosenGrader, request: grading.Request, author: str
 ) -> None:
     """Save the settings of a grader, so that other screens offer it later, and start the job."""
     bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, author)

@@ -70,10 +70,10 @@ def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
         if end.state == "done" and not end.failed:
             continue
         result = (
-            f"{ui.plain(name)}: {end.graded:,} {job.things}, {end.failed:,} failed, in"
+            f"{ui.escape(name)}: {end.graded:,} {job.things}, {end.failed:,} failed, in"
             f" {ui.as_duration(end.seconds)}."
         )
-        result += f" {ui.plain(end.message)}" if end.message else ""
+        result += f" {ui.escape(end.message)}" if end.message else ""
         box, state = st.container(key=f"ended {end.state} {name}"), STOPPED.get(end.state, "Failed")
         if end.state == "failed":
             rest = f"Start again under “{again}” to get the missing answers."
@@ -82,7 +82,7 @@ def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
             # If a person or a limit stopped it, the message says how to continue.
             box.warning(f"{state}: {result}", icon=":material/info:")
     if not job.ended and job.progress.message:
-        st.error(ui.plain(job.progress.message), icon=":material/error:")
+        st.error(ui.escape(job.progress.message), icon=":material/error:")
 
 
 def say_not_begun(project: Project, key: str) -> None:
@@ -116,11 +116,11 @@ def describe_job(job: jobs.BackgroundJob) -> str:
     return (
         f"your {what}"
         if job.author == ui.person()
-        else f"a {what} started by {ui.plain(job.author)}"
+        else f"a {what} started by {ui.escape(job.author)}"
     )
 
 
-def accompany(screen: str) -> None:
+def show_running_jobs(screen: str) -> None:
     """Show the progress of running jobs in the browser's title and on other screens; redraw the
     screen at their end.
 
@@ -149,7 +149,7 @@ def _show_progress(project: Project, screen: str, families: set[str]) -> None:
         now = job.progress
         how_far = f": {now.done:,} of {now.total:,} {job.things}" if now.total else " starts"
         st.progress(
-            _done_share(job), f"{ui.plain(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}"
+            _done_share(job), f"{ui.escape(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}"
         )
 
 
@@ -163,7 +163,9 @@ def _state_in_short(job: jobs.BackgroundJob) -> str:
         return ", paused"
     if (waits := job.control.awaited) is not None:
         return f", waiting for the endpoint, next try at {waits.next_try:%H:%M}"
-    return "" if job.quiet is None else f", no answer for {ui.as_duration(job.quiet)}"
+    return (
+        "" if job.quiet_seconds is None else f", no answer for {ui.as_duration(job.quiet_seconds)}"
+    )
 
 
 def update_interval(job: jobs.BackgroundJob) -> float:
@@ -185,7 +187,7 @@ def _draw_running(
     with st.container(border=True):
         results = f": {now.done:,} of {now.total:,} {job.things}" if now.total else ""
         others = "" if job.author == ui.person() else f", {describe_job(job)}"
-        st.progress(_done_share(job), text=f"{ui.plain(job.name)}{results}{others}")
+        st.progress(_done_share(job), text=f"{ui.escape(job.name)}{results}{others}")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container():
                 st.container(key="job-state").markdown(describe_state(job))
@@ -255,14 +257,14 @@ def describe_state(job: jobs.BackgroundJob) -> str:
     if in_batches(job):
         return _state_of_batches(job, since)
     if not job.control.cancelled and (found := graders.current_loading()):
-        return f"{ui.plain(found[0])}, for {ui.as_duration(found[1])}."
+        return f"{ui.escape(found[0])}, for {ui.as_duration(found[1])}."
     if still := standing_still(job.control):
         return f"{still} Started at {job.started_at:%H:%M}, {ui.as_duration(job.seconds)} ago."
     if not now.done and job.log:
-        return f"**No answer yet**, running {since}. Last log entry: {ui.plain(job.log[-1])}"
+        return f"**No answer yet**, running {since}. Last log entry: {ui.escape(job.log[-1])}"
     if not now.done:
         return f"Preparing {since}. No answers yet."
-    if (quiet := job.quiet) is not None:
+    if (quiet := job.quiet_seconds) is not None:
         again = (
             " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
             if asks_endpoint(job)
@@ -288,14 +290,14 @@ def standing_still(control: graders.Control) -> str:
     until = "" if waits.until is None else f" It stops waiting at {waits.until:%H:%M}."
     return (
         f"**Waiting for the endpoint**, next try at {waits.next_try:%H:%M}:"
-        f" {ui.plain(waits.reason)}. The job continues automatically.{until}"
+        f" {ui.escape(waits.reason)}. The job continues automatically.{until}"
     )
 
 
 def _state_of_batches(job: jobs.BackgroundJob, since: str) -> str:
     """Return the progress of batches; the app may be closed while they run."""
     message = (
-        ui.plain(job.progress.message)
+        ui.escape(job.progress.message)
         or "Preparing the batches. Keep the app open until they are sent"
     )
     if job.control.cancelled:
@@ -364,10 +366,10 @@ def _draw_end(project: Project, job: jobs.BackgroundJob) -> None:
     result = (
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in"
         f" {ui.as_duration(final.seconds)}. Started at {job.started_at:%H:%M} with"
-        f" {ui.plain(job.name)}."
+        f" {ui.escape(job.name)}."
     )
     ended = st.container(key=f"job {final.state}")
-    of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
+    of = "" if job.author == ui.person() else f" by {ui.escape(job.author)}"
     again = " Start this grader again to grade the remaining pairs."
     ends = {
         "done": (
@@ -378,11 +380,11 @@ def _draw_end(project: Project, job: jobs.BackgroundJob) -> None:
         "cancelled": (ended.info, "stop_circle", f"job cancelled: {result}{again}"),
         "stopped": (ended.warning, "savings", f"job stopped at its limit: {result}{again}"),
     }
-    failed = (ended.error, "error", f"job failed: {ui.plain(final.message)} {result}")
+    failed = (ended.error, "error", f"job failed: {ui.escape(final.message)} {result}")
     box, icon, words = ends.get(final.state, failed)
     box(f"Last {words}", icon=f":material/{icon}:")
     if final.remarks and final.state != "failed":
-        st.container(key="job-remarks").info(ui.plain(final.remarks), icon=":material/info:")
+        st.container(key="job-remarks").info(ui.escape(final.remarks), icon=":material/info:")
     if used := _describe_usage(job):
         st.container(key="job-used").caption(used)
     _draw_log(job)
@@ -408,6 +410,6 @@ def _draw_result_links(project: Project, job: jobs.BackgroundJob) -> None:
             f"{side}-version": version for side in ("from", "to")
         }
         ui.draw_link(
-            "changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states
+            "changes", f"Compare its labels with those of {ui.escape(looks_by.name)}", **states
         )
     ui.draw_link("leaderboard")

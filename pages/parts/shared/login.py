@@ -163,7 +163,7 @@ def _login_mark(token: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(token.get(name) for name in ("iss", "sub", "iat", "nonce"))
 
 
-def passed() -> bool:
+def check_login() -> bool:
     """Return whether the person may use the app; otherwise draw the login."""
     ways: Mapping[str | None, str] = {}
     try:

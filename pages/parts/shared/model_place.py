@@ -80,7 +80,7 @@ def choose_endpoint(
         )
         st.caption(
             ":material/cloud:"
-            f" {ui.plain(graders.checked_host(endpoint.base_url))}{_describe_limits(endpoint)}"
+            f" {ui.escape(graders.checked_host(endpoint.base_url))}{_describe_limits(endpoint)}"
         )
         return settings, endpoint
     return _draw_typed_address(stored, key), None
@@ -143,7 +143,7 @@ def _take_key(typed: str, box: str) -> None:
 
 
 def _say_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
-    shown = ui.plain(host)
+    shown = ui.escape(host)
     if place in graders.current_access().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key=f"key typed {key}").caption(
@@ -164,7 +164,7 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
     if entry is not None and entry.key:
         state, sentence = (
             "found",
-            f":material/key: Using the key in {ui.plain(entry.name)} for {shown}.",
+            f":material/key: Using the key in {ui.escape(entry.name)} for {shown}.",
         )
     elif graders.is_loopback(host):
         state, sentence = (
@@ -175,8 +175,8 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         state, sentence = (
             "missing",
             (
-                f":material/key_off: No key in {ui.plain(entry.name)}. Type a key. Or set it in the"
-                " terminal before you start the app, or in .streamlit/secrets.toml:"
+                f":material/key_off: No key in {ui.escape(entry.name)}. Type a key. Or set it in"
+                " the terminal before you start the app, or in .streamlit/secrets.toml:"
             ),
         )
         codes = {"bash": f'export {entry.name}="KEY"', "toml": f'{entry.name} = "KEY"'}

@@ -19,7 +19,7 @@ def draw_beside(project: Project, query_id: str) -> None:
         _draw_others(project, query_id)
 
 
-def accompany() -> None:
+def redraw_on_changes() -> None:
     """Redraw the screen when other people have saved changes; do nothing without login.
 
     If a redraw would disturb, because the person is typing or has a dialog open, a button offers it
@@ -52,7 +52,7 @@ def _draw_news(project: Project, seen: int) -> None:
     # It floats next to the page: if it moved an open list, the browser would close it.
     with st.container(key="news", horizontal=True, vertical_alignment="center"):
         st.container(key="news-of-others", width="content").caption(
-            f":material/sync: {ui.plain(', '.join(others))} saved changes.", width="content"
+            f":material/sync: {ui.escape(', '.join(others))} saved changes.", width="content"
         )
         if presses.button("Refresh", type="tertiary", key="show what others saved"):
             st.rerun()
@@ -60,8 +60,8 @@ def _draw_news(project: Project, seen: int) -> None:
 
 @st.fragment(run_every=LOOKS_EVERY)
 def _draw_others(project: Project, query_id: str) -> None:
-    if others := PRESENCE.see(project.path, query_id, ui.person()):
+    if others := PRESENCE.record_visit(project.path, query_id, ui.person()):
         st.container(key="others-here").caption(
-            f":material/group: {ui.plain(', '.join(others))} {'are' if others[1:] else 'is'} also"
+            f":material/group: {ui.escape(', '.join(others))} {'are' if others[1:] else 'is'} also"
             " working on this query."
         )

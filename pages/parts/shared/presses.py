@@ -20,7 +20,7 @@ LONGEST = 20.0
 
 
 @dataclass
-class Presses:
+class PendingPresses:
     """The pending presses in a browser tab: time and place, by the key of the button.
 
     Callbacks get this object because they must not access the session state: any access may end the
@@ -32,19 +32,19 @@ class Presses:
     def press(self, key: str, place: object = None) -> None:
         self.made[key] = time.monotonic(), place
 
-    def take(self, key: str, place: object = None) -> bool:
+    def remove(self, key: str, place: object = None) -> bool:
         """Return whether a button was recently pressed in the same place, and remove the press."""
         pressed, there = self.made.pop(key, (None, None))
         return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all presses after a complete run: their buttons are not on the page."""
         self.made.clear()
 
 
-def presses() -> Presses:
+def presses() -> PendingPresses:
     """Return the presses of this browser tab."""
-    return st.session_state.setdefault("presses", Presses())
+    return st.session_state.setdefault("presses", PendingPresses())
 
 
 def _current_place() -> object:
@@ -58,7 +58,7 @@ def was_pressed(key: str) -> bool:
     """Return whether a button of `button` was pressed; call this before drawing elements that show
     its effect.
     """
-    return presses().take(key, _current_place())
+    return presses().remove(key, _current_place())
 
 
 def button(label: str, at: Any = st, **options: Any) -> bool:
@@ -73,7 +73,7 @@ def button(label: str, at: Any = st, **options: Any) -> bool:
     """
     here, key, place = presses(), str(options.get("key", label)), _current_place()
     at.button(label, on_click=here.press, args=(key, place), **options)
-    return here.take(key, place) and not options.get("disabled", False)
+    return here.remove(key, place) and not options.get("disabled", False)
 
 
 def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
@@ -86,7 +86,7 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
         options: passed to `st.checkbox`; without a callback.
     """
     here, place = presses(), _current_place()
-    changed = here.take(key, place)
+    changed = here.remove(key, place)
     if not changed:
         st.session_state[key] = value
     wanted = st.checkbox(label, key=key, on_change=here.press, args=(key, place), **options)

@@ -34,11 +34,11 @@ def draw(project: Project, state: Readiness | None = None) -> Readiness | None:
     state = state or board_readiness(project, view.policy, view.measure)
     with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
         if state.needed and not below_sentence:
-            _draw_part("grading", ui.plain(state.grading), NEEDS)
+            _draw_part("grading", ui.escape(state.grading), NEEDS)
         if state.disagreements is not None:
             _draw_part("disagreements", how_many(state.disagreements, "open disagreements"))
         if state.needed and not below_sentence:
-            _draw_part("audit", ui.plain(state.audited))
+            _draw_part("audit", ui.escape(state.audited))
         _draw_part("changes", f"bank version {state.bank_version}")
     return state
 
@@ -49,7 +49,7 @@ def draw_checklist(project: Project, policy: Policy, ready: Readiness) -> None:
         for check in publication_checks(project, policy, ready):
             _draw_part(
                 check.screen,
-                f":material/{'check' if check.done else 'warning'}: {ui.plain(check.says)}",
+                f":material/{'check' if check.done else 'warning'}: {ui.escape(check.says)}",
                 **check.place,
             )
     st.caption(
@@ -71,6 +71,6 @@ def greyed_leaderboard(doubt: str) -> Iterator[None]:
     if not doubt:
         yield
         return
-    st.container(key="few-graded-why").warning(ui.plain(doubt), icon=":material/warning:")
+    st.container(key="few-graded-why").warning(ui.escape(doubt), icon=":material/warning:")
     with st.container(key=GREYED):
         yield

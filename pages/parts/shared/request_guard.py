@@ -47,10 +47,10 @@ class RequestGuard:
         request, path = HTTPConnection(scope), scope["path"]
         try:
             await _check_request(request, path)
-            with self._room(request, path) if UPLOAD in path else nullcontext():
+            with self._reserve_space(request, path) if UPLOAD in path else nullcontext():
                 await self.app(scope, receive, send)
         except errors.WorkbenchError as error:
-            status = 413 if isinstance(error, server.TooMuch) else 403
+            status = 413 if isinstance(error, server.RequestTooLarge) else 403
             await PlainTextResponse(f"{error.message} {error.hint or ''}", status)(
                 scope, receive, send
             )
@@ -60,7 +60,7 @@ class RequestGuard:
                 asyncio.get_running_loop().call_later(back + 1, streamlit_bridge.release_sessions)
 
     @contextmanager
-    def _room(self, request: HTTPConnection, path: str) -> Iterator[None]:
+    def _reserve_space(self, request: HTTPConnection, path: str) -> Iterator[None]:
         """Reserve space for an uploaded file within the limit of its session.
 
         A request cannot be longer than its stated length. Streamlit limits a request without one to
@@ -77,7 +77,7 @@ class RequestGuard:
         try:
             kept = sum(len(file.data) for file in files.values())
             if size and self._arriving[session] + kept > (most := limits.read_limit("UPLOADS")):
-                raise server.TooMuch(
+                raise server.RequestTooLarge(
                     "request-too-large",
                     limits.describe_exceeded(
                         "the uploads of this tab are larger than", "UPLOADS", most

@@ -67,7 +67,7 @@ RATING_RULES = {"written": "Written rating", "expected": "Expected rating"}
 
 
 @dataclass(frozen=True)
-class View:
+class ViewChoices:
     """The present choices.
 
     Args:
@@ -121,7 +121,7 @@ def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]
     return rules or [labels.Policy.rating]
 
 
-def line(screen: str) -> None:
+def draw_line(screen: str) -> None:
     """Draw the line of the present choices with a popover to change them, on screens that they
     affect.
 
@@ -150,7 +150,7 @@ def line(screen: str) -> None:
 
 def _draw_line(
     project: Project, known: list[str], screen: str
-) -> tuple[View, dict[str, str], dict[str, str]]:
+) -> tuple[ViewChoices, dict[str, str], dict[str, str]]:
     """Draw the line; return the choices, their address parameters, and the parameters of the
     defaults.
 
@@ -164,7 +164,9 @@ def _draw_line(
     else:
         # A screen without these widgets keeps the choices for the next screen.
         measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
-        view = View(chosen_policy(project), measure, None if against == NO_BOARD else against)
+        view = ViewChoices(
+            chosen_policy(project), measure, None if against == NO_BOARD else against
+        )
     return (
         view,
         _as_parameters({choice: st.session_state[choice] for choice in usual}),
@@ -210,7 +212,9 @@ def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict
     return usual
 
 
-def _draw_widgets(project: Project, known: list[str], boards: list[str], screen: str) -> View:
+def _draw_widgets(
+    project: Project, known: list[str], boards: list[str], screen: str
+) -> ViewChoices:
     """Draw the line and its popover; return the choices."""
     matters, inline, shares = MATTERS[screen], screen in INLINE, screen in SHARES
     offered = _offer_measures(True, DEFAULT_MEASURE, gold_name(project) is not None)
@@ -258,7 +262,7 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
         rules = _rating_rules(project, str(present["grader"]), str(present["rating"]))
         if present["rating"] not in rules:
             st.container(key="no-such-rating").caption(
-                f"Rating rule not available: {ui.plain(str(present['rating']))}."
+                f"Rating rule not available: {ui.escape(str(present['rating']))}."
             )
             present["rating"] = st.session_state["rating"] = labels.Policy.rating
         st.selectbox(
@@ -274,7 +278,7 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
             ),
         )
         if said := describe_succession(project, str(present["grader"])):
-            st.container(key="succeeded-grader").caption(ui.plain(said))
+            st.container(key="succeeded-grader").caption(ui.escape(said))
         st.selectbox(
             "Min rating",
             **widget_options(
@@ -329,8 +333,8 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
         if "measure" in matters
         else str(picked)
     )
-    view = View(chosen_policy(project), name, None if against == NO_BOARD else str(against))
-    words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
+    view = ViewChoices(chosen_policy(project), name, None if against == NO_BOARD else str(against))
+    words.markdown(f":material/tune: {ui.escape(in_words(project, view))}")
     return view
 
 
@@ -347,7 +351,7 @@ def _reader_of(options: Collection[Any]) -> Callable[[str], Any]:
     return {str(option): option for option in options}.__getitem__
 
 
-def current_view() -> View | None:
+def current_view() -> ViewChoices | None:
     """Return the present choices; None if nothing has been graded."""
     return st.session_state.get("looking")
 
@@ -358,7 +362,7 @@ def current_grader(project: Project) -> types.GraderSpec | None:
     return None if view_now is None else bank.find_grader(project, view_now.policy.grader).spec
 
 
-def require_view() -> View:
+def require_view() -> ViewChoices:
     """Return the present choices; end the screen if nothing has been graded."""
     if (view_now := current_view()) is None:
         ui.end_empty_screen(
@@ -370,7 +374,7 @@ def require_view() -> View:
     return view_now
 
 
-def in_words(project: Project, view: View) -> str:
+def in_words(project: Project, view: ViewChoices) -> str:
     """Return the choices in words: grader, min rating, label rule, measure, bank version."""
     policy = view.policy
     spec = bank.find_grader(project, policy.grader).spec
@@ -508,8 +512,8 @@ def _read_measure(picked: str, offered: Collection[str], default: str, shares: b
     if not shares and not typed.ranks_passages:
         # It may have been chosen on a screen that can show it.
         st.container(key="other-measure").caption(
-            f":material/info: {ui.plain(typed.name)} is not available on this screen, which shows"
-            f" {ui.plain(default)}."
+            f":material/info: {ui.escape(typed.name)} is not available on this screen, which shows"
+            f" {ui.escape(default)}."
         )
         return default
     return typed.name

@@ -55,7 +55,7 @@ def _hold_project(path: str) -> Project:
 
 
 @asynccontextmanager
-async def served(_: st.App) -> AsyncIterator[None]:
+async def close_projects_after(_: st.App) -> AsyncIterator[None]:
     """Surround the lifetime of a server; at its end, for any reason, its projects are closed.
 
     The project named at its start is open from then on, so that commands and scripts find it there.
@@ -207,7 +207,7 @@ def _say_another(missing: str) -> None:
     unknown, instead = st.session_state.get("another", ("", ""))
     if unknown and instead == st.session_state["project"]:
         st.container(key="another-project").warning(
-            f"Unknown project '{plain(unknown)}'. This is {plain(instead)}. Choose your"
+            f"Unknown project '{escape(unknown)}'. This is {escape(instead)}. Choose your"
             " project on the left.",
             icon=":material/info:",
         )
@@ -262,10 +262,10 @@ def _say_not_closed(project: Project) -> None:
         return
     told_projects.add(project.path)
     if project.not_closed:
-        st.toast(plain(project.not_closed), icon=":material/info:", duration="infinite")
+        st.toast(escape(project.not_closed), icon=":material/info:", duration="infinite")
     if project.read_only:
         st.toast(
-            plain(
+            escape(
                 f"{project.path.name} is open read-only, because the file or its"
                 " folder is not writable."
             ),
@@ -308,10 +308,10 @@ def require_project(style: str = "") -> Project:
 
 def may_see(screen: str) -> bool:
     """Return whether the person may see a screen, by its name."""
-    return screen in visible()
+    return screen in visible_screens()
 
 
-def visible() -> frozenset[str]:
+def visible_screens() -> frozenset[str]:
     """Return names of the screens that the person may see."""
     try:
         in_use = chosen_project()
@@ -323,7 +323,7 @@ def visible() -> frozenset[str]:
     return frozenset(name for name in screens.SCREENS if login.may_see(in_use, name))
 
 
-def folded(here: str) -> frozenset[str]:
+def empty_entries(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the
     screen `here`.
     """
@@ -472,7 +472,7 @@ def show_error(error: WorkbenchError) -> None:
     """
     st.session_state["errors shown"] = st.session_state.get("errors shown", 0) + 1
     with st.container(border=True, key=f"error {error.code} {st.session_state['errors shown']}"):
-        st.error(plain(error.message), icon=":material/error:")
+        st.error(escape(error.message), icon=":material/error:")
         if isinstance(error, FileError) and len(error.problems) > 1:
             for problem in error.problems[:LISTED_PROBLEMS]:
                 st.text(str(problem))
@@ -494,7 +494,7 @@ JOINER = "\u2060"
 """An invisible character without width that breaks a shortcode."""
 
 
-def plain(text: str) -> str:
+def escape(text: str) -> str:
     """Return text from outside, escaped so that Markdown shows it unchanged."""
     text = _SHORTCODE.sub(lambda found: found[0] + JOINER, text)
     escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)

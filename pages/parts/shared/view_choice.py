@@ -19,7 +19,7 @@ def choose_view(views: Sequence[str], names: Callable[[str], str] = str, key: st
     by_name = {names(view): view for view in views} | {view: view for view in views}
     here = address.places_of_screen(f"{key} of {st.session_state.get('screen')}", (key,))
     named = st.query_params.get(key, "")
-    came = here.come(str(st.session_state.get("project")))
+    came = here.apply_address(str(st.session_state.get("project")))
     # Another screen has other views under the same key.
     if came or address.is_new_screen() or st.session_state.get(key) not in views:
         st.session_state[key] = by_name.get(named, views[0])
@@ -28,8 +28,8 @@ def choose_view(views: Sequence[str], names: Callable[[str], str] = str, key: st
             "View", views, format_func=names, key=key, required=True, label_visibility="collapsed"
         )
     )
-    if view != by_name.get(here.named(key), views[0]):
-        here.go(**{key: "" if view == views[0] else view})
+    if view != by_name.get(here.find_part(key), views[0]):
+        here.go_to(**{key: "" if view == views[0] else view})
     return view
 
 

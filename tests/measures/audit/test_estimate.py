@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench.measures.audit import (
     Batch,
-    Corrected,
+    CorrectedGains,
     Pool,
     compare_all_systems,
     composite_scores,
@@ -220,18 +220,18 @@ def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is
     queries = np.repeat(np.arange(10), 4)
     y = rng.random(40)
     w = np.full((1, 40), 1 / 40)
-    told = estimate_sums(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=queries)
+    told = estimate_sums(w, CorrectedGains(y, np.zeros(40), 40, 0), variance="queries", queries=queries)
     means = y.reshape(10, 4).mean(axis=1)
     assert told.error[0] == pytest.approx(means.std(ddof=1) / np.sqrt(10))
     assert told.degrees.tolist() == [9.0]
     with refusal("single-query"):
-        estimate_sums(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
+        estimate_sums(w, CorrectedGains(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
 
 
 def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
     w = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     machine, truth = np.array([3.0, 1.0]), np.array([2.0, 1.0])
-    found = Corrected(truth, np.array([0.01, 0.01]), 2, 0)
+    found = CorrectedGains(truth, np.array([0.01, 0.01]), 2, 0)
     assert machine_bias(w, machine, found).value == pytest.approx([1.0, 0.0, 0.5])
     contrast = group_bias(w, machine, found, np.array([True, False, False]))
     assert contrast.value == pytest.approx([0.75])
@@ -239,13 +239,13 @@ def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
 
 
 def test_groups_are_the_longest_stretches_without_a_difference_and_can_overlap() -> None:
-    found = Corrected(np.array([0.0, 2.0, 4.0, 30.0]), np.full(4, 0.8), 4, 0)
+    found = CorrectedGains(np.array([0.0, 2.0, 4.0, 30.0]), np.full(4, 0.8), 4, 0)
     told = estimate_sums(np.eye(4), found)
     assert group_alike(told.value, compare_all_systems(np.eye(4), found), 0.2) == [[2, 1], [1, 0]]
 
 
 def test_one_system_has_a_score_and_no_pairs() -> None:
-    found = Corrected(Y, np.full(5, 0.1), 5, 0)
+    found = CorrectedGains(Y, np.full(5, 0.1), 5, 0)
     pairs = compare_all_systems(W[:1], found)
     assert len(pairs.p) == 0
     assert group_alike(estimate_sums(W[:1], found).value, pairs) == []

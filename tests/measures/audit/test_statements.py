@@ -13,7 +13,7 @@ from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.errors import InputError
 from exam_workbench.measures.audit import (
     Batch,
-    Corrected,
+    CorrectedGains,
     Pool,
     balanced_threshold,
     batch_shares,
@@ -194,11 +194,11 @@ def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_ho
     for one in found:
         low, high = kendall_bounds(machine, compare_all_systems(WEIGHTS.w, one))
         assert low <= tau <= high
-    exact = Corrected(GAINS, np.zeros(len(GAINS)), len(GAINS), 0)
+    exact = CorrectedGains(GAINS, np.zeros(len(GAINS)), len(GAINS), 0)
     all_ = true_correlation(machine, WEIGHTS.w, exact)
     assert (all_.low, all_.value, all_.high) == pytest.approx((r, r, r))
     assert kendall_bounds(machine, compare_all_systems(WEIGHTS.w, exact)) == pytest.approx((tau, tau))
-    noise = Corrected(GAINS, np.full(len(GAINS), 1e4), 10, 0)
+    noise = CorrectedGains(GAINS, np.full(len(GAINS), 1e4), 10, 0)
     assert true_correlation(machine, WEIGHTS.w, noise).value is None
     assert math.isnan(kendall_bounds(machine[:1], compare_all_systems(WEIGHTS.w[:1], exact))[0])
 
@@ -288,8 +288,8 @@ def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
 
 def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
     w = np.eye(3)
-    sure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.01), 100, 0)
-    unsure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.5), 100, 0)
+    sure = CorrectedGains(np.array([3.0, 2.0, 1.0]), np.full(3, 0.01), 100, 0)
+    unsure = CorrectedGains(np.array([3.0, 2.0, 1.0]), np.full(3, 0.5), 100, 0)
     assert (decide_better(w, sure, 1, 0, 0.01).holds, decide_better(w, sure, 1, 0, 0.01).systems) == (True, (0,))
     assert not decide_better(w, unsure, 1, 0, 0.01).holds
     assert decide_best(w, sure, 0.01).systems == (0,)
@@ -297,9 +297,9 @@ def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
     assert decide_best(w[:1], unsure, 0.01).holds
     assert not decide_precise(w, sure, 0.1, 0.05).holds
     assert decide_precise(w, sure, 20.0, 0.05).holds
-    certain = Corrected(sure.gains, np.zeros(3), 100, 0)
+    certain = CorrectedGains(sure.gains, np.zeros(3), 100, 0)
     assert decide_precise(w, certain, 0.0, 0.05).holds
-    assert not decide_better(w, Corrected(np.ones(3), np.zeros(3), 3, 0), 0, 1, 0.05).holds
+    assert not decide_better(w, CorrectedGains(np.ones(3), np.zeros(3), 3, 0), 0, 1, 0.05).holds
 
 
 def test_more_judgments_make_narrower_intervals_and_all_of_them_none() -> None:
