@@ -211,9 +211,9 @@ class Report:
         if len(self.problems) < KEPT:
             self.problems.append(Problem(file, line, code, reason))
 
-    def require(self, found: object, file: str, what: str) -> None:
-        """Refuse a file if `found` is empty, unless the file has a refusal already."""
-        if not found and file not in self._refused:
+    def require(self, content: object, file: str, what: str) -> None:
+        """Refuse a file if `content` is empty, unless the file has a refusal already."""
+        if not content and file not in self._refused:
             self.refuse(file, None, "nothing-found", f"the file contains no {what}")
 
     def stop(self, file: str, line: int, code: str, reason: str) -> None:

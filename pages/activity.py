@@ -89,7 +89,7 @@ def draw_act(act: ActivityEntry) -> None:
                 key=f"bring back {act.key}",
                 type="tertiary",
                 icon=":material/undo:",
-                said="Restored. You can undo this.",
+                message="Restored. You can undo this.",
             )
 
 

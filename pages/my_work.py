@@ -194,12 +194,12 @@ def draw_news(project: Project, name: str) -> None:
         for one, count in to_judge.items()
     ]
     for job in review.finished_jobs(project, name)[:JOBS_SHOWN]:
-        said = (
+        news = (
             f"Job {job.state}: {job.name}, {how_many(job.done, 'results')}, {job.failed:,} failed"
         )
         lines.append(
             panels.count_line(
-                None, said, address.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
+                None, news, address.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
             )
         )
     if lines:

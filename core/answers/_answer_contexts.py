@@ -122,11 +122,11 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
 
 def ranking_runs(project: Project) -> list[str]:
     """Return the runs that rank passages, without runs of responses, in order."""
-    found = project.rows(
+    ranked = project.rows(
         "SELECT name FROM runs"
         " WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key"
     )
-    return [name for (name,) in found]
+    return [name for (name,) in ranked]
 
 
 def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
@@ -174,9 +174,9 @@ def top_passages(
     return by_run
 
 
-def passage_id_of(one: ContextPassage | str) -> str:
+def passage_id_of(passage: ContextPassage | str) -> str:
     """Return the id of a passage, with or without a text."""
-    return one if isinstance(one, str) else one.passage_id
+    return passage if isinstance(passage, str) else passage.passage_id
 
 
 def context_of(passages: Sequence[ContextPassage | str]) -> tuple[int, ...]:

@@ -357,11 +357,11 @@ class _AnswersByContext:
         self, query: AskedQuery, run: str, k: int, context: tuple[int, ...]
     ) -> Generated | None:
         """Return the answer from the top k of a run; None if it is missing."""
-        found = self._known.get((query.text_key, context, 0.0, 1)) if context else None
+        answered = self._known.get((query.text_key, context, 0.0, 1)) if context else None
         imported = [
             one for one in self._draws.get((query.text_key, (run, k)), []) if one.place[3] == 1
         ]
-        return found or (imported[0] if imported else None)
+        return answered or (imported[0] if imported else None)
 
     def draws(self, query: AskedQuery, context: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
         """Return the distinct answers from the gold passages, and how many failed.
@@ -478,12 +478,12 @@ def _make_line(
     )
 
 
-def _by_people(said: Mapping[str, bool]) -> bool | None:
+def _by_people(verdicts: Mapping[str, bool]) -> bool | None:
     """Return the majority of people's verdicts on an answer; None without verdicts or if they are
     evenly split.
     """
-    yes = sum(said.values())
-    return None if 2 * yes == len(said) else 2 * yes > len(said)
+    yes = sum(verdicts.values())
+    return None if 2 * yes == len(verdicts) else 2 * yes > len(verdicts)
 
 
 def _verdict_number(verdict: Verdict) -> float | None:

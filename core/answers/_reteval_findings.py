@@ -717,11 +717,13 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleVerdi
     )
 
 
-def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleVerdict]:
+def said_in_file(
+    project: Project, verdicts: Sequence[tuple[str, str, bool]]
+) -> list[PeopleVerdict]:
     """Return the same as `people_said`, from verdicts that are not in the project.
 
     Args:
-        said: query id, answer, and whether it is acceptable.
+        verdicts: query id, answer, and whether it is acceptable.
 
     Raises:
         InputError: no verdict is about a query with gold answers.
@@ -731,7 +733,7 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
         PeopleVerdict(
             query_id, make_pair(asked[query_id].text, answer, asked[query_id].answers), acceptable
         )
-        for query_id, answer, acceptable in said
+        for query_id, answer, acceptable in verdicts
         if query_id in asked
     ]
     if not checked:
@@ -934,7 +936,7 @@ def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleVerdic
 
     Pairs without a usable verdict are left out. The question takes the place of the query id.
     """
-    told = check_results(
+    results = check_results(
         project,
         evaluation.view.judge,
         evaluation.pairs,
@@ -943,7 +945,7 @@ def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleVerdic
     )
     return [
         PeopleVerdict(one[0], one, verdict.yes)
-        for one, verdict in told.items()
+        for one, verdict in results.items()
         if verdict.yes is not None
     ]
 
@@ -997,8 +999,8 @@ def reteval_told(
     }
 
 
-def _score_fields(one: ScoredMean | None) -> dict[str, Any] | None:
-    return None if one is None else vars(one) | {"complete": one.complete}
+def _score_fields(score: ScoredMean | None) -> dict[str, Any] | None:
+    return None if score is None else vars(score) | {"complete": score.complete}
 
 
 def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> str:

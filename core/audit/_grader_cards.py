@@ -280,22 +280,22 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
             kept.append((one.spec, float((~np.isnan(values)).mean())))
             machines.append(scores)
     prints = [spec.fingerprint for spec, _ in kept]
-    found = estimate_gains(
+    estimated = estimate_gains(
         replace(facts, columns=columns_of(project, audit, prints, facts.weights.items))
     )
-    if found is None:
+    if estimated is None:
         raise InputError(
             "audit-without-batch",
             f"Audit '{audit.name}' has no judged batch yet.",
             "Draw a batch and judge it: exam audit draw",
         )
-    if len(w) < 3 or not kept or (w @ found.corrected.gains).std() <= 1e-12:
+    if len(w) < 3 or not kept or (w @ estimated.corrected.gains).std() <= 1e-12:
         raise InputError(
             "too-few-systems",
             "A choice of a grader needs 3 systems with different scores.",
             "Judge more passages, or audit more systems.",
         )
-    compared = compare_graders(w, np.array(machines), found.corrected, facts.alpha)
+    compared = compare_graders(w, np.array(machines), estimated.corrected, facts.alpha)
     rows = [
         ScoredGrader(
             spec.name,
@@ -313,7 +313,7 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
     rows.sort(key=lambda row: (-row.correlation, row.grader))
     chosen = kept[compared.chosen][0].name
     return GraderChoice(
-        audit.name, audit.measure_title, 1 - facts.alpha, found.corrected.judged, chosen, rows
+        audit.name, audit.measure_title, 1 - facts.alpha, estimated.corrected.judged, chosen, rows
     )
 
 

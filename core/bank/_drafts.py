@@ -59,11 +59,11 @@ def summary_of_changes(
             question. Each question counts once, under its most important kind of change.
     """
     counted = Counter(kinds_of_change(before, after)[0] for before, after in changes)
-    said = ", ".join(
+    counts = ", ".join(
         f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name]
     )
     queries = list(dict.fromkeys(after.query_id for _, after in changes))
-    return f"{said} in {_describe_queries(project, queries)}" if said else ""
+    return f"{counts} in {_describe_queries(project, queries)}" if counts else ""
 
 
 def _describe_queries(project: Project, queries: list[str]) -> str:

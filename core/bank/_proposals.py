@@ -225,7 +225,7 @@ def list_proposals(
     }
     given = {name: value for name, value in asked.items() if value is not None}
     hidden = hidden_questions(project)
-    found = [
+    proposals = [
         _read_proposal(row)
         for row in project.rows(
             f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
@@ -235,7 +235,7 @@ def list_proposals(
             given,
         )
     ]
-    return [proposal for proposal in found if proposal.question_id not in hidden]
+    return [proposal for proposal in proposals if proposal.question_id not in hidden]
 
 
 def _read_proposal(row: tuple[Any, ...]) -> Proposal:

@@ -344,11 +344,11 @@ def grader_again(project: Project, spec: GraderSpec) -> graders.Grader | None:
     Returns:
         A grader with the same fingerprint; None if its settings are unknown.
     """
-    found = settings_again(project, spec)
+    settings = settings_again(project, spec)
     return (
         None
-        if found is None
-        else graders.make_grader(found.kind, found.parameters, list_prompts(project))
+        if settings is None
+        else graders.make_grader(settings.kind, settings.parameters, list_prompts(project))
     )
 
 

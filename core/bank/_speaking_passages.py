@@ -112,12 +112,12 @@ def _seek_repeats(
         " WHERE text IS NOT NULL",
         {"version": version},
     ):
-        if said := repeatable_form(text):
-            asked.setdefault(query, set()).add((said, "?" in text))
+        if form := repeatable_form(text):
+            asked.setdefault(query, set()).add((form, "?" in text))
     changed = {
-        query: said
-        for query, said in asked.items()
-        if query not in known or known[query][0] != said
+        query: form
+        for query, form in asked.items()
+        if query not in known or known[query][0] != form
     }
     rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
     parameters = {

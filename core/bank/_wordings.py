@@ -225,11 +225,13 @@ def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
     return repeats
 
 
-def _of_one_subtopic(one: Question, other: Question) -> bool:
+def _of_one_subtopic(question: Question, other: Question) -> bool:
     """Return whether both questions can be asked together. A question without a subtopic belongs to
     the whole query.
     """
-    return one.subtopic_id == other.subtopic_id or not (one.subtopic_id and other.subtopic_id)
+    return question.subtopic_id == other.subtopic_id or not (
+        question.subtopic_id and other.subtopic_id
+    )
 
 
 def near_duplicates(

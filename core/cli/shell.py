@@ -113,9 +113,9 @@ def _top_name(name: str) -> str:
     return name if own is not None and own.takes_words else word
 
 
-def _group_of(word: str, own: Description | None, found: list[Description]) -> click.Group:
+def _group_of(word: str, own: Description | None, descriptions: list[Description]) -> click.Group:
     commands = {
-        name: command_of(one, name) for one in found if (name := one.name.partition(" ")[2])
+        name: command_of(one, name) for one in descriptions if (name := one.name.partition(" ")[2])
     }
     if own is not None:
         alone = command_of(own, word)

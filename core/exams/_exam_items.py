@@ -403,13 +403,13 @@ def examinee_standing(
         for line in whole.lines
         if line.task.asked in keys
     ]
-    said = [known[place] for place in places if place in known]
-    answered = [correct for correct in said if correct is not None]
+    answers = [known[place] for place in places if place in known]
+    answered = [correct for correct in answers if correct is not None]
     return ExamProgress(
         len(asked),
         len(answered),
         sum(answered),
-        len(said) - len(answered),
+        len(answers) - len(answered),
         len(whole.without_context),
     )
 

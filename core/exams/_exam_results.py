@@ -104,13 +104,13 @@ class ExamineeRow:
     score: Score
 
 
-def exam_board(found: Responses) -> list[ExamineeRow]:
+def exam_board(responses: Responses) -> list[ExamineeRow]:
     """Return examinees by falling accuracy; those without an answer last, equal ones in the order
     of the project.
     """
     rows = [
-        ExamineeRow(student, _make_score(found.correct[at], found.failed[at]))
-        for at, student in enumerate(found.students)
+        ExamineeRow(student, _make_score(responses.correct[at], responses.failed[at]))
+        for at, student in enumerate(responses.students)
     ]
     return sorted(
         rows,
@@ -383,7 +383,7 @@ def fit_abilities(
         InputError: there are too few answers.
     """
     table = answer_table(project, query_id)
-    told = analyse_responses(
+    analysis = analyse_responses(
         table.students,
         table.items,
         table.correct,
@@ -393,7 +393,7 @@ def fit_abilities(
         ITEM_DRAWS if intervals else 0,
         intervals,
     )
-    return replace(told, remarks=[*told.remarks, *table.remarks])
+    return replace(analysis, remarks=[*analysis.remarks, *table.remarks])
 
 
 @cached()

@@ -266,11 +266,11 @@ def item_values(
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-    found = (
+    items = (
         [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
     )
-    found += [] if of == "bank" else proposed_items(project, query_id)
-    return measure_items(found, kept_vectors(project))
+    items += [] if of == "bank" else proposed_items(project, query_id)
+    return measure_items(items, kept_vectors(project))
 
 
 def usual_thresholds(values: Sequence[FilterValues], share: float = SHARE) -> Thresholds:
@@ -462,19 +462,19 @@ VALUE_COLUMNS = tuple(field.name for field in fields(FilterValues) if field.name
 """Names of the values of an item, in the order of a table."""
 
 
-def value_row(one: FilterValues) -> list[float | str | None]:
+def value_row(values: FilterValues) -> list[float | str | None]:
     """Return the values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that
     break a rule.
     """
     row: list[float | str | None] = []
     for name in VALUE_COLUMNS:
-        found = getattr(one, name)
+        value = getattr(values, name)
         row.append(
-            found.value
-            if isinstance(found, TextSimilarity)
-            else found[1]
-            if isinstance(found, tuple)
-            else found
+            value.value
+            if isinstance(value, TextSimilarity)
+            else value[1]
+            if isinstance(value, tuple)
+            else value
         )
     return row
 
@@ -654,16 +654,16 @@ def bloom_levels(question: str, words: Keywords | None = None) -> tuple[str, ...
     """
     import simplemma
 
-    said = re.findall(
+    named = re.findall(
         r"[A-Za-z]+", re.sub(r"\bthe following\b", " ", question, flags=re.IGNORECASE)
     )
-    found = {
+    answers = {
         form
-        for word in said
+        for word in named
         for form in (word.lower(), simplemma.lemmatize(word, lang="en").lower())
     }
     levels = built_in_keywords() if words is None else words
-    return tuple(level for level, some in levels.items() if found.intersection(some)) or (
+    return tuple(level for level, some in levels.items() if answers.intersection(some)) or (
         UNCATEGORIZED,
     )
 

@@ -114,14 +114,14 @@ def _by_letter(ready: ReadyExaminee, prompt: Prompt, task: Task, context: Contex
     if completion.error is not None:
         return _failed_answer(completion.error)
     parsed = read_completion(call, completion)
-    found = (
+    answer = (
         _failed_answer(parsed.reason or "no letter")
         if parsed.rating is None
         else _chosen_answer(task, parsed.rating)
     )
     # A reply may have any length, so only its beginning is stored.
     return _with_notes(
-        replace(found, raw=completion.text[: read_limit("ENDPOINT_KEPT")]), completion
+        replace(answer, raw=completion.text[: read_limit("ENDPOINT_KEPT")]), completion
     )
 
 

@@ -501,16 +501,16 @@ def _write_responses(into: _ImportContext, read: Sequence[Response]) -> dict[str
 
 
 def _write_qrels(
-    into: _ImportContext, name: str, found: list[tuple[Judgment, int]], file: str
+    into: _ImportContext, name: str, read: list[tuple[Judgment, int]], file: str
 ) -> dict[str, int]:
-    stage_judgments(into.cursor, _keep_known_queries(into, file, found))
+    stage_judgments(into.cursor, _keep_known_queries(into, file, read))
     return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
 
 
 def _write_labels(
-    into: _ImportContext, name: str, found: list[tuple[Judgment, int]], file: str
+    into: _ImportContext, name: str, read: list[tuple[Judgment, int]], file: str
 ) -> dict[str, int]:
-    known = _keep_known_queries(into, file, found)
+    known = _keep_known_queries(into, file, read)
     return write_labels(
         into.cursor, name, into.options.scale, known, file, into.report, into.author
     )

@@ -116,11 +116,11 @@ def may_be_number(cell: str) -> bool:
 def roles_of(names: Sequence[str]) -> dict[str, int]:
     """Return the positions of columns by their role in `ROLES`."""
     plain = [re.sub("[^a-z0-9]", "", name.lower()) for name in names]
-    found = {
+    roles = {
         role: next((plain.index(name) for name in known if name in plain), -1)
         for role, known in ROLES.items()
     }
-    return {role: at for role, at in found.items() if at >= 0}
+    return {role: at for role, at in roles.items() if at >= 0}
 
 
 def layout_of(beginning: FileBeginning) -> Layout | None:

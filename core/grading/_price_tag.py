@@ -329,14 +329,14 @@ def list_bills(project: Project) -> list[Bill]:
     return all_bills
 
 
-def _usage_text(of: Mapping[str, Any]) -> str:
-    cached = f" ({of['cached_tokens']:,} cached)" if of.get("cached_tokens") else ""
-    thinking = f" ({of['thinking_tokens']:,} thinking)" if of.get("thinking_tokens") else ""
-    cost = of.get("cost")
+def _usage_text(usage: Mapping[str, Any]) -> str:
+    cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
+    thinking = f" ({usage['thinking_tokens']:,} thinking)" if usage.get("thinking_tokens") else ""
+    cost = usage.get("cost")
     money = "" if cost is None else f", cost {cost:,.4f}" if cost < 1 else f", cost {cost:,.2f}"
     return (
-        f"{how_many(of['calls'], 'calls')}, {of['input_tokens']:,} tokens read{cached} and"
-        f" {of['output_tokens']:,} written{thinking}{money}"
+        f"{how_many(usage['calls'], 'calls')}, {usage['input_tokens']:,} tokens read{cached} and"
+        f" {usage['output_tokens']:,} written{thinking}{money}"
     )
 
 

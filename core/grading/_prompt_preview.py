@@ -60,11 +60,11 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
     if prompt.use in (*OF_QUERY, *OF_ANSWERS, OF_PASSAGE):
         return [query_as_question(project, query_id)]
     asked = readable_questions(project, list_questions(project, None, query_id))
-    found = [question for question in asked if question.active and question.text]
+    questions = [question for question in asked if question.active and question.text]
     return (
-        [q for q in found if q.answer_key]
+        [q for q in questions if q.answer_key]
         if "correct_answer" in prompt_variables(prompt)
-        else found
+        else questions
     )
 
 

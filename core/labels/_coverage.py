@@ -203,14 +203,14 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
 
 
 def reference_coverage(
-    project: Project, base: Basis, of: Reference
+    project: Project, base: Basis, reference: Reference
 ) -> tuple[dict[str, float], int]:
     """Return the coverage of the gold texts, or of the whole pool, by query; and the number of its
     rated pairs.
     """
     texts = (
         "SELECT DISTINCT query_key, p.text_key, 1 AS rank"
-        f" FROM {GOLD if of == 'gold' else 'pool'} s JOIN passages p USING (passage_key)"
+        f" FROM {GOLD if reference == 'gold' else 'pool'} s JOIN passages p USING (passage_key)"
     )
 
     def compute() -> tuple[dict[str, float], int]:
@@ -222,7 +222,9 @@ def reference_coverage(
         )
         return {query: score for query, score, _ in rows}, sum(n for _, _, n in rows)
 
-    return project.cached(("reference", of, base.key, base.min_rating), compute, cache.LABELS)
+    return project.cached(
+        ("reference", reference, base.key, base.min_rating), compute, cache.LABELS
+    )
 
 
 _WHOLE = (

@@ -364,13 +364,13 @@ def list_labels(project: Project, base: Basis) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = pooled_labels(project, base)
-    here = found.here
+    labels = pooled_labels(project, base)
+    here = labels.here
     pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(here))
     columns = {
-        "label": pa.array(found.labels[here], mask=found.labels[here] == MISSING),
-        "usable": pa.array(found.usable[here]),
-        "needed": pa.array(found.needed[here]),
+        "label": pa.array(labels.labels[here], mask=labels.labels[here] == MISSING),
+        "usable": pa.array(labels.usable[here]),
+        "needed": pa.array(labels.needed[here]),
     }
     pool = pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
     table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
@@ -482,17 +482,17 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
     cuts = list(pairwise([*starts.tolist(), len(query)]))
 
     def make(numbers: Sequence[int]) -> dict[int, tuple[str, dict[str, int]]]:
-        found = {}
+        qrels = {}
         for number in numbers:
             start, end = cuts[number]
             own = values[start:end] != MISSING
             passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
             query_id = pool["query_id"][start].as_py()
-            found[number] = (
+            qrels[number] = (
                 query_id,
                 dict(zip(passages, values[start:end][own].tolist(), strict=True)),
             )
-        return found
+        return qrels
 
     marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
     # Most passages have the same label in two bank versions, so the key does not include the

@@ -239,7 +239,7 @@ def leaderboard_of_files(
                 " WHERE query_id BETWEEN $first AND $last",
                 within,
             ).fetchall()
-            found = engine.execute(
+            scored = engine.execute(
                 "SELECT run, query_id, list(passage_id), list(rank), list(score) FROM ranked"
                 " WHERE query_id BETWEEN $first AND $last GROUP BY run, query_id",
                 within,
@@ -252,7 +252,7 @@ def leaderboard_of_files(
                     if None in scores
                     else dict(zip(passages, scores, strict=True)),
                 )
-                for run, query, passages, ranks, scores in found
+                for run, query, passages, ranks, scores in scored
             )
             evaluate = make_evaluator([wanted.name], nest_triples(labelled), policy.min_rating)
             for run, ranked in rankings.items():

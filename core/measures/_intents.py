@@ -55,18 +55,18 @@ def answers_of(
     return Answers([passages[row] for row in rows.tolist()], answered[rows])
 
 
-def _as_answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
-    if isinstance(of, Answers):
-        return of
+def _as_answers(answers: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
+    if isinstance(answers, Answers):
+        return answers
     column = {
         key: i
-        for i, key in enumerate(sorted({question for row in of.values() for question in row}))
+        for i, key in enumerate(sorted({question for row in answers.values() for question in row}))
     }
-    ratings = np.full((len(of), len(column)), -1, np.int8)
-    for at, row in enumerate(of.values()):
+    ratings = np.full((len(answers), len(column)), -1, np.int8)
+    for at, row in enumerate(answers.values()):
         for question, yes in row.items():
             ratings[at, column[question]] = yes > 0
-    return answers_of([*of], ratings, 1)
+    return answers_of([*answers], ratings, 1)
 
 
 Scorer = Callable[[Sequence[Sequence[str]]], list[float]]

@@ -162,11 +162,11 @@ def _make_choice(
     name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array
 ) -> Choice:
     values = {run: [table[run].get(query, 0.0) for query in sorted(queries)] for run in runs}
-    found = {
+    means = {
         run: mean_and_standard_error(score for score in row if score is not None)
         for run, row in values.items()
     }
-    scores = {run: (mean, error) for run, (mean, error) in found.items() if mean is not None}
+    scores = {run: (mean, error) for run, (mean, error) in means.items() if mean is not None}
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1][0], item[0])))
     best = max((mean for mean, _ in scores.values()), default=0.0)
     chosen = [run for run, (mean, _) in ordered.items() if mean >= best - TIED]

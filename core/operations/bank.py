@@ -139,11 +139,11 @@ def repair(
     the wording, and the other half test it. Each further test of a question has a stricter level.
     """
     known = bank.proposed_wordings(project, question_id, author) if proposed else []
-    found = review.repair_question(
+    outcome = review.repair_question(
         project, question_id, [*wordings, *known], policy, source, author
     )
-    return Output(found.as_dict()).note(
-        found.description, "Save it: exam bank save" if found.test.accepted else None
+    return Output(outcome.as_dict()).note(
+        outcome.description, "Save it: exam bank save" if outcome.test.accepted else None
     )
 
 

@@ -42,11 +42,11 @@ def pool(
     if depth is not None:
         with project.transaction() as cursor:
             records.set_pool_depth(cursor, depth, current_author())
-    found = {
+    pools = {
         "depth": project.read(records.pool_depth),
         "passages": bank.project_counts(project)["pooled passages"],
     }
-    return Output(found).table(("what", "count"), list(found.items()))
+    return Output(pools).table(("what", "count"), list(pools.items()))
 
 
 @operation("vectors", act="organize", reads=lambda given: not given["drop"])

@@ -129,12 +129,12 @@ def _describe_proposals(project: Project, report: grading.Report) -> Output:
 
 
 def _describe_rest(report: grading.Report) -> str:
-    said = (
+    rest = (
         f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. "
         if report.left_out
         else ""
     )
-    return said + (
+    return rest + (
         f"Not made (limit reached): {how_many(report.stopped, 'requests')}. "
         if report.stopped
         else ""
@@ -518,11 +518,14 @@ def item_categories(
 
 
 def checked_items(
-    project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., exams.Thresholds]
+    project: Project,
+    query_id: str | None,
+    kind: ItemsOf,
+    thresholds: Callable[..., exams.Thresholds],
 ) -> tuple[list[exams.CheckedItem], exams.Thresholds]:
     """Return active items of the bank, open proposals, or both, with the results of the filters."""
-    values = exams.item_values(project, query_id, of)
-    accepted = exams.last_acceptance(project, query_id) if of == "bank" else None
+    values = exams.item_values(project, query_id, kind)
+    accepted = exams.last_acceptance(project, query_id) if kind == "bank" else None
     at = thresholds(values, accepted and accepted.thresholds)
     return exams.apply_thresholds(values, at), at
 

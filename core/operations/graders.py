@@ -279,13 +279,13 @@ def drift(
     project: Project,
 ) -> Output:
     """Show if the models behind watched graders changed, by the pairs that were asked again."""
-    found = [
+    drifts = [
         one
         for grader in bank.stored_graders(project)
         if (one := bank.grader_drift(project, grader.spec))
     ]
-    return Output({"graders": [asdict(one) for one in found]}).note(
-        *(_describe_drift(one) for one in found)
+    return Output({"graders": [asdict(one) for one in drifts]}).note(
+        *(_describe_drift(one) for one in drifts)
     )
 
 

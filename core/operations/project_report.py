@@ -108,9 +108,9 @@ def _draw_panel(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     return _add_notes(charts.panel_chart(panel), panel.left_out.values()) if panel.marks else None
 
 
-def _system_scatter(found: labels.Comparison) -> charts.Chart | None:
-    points, _ = study.system_points(found.official, found.board)
-    titles = (_board_title(found.official), _board_title(found.board))
+def _system_scatter(comparison: labels.Comparison) -> charts.Chart | None:
+    points, _ = study.system_points(comparison.official, comparison.board)
+    titles = (_board_title(comparison.official), _board_title(comparison.board))
     return charts.system_scatter(points, *titles, size=charts.PRINTED_CLOUD) if points else None
 
 

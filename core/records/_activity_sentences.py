@@ -147,12 +147,12 @@ def _import_phrase(act: str, detail: Detail) -> str:
     counts = ", ".join(
         _count_phrase(value, name) for name, value in (detail.get("counts") or {}).items() if value
     )
-    said = (
+    phrase = (
         f"imported {what}"
         + (f" from {first_few(files)}" if files else "")
         + (f": {counts}" if counts else "")
     )
-    return said + (
+    return phrase + (
         f"; replaced {_list_phrase(detail, 'replaced')}" if detail.get("replaced") else ""
     )
 
@@ -196,12 +196,12 @@ def _of_case(detail: Detail) -> str:
 
 
 def _judgment_phrase(detail: Detail) -> str:
-    said = (
+    phrase = (
         f"judged {_passage_phrase(detail)} for {_query_phrase(detail)} as"
         f" {detail.get('value', '?')}"
     )
     seeing = {None: "", True: " (blind)", False: " (after seeing labels)"}[detail.get("blind")]
-    return said + seeing + _format_if_given(detail, "note", ": {}")
+    return phrase + seeing + _format_if_given(detail, "note", ": {}")
 
 
 _SETTLED = {

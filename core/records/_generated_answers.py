@@ -206,7 +206,7 @@ _COMPARISONS = {
 
 
 def add_comparisons(
-    cursor: Cursor, judge_key: int, said: Sequence[Comparison], job: int | None
+    cursor: Cursor, judge_key: int, results: Sequence[Comparison], job: int | None
 ) -> int:
     """Store results of an answer check; earlier results stay.
 
@@ -224,7 +224,7 @@ def add_comparisons(
             clean_or_none(result.note),
             job,
         )
-        for result in said
+        for result in results
     ]
     stage_rows(cursor, "new_comparisons", rows, _COMPARISONS)
     return int(
@@ -248,11 +248,11 @@ def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Compariso
         f" WHERE judge_key = ? {counting_row_sql(texts, 'rating')} ORDER BY rowid",
         [judge_key],
     )
-    found = [
+    comparisons = [
         Comparison((question, answer, tuple(references)), *rest)
         for question, answer, references, *rest in rows
     ]
-    return {comparison.about: comparison for comparison in found}
+    return {comparison.about: comparison for comparison in comparisons}
 
 
 def put_answer_verdicts(

@@ -139,11 +139,13 @@ def terms_of(project: Project) -> list[DataSetTerms]:
 
 def keep_terms(cursor: Cursor, terms: DataSetTerms) -> None:
     """Store the terms of a data set; they replace earlier ones."""
-    found = cursor.execute(
+    stored = cursor.execute(
         "SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]
     ).fetchall()
     others = [
-        one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set
+        one
+        for one in read_terms(stored[0][0] if stored else "[]")
+        if one.data_set != terms.data_set
     ]
     written = json.dumps([asdict(one) for one in (*others, terms)], ensure_ascii=False)
     put_setting(cursor, SETTING_OF_TERMS, written)

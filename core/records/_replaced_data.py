@@ -188,43 +188,45 @@ class ReplacedDataKeeper:
                 f" WHERE {where} ORDER BY rowid"
             )
 
-    def keep_sentences(self, of: str) -> None:
+    def keep_sentences(self, keys_sql: str) -> None:
         """Keep the sentences of passages before they are replaced.
 
         Args:
-            of: SQL for the keys of the passages.
+            keys_sql: SQL for the keys of the passages.
         """
         self.cursor.execute(
             f"INSERT INTO replaced_response_sentences SELECT {self._begin('citations', ''):d}, *"
-            f" FROM response_sentences WHERE passage_key IN ({of}) ORDER BY rowid"
+            f" FROM response_sentences WHERE passage_key IN ({keys_sql}) ORDER BY rowid"
         )
 
-    def keep_queries(self, of: str, follows: bool = False) -> None:
+    def keep_queries(self, keys_sql: str, follows: bool = False) -> None:
         """Keep the texts of queries before they change; queries without a text of their own are
         skipped.
 
         Args:
-            of: SQL for the keys of the queries.
+            keys_sql: SQL for the keys of the queries.
             follows: whether the queries are topics, which are named after their parent query.
         """
         self.cursor.execute(
             "INSERT INTO replaced_queries"
             f" SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
             f" {follows}, further_answers FROM queries WHERE text <> query_id"
-            f" AND query_key IN ({of}) AND query_key NOT IN (SELECT query_key FROM replaced_queries"
+            f" AND query_key IN ({keys_sql})"
+            " AND query_key NOT IN (SELECT query_key FROM replaced_queries"
             f" WHERE replacement_key = {self._begin('queries', ''):d})"
         )
 
-    def keep_subtopics(self, of: str) -> None:
+    def keep_subtopics(self, keys_sql: str) -> None:
         """Keep the texts of subtopics before they change.
 
         Args:
-            of: SQL for (key of the query, id of the subtopic).
+            keys_sql: SQL for (key of the query, id of the subtopic).
         """
         self.cursor.execute(
             f"INSERT INTO replaced_subtopics SELECT {self._begin('queries', ''):d}, query_key,"
             " subtopic_id, text"
-            f" FROM subtopics WHERE text <> subtopic_id AND (query_key, subtopic_id) IN ({of})"
+            " FROM subtopics WHERE text <> subtopic_id"
+            f" AND (query_key, subtopic_id) IN ({keys_sql})"
         )
 
     def keep_passages(self, clashing: str) -> None:
@@ -270,10 +272,10 @@ class ReplacedDataKeeper:
         return changed
 
     def record(
-        self, found: Sequence[tuple[int, int | None, ReplacedObject]], activity_key: int
+        self, replacements: Sequence[tuple[int, int | None, ReplacedObject]], activity_key: int
     ) -> None:
         """Record the result of `list_changed` under the action that replaced the objects."""
-        for replacement, key, replaced in found:
+        for replacement, key, replaced in replacements:
             self.cursor.execute(
                 "INSERT INTO replacements VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [

@@ -177,7 +177,7 @@ def ranking_scores(project: Project) -> Runs:
             "SELECT run_key, name, run_key IN (FROM ranked_runs) FROM runs ORDER BY run_key"
         )
     }
-    found: dict[str, dict[str, dict[str, float]]] = {name: {} for name, _ in runs.values()}
+    by_run: dict[str, dict[str, dict[str, float]]] = {name: {} for name, _ in runs.values()}
     queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
     # Each id string is created once and shared by all runs.
     named = project.table(
@@ -200,8 +200,8 @@ def ranking_scores(project: Project) -> Runs:
         name, stated = runs[int(run[rows[0]])]
         passages, values = ids[place[rows]].tolist(), value[rows].tolist()
         scores = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
-        found[name][queries[int(query[rows[0]])]] = scores
-    return found
+        by_run[name][queries[int(query[rows[0]])]] = scores
+    return by_run
 
 
 def ranked_keys(project: Project, query_key: int) -> list[int]:

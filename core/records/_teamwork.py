@@ -494,11 +494,11 @@ def set_due(
                 "INSERT INTO dues VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
                 [find_query(cursor, query_id), person, due, as_name(author)],
             )
-        told: dict[str, object] = (
+        details: dict[str, object] = (
             {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
         )
-        told |= {"due": due.isoformat()} if due else {}
-        log_action(cursor, author, "set due", **told, **({"person": person} if person else {}))
+        details |= {"due": due.isoformat()} if due else {}
+        log_action(cursor, author, "set due", **details, **({"person": person} if person else {}))
 
 
 Dues = Mapping[tuple[str, str | None], date]

@@ -151,26 +151,26 @@ def agreement_status(project: Project, policy: Policy) -> LabelJudgmentAgreement
     tuned = for_tuning(project)
     sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
     try:
-        found = side_agreement(tuned, *sides)
+        agreement = side_agreement(tuned, *sides)
         open_of, settled = count_open(tuned, *sides)
     except InputError:
         # Labels and judgments without a common passage cannot be compared; their own screen says
         # why.
         return None
     confirms = str(find_confirmation(project, *sides) or "")
-    return LabelJudgmentAgreement(judged[0], found.merged, confirms, open_of, settled)
+    return LabelJudgmentAgreement(judged[0], agreement.merged, confirms, open_of, settled)
 
 
 @cached()
 def stale_overrides(project: Project) -> list[Override]:
     """Return overrides of active questions that do not count after a rewording, newest first."""
-    found = [one for one in find_overrides(project) if one.stale]
+    stale = [one for one in find_overrides(project) if one.stale]
     active = (
         {question.question_id for question in list_questions(project) if question.active}
-        if found
+        if stale
         else set()
     )
-    return [one for one in found if one.question_id in active]
+    return [one for one in stale if one.question_id in active]
 
 
 Screen = Literal["question_bank", "passages"]

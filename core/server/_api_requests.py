@@ -89,9 +89,9 @@ def _type_of(parameter: Parameter) -> Any:
     return kind if parameter.required else kind | None
 
 
-def _field_of(one: Parameter) -> Any:
-    default: Any = ... if one.required else [] if one.many else None
-    return Field(default, description=one.option.help or one.shown)
+def _field_of(parameter: Parameter) -> Any:
+    default: Any = ... if parameter.required else [] if parameter.many else None
+    return Field(default, description=parameter.option.help or parameter.shown)
 
 
 async def read_body(request: Request) -> tuple[Pairs, Files]:

@@ -327,7 +327,7 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
         return SealedCoverage(measure, 0, [])
     runs = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
     place = {name: i for i, name in enumerate(runs)}
-    found: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
+    covered: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
     for run, query, question, weight, first, usable in project.rows(
         "SELECT name, query_id, question_id, w, first, usable FROM"
         f" {first_answers(base, RANKED, ('run_key', 'query_key'))} JOIN runs USING (run_key)"
@@ -336,11 +336,11 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
         base.parameters | {"cutoff": policy.cutoff},
     ):
         if usable:
-            _, answered = found.setdefault(query, {}).setdefault(
+            _, answered = covered.setdefault(query, {}).setdefault(
                 question, (weight, np.zeros(len(runs), bool))
             )
             answered[place[run]] = first is not None
-    flags = {query: np.array([one in sealed for one in asked]) for query, asked in found.items()}
+    flags = {query: np.array([one in sealed for one in asked]) for query, asked in covered.items()}
     queries = [query for query, flag in flags.items() if flag.any() and not flag.all()]
     if len(runs) < 3 or len(queries) < 2:
         raise InputError(
@@ -349,12 +349,18 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
             " cannot be compared.",
             "Use at least 3 systems and 2 queries, and grade the sealed questions.",
         )
-    told = sealed_test(
-        [np.array([answered for _, answered in found[query].values()]).T for query in queries],
-        [np.array([weight for weight, _ in found[query].values()]) for query in queries],
+    tested = sealed_test(
+        [np.array([answered for _, answered in covered[query].values()]).T for query in queries],
+        [np.array([weight for weight, _ in covered[query].values()]) for query in queries],
         [flags[query] for query in queries],
     )
-    columns = (told.public, told.sealed, told.surplus, told.adjusted, told.adjusted <= SEALED_LEVEL)
+    columns = (
+        tested.public,
+        tested.sealed,
+        tested.surplus,
+        tested.adjusted,
+        tested.adjusted <= SEALED_LEVEL,
+    )
     systems = [SealedSystem(run, *(one[i].item() for one in columns)) for i, run in enumerate(runs)]
     return SealedCoverage(
         measure, len(queries), sorted(systems, key=lambda one: (-one.surplus, one.run))

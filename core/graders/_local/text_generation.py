@@ -477,15 +477,19 @@ class CausalRunner:
 
     @torch.inference_mode()
     def _score(
-        self, beginnings: list[list[int]], of: list[int], rows: list[list[int]], starts: list[int]
+        self,
+        beginnings: list[list[int]],
+        owners: list[int],
+        rows: list[list[int]],
+        starts: list[int],
     ) -> list[Likelihood]:
         """Return the likelihood of the tokens of each row from `starts` on, row i after prefix
-        `of[i]`.
+        `owners[i]`.
         """
         ids, mask = self._pad_rows(rows, left=False)
         extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if beginnings:
-            _, before, cache = self._read(beginnings, of)
+            _, before, cache = self._read(beginnings, owners)
             extra = {
                 "attention_mask": torch.cat([before, mask], dim=1),
                 "past_key_values": cache,
@@ -503,9 +507,9 @@ class CausalRunner:
 
     @torch.inference_mode()
     def _read(
-        self, beginnings: list[list[int]], of: list[int]
+        self, beginnings: list[list[int]], owners: list[int]
     ) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Read each prefix once; return tokens, mask and cache of prefix `of[i]` in row i."""
+        """Read each prefix once; return tokens, mask and cache of prefix `owners[i]` in row i."""
         from transformers import DynamicCache
 
         ids, mask = self._pad_rows(beginnings, left=True)
@@ -518,7 +522,7 @@ class CausalRunner:
         self.loaded.model(
             input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **extra
         )
-        index = torch.tensor(of, device=ids.device)
+        index = torch.tensor(owners, device=ids.device)
         cache.batch_select_indices(index)
         return ids[index], mask[index], cache
 
@@ -645,9 +649,9 @@ class Seq2SeqRunner:
 
     @torch.inference_mode()
     def _score(
-        self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]
+        self, prompts: Sequence[list[int]], owners: list[int], targets: list[list[int]]
     ) -> list[Likelihood]:
-        """Score n targets, target i after prompt `of[i]`, in one pass."""
+        """Score n targets, target i after prompt `owners[i]`, in one pass."""
         model: Any = self.loaded.model
         ids, mask = pad_rows(prompts, pad_token(self.loaded), False, self.loaded.device)
         hidden = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -655,8 +659,8 @@ class Seq2SeqRunner:
         first = model.generation_config.decoder_start_token_id
         shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
         logits = model(
-            encoder_outputs=(hidden[of],),
-            attention_mask=mask[of],
+            encoder_outputs=(hidden[owners],),
+            attention_mask=mask[owners],
             decoder_input_ids=shifted,
             use_cache=False,
         ).logits

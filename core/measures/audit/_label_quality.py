@@ -97,7 +97,7 @@ def estimate_confusion(
 
 def table_statistic(
     table: Confusion,
-    of: Callable[[Array], float],
+    statistic: Callable[[Array], float],
     *,
     share: bool = True,
     confidence: float = CONFIDENCE,
@@ -112,16 +112,16 @@ def table_statistic(
 
     Args:
         table: from `estimate_confusion`.
-        of: the function from counts of shape (A, J), with NaN in rows without judged passages; NaN
-            if undefined.
+        statistic: the function from counts of shape (A, J), with NaN in rows without judged
+            passages; NaN if undefined.
         share: whether the value is a share of passages, between 0 and 1.
         confidence: confidence of the interval.
     """
     counts = table.counts
-    value = float(of(counts))
+    value = float(statistic(counts))
     if not np.isfinite(value):
         return UNDEFINED
-    slope = _count_slopes(of, counts)
+    slope = _count_slopes(statistic, counts)
     total = counts.sum(axis=1, keepdims=True)
     mean = np.divide(
         (slope * counts).sum(axis=1, keepdims=True),
@@ -138,14 +138,14 @@ def table_statistic(
     if table.spread.sum() <= 0:
         return Rate(value, value, value)
     seen = variance > 0 and 0 < value < 1
-    effective = value * (1 - value) / variance if seen else _effective_number(table, of)
+    effective = value * (1 - value) / variance if seen else _effective_number(table, statistic)
     low, high = (
         exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
     )
     return Rate(value, low, high)
 
 
-def _effective_number(table: Confusion, of: Callable[[Array], float]) -> float:
+def _effective_number(table: Confusion, statistic: Callable[[Array], float]) -> float:
     """Return the effective number of judgments of a share if all judgments agree, so that no
     variance is visible.
 
@@ -155,14 +155,14 @@ def _effective_number(table: Confusion, of: Callable[[Array], float]) -> float:
     inside = table.judged.sum(axis=1, keepdims=True) > 0
     chance = judged / judged.sum(axis=1, keepdims=True)
     counts = np.where(inside, chance * table.counts.sum(axis=1, keepdims=True), np.nan)
-    value, slope = float(of(counts)), _count_slopes(of, counts)
+    value, slope = float(statistic(counts)), _count_slopes(statistic, counts)
     spread = np.bincount(table.own, weights=table.spread, minlength=len(counts))
     mean = (chance * slope).sum(axis=1, keepdims=True)
     variance = float(spread @ (chance * (slope - mean) ** 2).sum(axis=1))
     return value * (1 - value) / variance if variance > 0 else float("inf")
 
 
-def _count_slopes(of: Callable[[Array], float], counts: Array) -> Array:
+def _count_slopes(statistic: Callable[[Array], float], counts: Array) -> Array:
     """Return the derivative of the function by every cell; it is one-sided for a count of 0."""
     step = _STEP * np.nansum(counts)
     slopes = np.zeros_like(counts)
@@ -170,7 +170,7 @@ def _count_slopes(of: Callable[[Array], float], counts: Array) -> Array:
         above, below = counts.copy(), counts.copy()
         above[cell] += step
         below[cell] = max(0.0, float(below[cell]) - step)
-        slopes[cell] = (of(above) - of(below)) / (above[cell] - below[cell])
+        slopes[cell] = (statistic(above) - statistic(below)) / (above[cell] - below[cell])
     return np.nan_to_num(slopes)
 
 
@@ -235,9 +235,9 @@ def estimate_quality(
         whole[place] = counts
         return whole
 
-    def table_rate(of: Callable[[Array], float], share: bool = True) -> Rate:
+    def table_rate(statistic: Callable[[Array], float], share: bool = True) -> Rate:
         return table_statistic(
-            table, lambda counts: of(full_table(counts)), share=share, confidence=confidence
+            table, lambda counts: statistic(full_table(counts)), share=share, confidence=confidence
         )
 
     return Quality(

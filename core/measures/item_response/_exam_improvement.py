@@ -133,11 +133,11 @@ def improve_items(
     )
     table = np.asarray(responses, float)
     first = fit_responses(table, design, model, estimator, seed=seed)
-    found, stopped = _drop_stepwise(table, first, items, drop, steps, criterion)
-    dropped = {item.item for step in found for item in step.dropped}
+    fits, stopped = _drop_stepwise(table, first, items, drop, steps, criterion)
+    dropped = {item.item for step in fits for item in step.dropped}
     return Improvement(
         criterion,
-        found,
+        fits,
         _held_out(table, first, items, drop, steps, criterion, dropped, seed),
         stopped,
     )

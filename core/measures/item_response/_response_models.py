@@ -37,9 +37,9 @@ class Items:
     def __len__(self) -> int:
         return len(self.d)
 
-    def select(self, of: Sequence[int] | Indices | Flags) -> Items:
+    def select(self, chosen: Sequence[int] | Indices | Flags) -> Items:
         """Return only these items, by index or by flag."""
-        at = np.asarray(of)
+        at = np.asarray(chosen)
         return Items(self.d[at], self.b[at], self.g[at])
 
 

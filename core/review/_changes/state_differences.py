@@ -82,20 +82,20 @@ Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Qu
 """(before, after): by id of every query and topic, the questions that it asks, by their ids."""
 
 
-def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionChange]:
+def question_changes(before: Basis, after: Basis, banks: Banks) -> list[QuestionChange]:
     """Return the questions that differ between the bank versions of two states, if either grader
     asks them.
 
     Args:
-        of: the questions that queries ask in the two states.
+        banks: the questions that queries ask in the two states.
     """
     old, new = (
-        {key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of
+        {key: q for asked in by_query.values() for key, q in asked.items()} for by_query in banks
     )
     changed = {
         key
-        for query_id in {**of[1], **of[0]}
-        for key in changed_questions(before, after, of, query_id)
+        for query_id in {**banks[1], **banks[0]}
+        for key in changed_questions(before, after, banks, query_id)
     }
     return [
         QuestionChange(
@@ -111,7 +111,7 @@ def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionCha
 
 
 def changed_questions(
-    before: Basis, after: Basis, of: Banks, query_id: str
+    before: Basis, after: Basis, banks: Banks, query_id: str
 ) -> dict[str, tuple[str, ...]]:
     """Return the kinds of change of a query's questions, by id, for questions with a change that
     can affect a score.
@@ -119,7 +119,7 @@ def changed_questions(
     A question that moved to another subtopic counts as added to one topic and as retired from the
     other.
     """
-    old, new = (by_query.get(query_id, {}) for by_query in of)
+    old, new = (by_query.get(query_id, {}) for by_query in banks)
     specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
     return {
         key: _change_kinds(old.get(key), new.get(key))
@@ -159,7 +159,7 @@ def _asked_by_query(project: Project, version: int) -> Mapping[str, Mapping[str,
 
 
 def responsible_questions(
-    project: Project, before: Basis, after: Basis, of: Banks, query_id: str, keys: Sequence[str]
+    project: Project, before: Basis, after: Basis, banks: Banks, query_id: str, keys: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return, by passage id, the changed questions of a query or topic that are responsible for the
     changed label.
@@ -171,7 +171,7 @@ def responsible_questions(
     Args:
         keys: ids of the questions that differ, as `changed_questions` returns them.
     """
-    old, new = (by_query.get(query_id, {}) for by_query in of)
+    old, new = (by_query.get(query_id, {}) for by_query in banks)
     texts = [*old.values(), *new.values()]
     known: dict[tuple[object, ...], QueryRatings] = {}
     sides = []
@@ -436,7 +436,7 @@ def _relevant_flags(project: Project, policy: Policy) -> Flags:
     return found
 
 
-def _find_flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:
+def _find_flips(project: Project, old: Policy, new: Policy, banks: Banks) -> list[LabelFlip]:
     before, known = _pool_labels(project, old), pooled_labels(project, basis(project, new))
     after, open_pairs = known.labels, known.needed - known.usable
     rows = np.flatnonzero(before != after)
@@ -458,9 +458,9 @@ def _find_flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[L
         questions: tuple[str, ...] = ()
         if "bank_version" in parts and responsible_rows["bank_version"][row]:
             if query_id not in of_query:
-                kinds[query_id] = changed_questions(*bases, of, query_id)
+                kinds[query_id] = changed_questions(*bases, banks, query_id)
                 of_query[query_id] = responsible_questions(
-                    project, *bases, of, query_id, list(kinds[query_id])
+                    project, *bases, banks, query_id, list(kinds[query_id])
                 )
             questions = of_query[query_id][passage_id]
             causes += [kind for key in questions for kind in kinds[query_id][key]]

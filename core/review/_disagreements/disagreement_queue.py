@@ -183,7 +183,7 @@ def _queue_rows(
     checks: Mapping[int, Check],
     cases: Mapping[Place, SettlingAction],
 ) -> list[QueueRow]:
-    """Return the pairs at these positions of `MatchedValues.pairs`, with the questions behind them."""
+    """Return the pairs at positions of `MatchedValues.pairs`, with the questions behind them."""
     pairs = _read_pairs(project, matched.pairs.iloc[shown])
     left_from, right_from = (_given_by(project, side, pairs) for side in sides)
     return [

@@ -369,12 +369,12 @@ def _change_case(at: CasesDesk, act: actions.Act) -> None:
             text = ui.shorten_text(row.side.query.text, 80)
             words = f"{letter} for “{text}”: {choices.ANSWER_CASES[letter]}."
             if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
-                said = " and ".join(
+                changes = " and ".join(
                     f"{one.author} {one.case} ({choices.ANSWER_CASES[one.case]})"
                     for one in meanwhile
                 )
                 words += (
-                    f" Also confirmed by {said}. Your decision counts because it is the latest."
+                    f" Also confirmed by {changes}. Your decision counts because it is the latest."
                 )
             at.show_message(words, {"do": "take back", "case": act["case"]})
             case_places().change_parts(at=str(act.get("next") or ""))

@@ -76,7 +76,7 @@ def draw_import(project: Project) -> None:
                 import_verdicts,
                 type="primary",
                 key="verdicts import",
-                said="Results imported.",
+                message="Results imported.",
             )
 
 

@@ -140,7 +140,7 @@ def offer_adding(project: Project, exam: str) -> None:
                     project,
                     name,
                     how,
-                    said="Passages are ranked.",
+                    message="Passages are ranked.",
                 )
 
 
@@ -187,7 +187,7 @@ def _draw_student_form(project: Project) -> None:
             plan,
             type="primary",
             key="student add",
-            said="Examinee added. Run the exam to collect its answers.",
+            message="Examinee added. Run the exam to collect its answers.",
         )
 
 

@@ -118,12 +118,12 @@ def draw_two(sat: AnsweredExam) -> None:
         bind="query-params",
     )
     wanted = {first, second}
-    one = next(
+    earlier = next(
         each
         for each in exams.compare_examinees(sat.found, test)
         if {each.first, each.second} == wanted
     )
-    st.container(key="verdict").markdown(_describe_comparison(one))
+    st.container(key="verdict").markdown(_describe_comparison(earlier))
     texts = {item.question_id: item.text for item in sat.items}
     for column, name, items in zip(
         st.columns(2), (first, second), exams.only_right(sat.found, first, second), strict=True

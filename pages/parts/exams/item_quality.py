@@ -157,7 +157,7 @@ def _retire_button(project: Project, question_ids: Sequence[str], **options: Any
         exams.retire_exam_items,
         project,
         question_ids,
-        said="Retired in your unsaved changes. Save them in the question bank.",
+        message="Retired in your unsaved changes. Save them in the question bank.",
         icon=":material/remove_circle:",
         **options,
     )
@@ -331,11 +331,11 @@ def offer_planting(project: Project, exam: str) -> None:
         return
     with ui.errors():
         with st.spinner("Spoiling items and fitting the model again"):
-            found = exams.plant_bad_items(project, exam)
-        head = found[0]
+            planted = exams.plant_bad_items(project, exam)
+        head = planted[0]
         st.dataframe(
-            {"Fault": [FAULT_NAMES[row.fault] for row in found]}
-            | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in ITEM_CRITERIA},
+            {"Fault": [FAULT_NAMES[row.fault] for row in planted]}
+            | {CRITERION_NAMES[by]: [row.found[by] for row in planted] for by in ITEM_CRITERIA},
             hide_index=True,
             column_config={
                 CRITERION_NAMES[by]: st.column_config.ProgressColumn(
@@ -446,7 +446,7 @@ def draw_proposed(project: Project, exam: str) -> None:
         type="primary",
         disabled=not passing,
         key="accept passing",
-        said="Accepted as unsaved changes. Save them in the question bank.",
+        message="Accepted as unsaved changes. Save them in the question bank.",
     )
     columns = zip(*(exams.value_row(item.values) for item in proposed), strict=True)
     picked = st.dataframe(

@@ -270,7 +270,7 @@ def draw_publishing(
             type="primary",
             icon=":material/publish:",
             key="publish",
-            said="Qrels published.",
+            message="Qrels published.",
         )
         presses.act_button(
             "Publish as a bundle",
@@ -290,7 +290,7 @@ def draw_publishing(
                 "Publishes the qrels in a zip with the manifest, question bank, leaderboards,"
                 " overrides and audits."
             ),
-            said="Published. Download the bundle below.",
+            message="Published. Download the bundle below.",
         )
     if not past:
         st.caption("No publications yet.")

@@ -77,11 +77,11 @@ def choose_pair(
         )
     else:
         question = query
-    found = review.search_passages(
+    page = review.search_passages(
         project, None, review.Filters(query_id=query), PASSAGES, page=1
     ).rows
     excerpts = ui.told_apart(
-        {row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in found if row.excerpt}
+        {row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in page if row.excerpt}
     )
     if not excerpts:
         st.caption("This query has no passages with text. Import passages first.")

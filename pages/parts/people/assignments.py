@@ -55,8 +55,8 @@ def draw_due_dates(
         day = st.date_input("Due date", None, format="YYYY-MM-DD", width=150)
         if st.form_submit_button("Set due date", icon=":material/event:", key="set adjudicators"):
             chosen, last = queries or list(texts), day if isinstance(day, date) else None
-            said = f"Due date of {how_many(len(chosen), 'queries')}: {last or 'none'}."
-            presses.run_act(partial(set_due, name=person), project, chosen, last, said=said)
+            message = f"Due date of {how_many(len(chosen), 'queries')}: {last or 'none'}."
+            presses.run_act(partial(set_due, name=person), project, chosen, last, message=message)
 
 
 def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
@@ -116,7 +116,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
                 assign_double(project, query, author, people, int(wanted), drawn, decider)
                 presses.clear_form("double")
 
-            presses.run_act(assign_assessors, said="Assigned. The assessors see it on My work.")
+            presses.run_act(assign_assessors, message="Assigned. The assessors see it on My work.")
     if pressed:
         ui.show_error(
             errors.InputError(
@@ -158,7 +158,7 @@ def draw_double(project: Project, double: DoubleAssignment, text: str) -> None:
                 name,
                 key=f"release {double.key} {name}",
                 type="tertiary",
-                said=f"Released {ui.escape(name)} from this assignment.",
+                message=f"Released {ui.escape(name)} from this assignment.",
             )
         presses.confirm_button(
             "End",
@@ -174,9 +174,11 @@ def draw_double(project: Project, double: DoubleAssignment, text: str) -> None:
         )
 
 
-def _how_far(judged: int | None, of: int) -> str:
+def _how_far(judged: int | None, total: int) -> str:
     return (
-        "progress hidden during blind judging" if judged is None else f"{judged:,} of {of:,} judged"
+        "progress hidden during blind judging"
+        if judged is None
+        else f"{judged:,} of {total:,} judged"
     )
 
 

@@ -483,13 +483,13 @@ def _describe_check(check: review.Check, agreement: review.Agreement) -> str:
 
 
 def _why_empty(
-    found: review.Agreement,
+    agreement: review.Agreement,
     some_settled: bool,
     order: choices.DisagreementOrder,
     of_query: bool,
     cell: review.Cell | None,
 ) -> str:
-    if not found.n:
+    if not agreement.n:
         return "No pair has a value on both sides. Choose other sides."
     if of_query:
         return "No cases for this query. Clear the query filter to see all cases."

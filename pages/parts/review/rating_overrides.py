@@ -252,7 +252,7 @@ def _override_row(
             override.key,
             key=f"take back {override.key}",
             type="tertiary",
-            said=WITHDRAWN,
+            message=WITHDRAWN,
         )
         st.button(
             "Open",

@@ -217,11 +217,11 @@ def effect_html(effect: review.Effect, title: str) -> str:
             if shift.before is None or shift.after is None
             else f"{shift.before:z.3f} → {shift.after:z.3f}"
         )
-        said = (
+        sentence = (
             f"Spearman with the official leaderboard: {pair}. {shift.says}"
             f" {shift.queries.description}"
         )
-        shown += f"<p>{as_html(said)}</p>"
+        shown += f"<p>{as_html(sentence)}</p>"
     return f'<div class="desk-effect"><h2>{title}</h2>{shown}</div>'
 
 

@@ -94,22 +94,22 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
 
 
 def run_act(
-    act: Callable[..., object], *given: object, said: str = "", icon: str | None = None
+    act: Callable[..., object], *given: object, message: str = "", icon: str | None = None
 ) -> None:
     """Do an act of core under the person's name and redraw the screen; an error is shown instead.
 
     Args:
         given: the arguments of the act; the author is added by name.
-        said: message after success.
+        message: message after success.
     """
     with ui.errors(rerun=True):
         act(*given, author=ui.author())
-        if said:
-            st.toast(said, icon=icon)
+        if message:
+            st.toast(message, icon=icon)
 
 
 def act_button(
-    label: str, act: Callable[..., object], *given: object, said: str = "", **options: Any
+    label: str, act: Callable[..., object], *given: object, message: str = "", **options: Any
 ) -> None:
     """Draw a button that does an act of core; see `run_act`.
 
@@ -117,7 +117,7 @@ def act_button(
         options: passed to `button`.
     """
     if button(label, **options):
-        run_act(act, *given, said=said, icon=options.get("icon"))
+        run_act(act, *given, message=message, icon=options.get("icon"))
 
 
 def confirm_button(

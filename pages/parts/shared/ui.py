@@ -120,13 +120,13 @@ def project_files() -> dict[str, Path]:
     open a file that people with write access to the folder must not read.
     """
     every, shared = sorted(locations.projects_folder().glob("*.duckdb")), login.is_required()
-    found = {
+    files = {
         path.stem: path
         for path in every
         if not shared or (path.is_file() and not path.is_symlink())
     }
     named = os.environ.get("EXAM_PROJECT")
-    return {Path(named).stem: Path(named)} | found if named else found
+    return {Path(named).stem: Path(named)} | files if named else files
 
 
 def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:

@@ -49,11 +49,11 @@ def secret(name: str) -> str | None:
 
 def endpoint_tables() -> Mapping[str, Any]:
     """Return the endpoints from the app's secrets, unchanged."""
-    found = server_secrets().get("endpoints")
+    tables = server_secrets().get("endpoints")
     return (
         {}
-        if not isinstance(found, Mapping)
-        else {name: _plain_value(table) for name, table in found.items()}
+        if not isinstance(tables, Mapping)
+        else {name: _plain_value(table) for name, table in tables.items()}
     )
 
 
