@@ -60,7 +60,7 @@ if __name__ == "__main__":
             st.switch_page("pages/my_work.py", query_params=address.kept_parameters())
         tour.draw_tour_step(name)
         screen.run()
-        ui.say_reopened()
+        ui.note_reopened()
     presses.presses().clear()
 else:
     atomic_files.keep_private()

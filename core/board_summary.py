@@ -117,11 +117,11 @@ class BoardSummary:
         ]
         if not any(parts):
             return ""
-        parts += ["The order of the systems can still change.", self.says_fully_graded]
+        parts += ["The order of the systems can still change.", self.fully_graded_sentence]
         return " ".join(filter(None, parts))
 
     @property
-    def says_fully_graded(self) -> str:
+    def fully_graded_sentence(self) -> str:
         """A sentence with the measures that are fully graded; empty without such measures."""
         return f"Fully graded: {', '.join(self.fully_graded)}." if self.fully_graded else ""
 

@@ -329,8 +329,8 @@ class Project:
 
     def _board(self, measure: str, source: str, settings: dict[str, Any]) -> Leaderboard:
         board = leaderboard(self._stored, measure, source, self._policy(settings))
-        if board.says_ungraded:
-            warnings.warn(board.says_ungraded, stacklevel=3)
+        if board.ungraded_note:
+            warnings.warn(board.ungraded_note, stacklevel=3)
         return board
 
 

@@ -178,4 +178,4 @@ with st.container(horizontal=True, key="adjudicate"):
     with st.container():
         draw_given_values(project, current)
         draw_decision_history(project, current)
-        passage_panel.guidelines_beside(project, current.query_id)
+        passage_panel.draw_guidelines(project, current.query_id)

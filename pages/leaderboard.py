@@ -146,7 +146,7 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                     st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
         with draw_sentence_part("queries", summary.queries):
             note = "All pairs of these queries that the measure needs are graded or failed."
-            st.container(key="counted-queries").caption(ui.escape(board.says_ungraded) or note)
+            st.container(key="counted-queries").caption(ui.escape(board.ungraded_note) or note)
         if compared is not None:
             with draw_sentence_part("agreement", summary.agreement):
                 correlation_strip(compared)
@@ -157,7 +157,7 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                     if board.usable == board.needed
                     else ""
                 )
-                graded = ui.escape(summary.says_fully_graded)
+                graded = ui.escape(summary.fully_graded_sentence)
                 st.container(key="rests-on").caption(
                     f"{note}{rests_on(project, policy, board)} {graded}"
                 )
@@ -272,7 +272,7 @@ if view in VIEWS:
         and found.board.ungraded
         and VIEWS[view] not in (draw_by_budget, draw_sealed)
     ):
-        note = f"{found.board.measure}: {found.board.says_ungraded} {found.says_fully_graded}"
+        note = f"{found.board.measure}: {found.board.ungraded_note} {found.fully_graded_sentence}"
         st.container(key="view-queries").caption(f":material/info: {ui.escape(note)}")
     VIEWS[view](screen)
     st.stop()

@@ -133,7 +133,7 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
     Args:
         judges: whether only filters are offered that do not reveal ratings or judgments.
     """
-    texts = ui.told_apart(pooled_queries(project))
+    texts = ui.distinct_labels(pooled_queries(project))
     words = st.text_input(
         "Search in passages",
         key="words",
@@ -350,7 +350,7 @@ def draw_desk(
         desk_parts.do_actions(project)
     with ui.errors():
         _draw_list_and_passage(project, policy, shown, wanted)
-        ui.say_reopened()
+        ui.note_reopened()
 
 
 def _draw_list_and_passage(
@@ -407,9 +407,9 @@ def _draw_passage(
                     question=st.query_params.get("question"),
                 )
     with st.container(key="desk-beside"):
-        beside.guidelines_beside(project, read.query_id)
+        beside.draw_guidelines(project, read.query_id)
         ui.draw_link("passages", "Judge this passage", part="Judge", query=at[0], passage=at[1])
-        people_here.draw_beside(project, read.query_id)
+        people_here.draw_people(project, read.query_id)
         effect = st.container()
         beside.draw_known(project, read)
         with effect:

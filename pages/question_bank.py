@@ -149,8 +149,8 @@ left, middle, right = st.container(key="bank-columns").columns([3, 8, 5], gap="m
 with left, st.container(key="queries-side"):
     query_list(project, queries, query)
 with right, st.container(key="impact"):
-    people_here.draw_beside(project, query.query_id)
-    impact_panel.draw_beside(project, query, view)
+    people_here.draw_people(project, query.query_id)
+    impact_panel.draw_query_effect(project, query, view)
 with middle:
     diagnosis, grader = None, scoring_settings.current_grader(project)
     whole = grader.name if grader and grader.method == "direct" else None

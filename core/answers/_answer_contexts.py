@@ -347,7 +347,7 @@ def answers_as_responses(
     return str(kept), counts
 
 
-def said_of_run(name: str, queries: int) -> str:
+def describe_new_run(name: str, queries: int) -> str:
     """Return a sentence about a new run."""
     return f"Run {name}: passages for {how_many(queries, 'queries')}."
 

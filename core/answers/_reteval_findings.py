@@ -670,7 +670,7 @@ def verdict_sources(project: Project) -> list[tuple[str, int]]:
     )
 
 
-def people_said(project: Project, source: str | None = None) -> list[PeopleVerdict]:
+def people_verdicts(project: Project, source: str | None = None) -> list[PeopleVerdict]:
     """Return the answers with people's verdicts, of queries with gold answers.
 
     Args:
@@ -717,10 +717,10 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleVerdi
     )
 
 
-def said_in_file(
+def file_verdicts(
     project: Project, verdicts: Sequence[tuple[str, str, bool]]
 ) -> list[PeopleVerdict]:
-    """Return the same as `people_said`, from verdicts that are not in the project.
+    """Return the same as `people_verdicts`, from verdicts that are not in the project.
 
     Args:
         verdicts: query id, answer, and whether it is acceptable.
@@ -779,7 +779,7 @@ def agreement_with_people(
     questions.
 
     Args:
-        human_checks: see `people_said`.
+        human_checks: see `people_verdicts`.
         judges: their names; None for all, those with a model only if it was asked.
         samples: of the bootstrap.
 
@@ -930,7 +930,7 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
     }
 
 
-def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleVerdict]:
+def check_verdicts(project: Project, evaluation: Evaluation) -> list[PeopleVerdict]:
     """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to
     compare other checks with it.
 
@@ -965,7 +965,7 @@ def row_values(row: RetEvalRow) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def reteval_told(
+def reteval_values(
     evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]
 ) -> dict[str, Any]:
     """Return the table as plain values, for JSON: choices, rows with counts of answers, and the

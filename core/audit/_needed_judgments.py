@@ -21,7 +21,7 @@ from ..measures.audit import (
     expected_width,
     guessed_spread,
     judgments_needed,
-    judgments_to_tell,
+    judgments_to_separate,
     level_at,
     linear_measure,
     residual_spread,
@@ -329,7 +329,7 @@ def _count_needed(
     difference = float(scores[system] - scores[other])
     if abs(difference) < 1e-12:
         return None
-    return judgments_to_tell(
+    return judgments_to_separate(
         w[system] - w[other], size, spread, difference, known=known, confidence=1 - level_each
     )
 

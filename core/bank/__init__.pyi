@@ -98,8 +98,8 @@ from ._proposals import (
     find_question as find_question,
     list_proposals as list_proposals,
     proposed_wordings as proposed_wordings,
-    put_back as put_back,
     reject_proposals as reject_proposals,
+    reopen_proposals as reopen_proposals,
 )
 from ._question_buffer import (
     FoundWordings as FoundWordings,

@@ -333,7 +333,7 @@ def reject_proposals(project: Project, keys: Sequence[int], author: str) -> None
     _decide_all(project, keys, ("open",), "rejected", author)
 
 
-def put_back(project: Project, keys: Sequence[int], author: str) -> None:
+def reopen_proposals(project: Project, keys: Sequence[int], author: str) -> None:
     """Reopen accepted or rejected proposals. Drafts made from them stay.
 
     Raises:

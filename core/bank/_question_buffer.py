@@ -80,7 +80,7 @@ def take_words_of(cursor: Cursor, imported: str) -> FoundWordings:
         " WHERE a.text_key = question_texts.text_key"
     )
     _merge_texts(cursor)
-    _tell_drafts(cursor)
+    _add_texts_to_drafts(cursor)
     given, apart = cursor.execute(
         "SELECT count(*) FILTER (banked AND NOT apart), count(*) FILTER (apart) FROM awaited"
     ).fetchall()[0]
@@ -116,7 +116,7 @@ def _merge_texts(cursor: Cursor) -> None:
     cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
 
 
-def _tell_drafts(cursor: Cursor) -> None:
+def _add_texts_to_drafts(cursor: Cursor) -> None:
     """Add the texts to drafts whose authors changed other parts of the question, but not its
     wording.
     """

@@ -79,7 +79,7 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
         if pool != seen.pool:
             seen.repeats, seen.pool = {}, pool
         if seen.of != (version, pool, upto):
-            _seek_repeats(project, version, seen.repeats)
+            _find_repeats(project, version, seen.repeats)
             repeating = (places for _, places in seen.repeats.values())
             seen.places = _speaking_places(project, seen.texts).union(*repeating)
             seen.of = version, pool, upto
@@ -97,7 +97,7 @@ def _speaking_places(project: Project, texts: frozenset[int]) -> frozenset[Place
     )
 
 
-def _seek_repeats(
+def _find_repeats(
     project: Project, version: int, known: dict[int, tuple[Asked, frozenset[Place]]]
 ) -> None:
     """Find the pooled passages that contain a question of their query word for word.

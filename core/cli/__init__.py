@@ -95,11 +95,11 @@ def run_command(words: Sequence[str]) -> int:
         return 2
     except Exception as error:
         # This import loads the database, which the help does not need.
-        from ..operations.output import as_workbench_error, tell_failure
+        from ..operations.output import as_workbench_error, print_failure
 
         if as_workbench_error(error) is None:
             raise
-        return tell_failure(error)
+        return print_failure(error)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
 

@@ -735,7 +735,7 @@ def _bundle_files(
         files["leaderboard.tsv"] = _wide_tsv(boards).encode()
         files["leaderboard.tex"] = "\n".join(map(board_latex, boards)).encode()
         notes = (
-            f"\n    {board.measure}: {board.says_ungraded}" for board in boards if board.ungraded
+            f"\n    {board.measure}: {board.ungraded_note}" for board in boards if board.ungraded
         )
         sentence = _WHAT["leaderboard.tsv"].format(measures=", ".join(BOARD_MEASURES))
         sentences["leaderboard.tsv"] = sentence + "".join(notes)

@@ -154,7 +154,7 @@ def make_reading_grader(
     own: dict[str, Any] = {"back_end": where}
     fence = bool(parameters.get("fence", where == "openai"))
     variant = reading.variant(parameters, where)
-    _refuse_what_does_nothing(parameters, where, variant)
+    _refuse_unused_settings(parameters, where, variant)
     prompt = _find_prompt(
         prompts, parameters.get("prompt") or reading.prompts[variant], reading.name
     )
@@ -349,7 +349,7 @@ def _number_format(parameters: Parameters) -> str:
     return resolved_dtype(parameters.get("device") or "auto", parameters.get("dtype") or "auto")
 
 
-def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) -> None:
+def _refuse_unused_settings(parameters: Parameters, where: str, variant: str) -> None:
     """Refuse a setting that would change the fingerprint but no grade."""
     idle = {
         "num_beams": (

@@ -110,7 +110,7 @@ class Leaderboard:
         return {system.run: system.score for system in self.systems}
 
     @property
-    def says_ungraded(self) -> str:
+    def ungraded_note(self) -> str:
         """A sentence on the queries in the mean that names those with ungraded pairs; empty without
         such queries.
         """

@@ -326,7 +326,7 @@ class CoverCurves:
     board: Leaderboard
 
     @property
-    def says_queries(self) -> str:
+    def queries_sentence(self) -> str:
         """The queries in the mean, as a sentence."""
         return f"{counted_queries(self.board.query_ids, self.board.ungraded).capitalize()}."
 

@@ -73,10 +73,10 @@ class Queries:
     @property
     def description(self) -> str:
         """The numbers as a sentence that also names the queries with ungraded pairs."""
-        return " ".join(filter(None, (self._numbers, self.says_ungraded)))
+        return " ".join(filter(None, (self._numbers, self.ungraded_note)))
 
     @property
-    def says_ungraded(self) -> str:
+    def ungraded_note(self) -> str:
         """A sentence that names the queries with ungraded pairs; empty without such queries."""
         return ungraded_sentence(self.ungraded, self.left_out)
 

@@ -443,7 +443,7 @@ def retrieve(
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
 ) -> str:
     """Create the run NAME: rank the project's passages for every query."""
-    return answers.said_of_run(
+    return answers.describe_new_run(
         name, answers.make_run(project, name, retriever, current_author(), depth, print_message)
     )
 
@@ -551,7 +551,7 @@ def rag(
         }
     if name not in records.run_names(project):
         print_message(
-            answers.said_of_run(
+            answers.describe_new_run(
                 name, answers.make_run(project, name, retriever, author, depth, print_message)
             )
         )
@@ -601,7 +601,7 @@ def reteval(
     if latex:
         return Output().text(answers.reteval_latex(evaluation, failed))
     names = ("Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
-    output = Output(answers.reteval_told(evaluation, failed)).table(
+    output = Output(answers.reteval_values(evaluation, failed)).table(
         ("run", "k", *names, "std error", "queries", "failed", "pending", "A-C", "D-F"),
         [
             (
@@ -1035,7 +1035,7 @@ def _people_checks(project: Project, human: str | None) -> list[answers.PeopleVe
     stored.
     """
     if human is None or human in dict(answers.verdict_sources(project)):
-        return answers.people_said(project, human)
+        return answers.people_verdicts(project, human)
     file = sent_file(human)
     if file is None:
         known = [name for name, _ in answers.verdict_sources(project)]
@@ -1049,6 +1049,6 @@ def _people_checks(project: Project, human: str | None) -> list[answers.PeopleVe
     report = Report()
     verdicts = formats.read_answer_verdicts(formats.Source.from_path(file), report)
     report.raise_if_refused("Correct the file.")
-    return answers.said_in_file(
+    return answers.file_verdicts(
         project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts]
     )

@@ -124,7 +124,7 @@ def pause_seconds(seconds: float) -> None:
         host.check_stopped()
 
 
-def path_beside(written: str, ending: str) -> str:
+def sibling_path(written: str, ending: str) -> str:
     """Return the path of a further file next to a written one, with the same name and another
     ending.
     """
@@ -293,7 +293,9 @@ class ProgressLines:
     def __post_init__(self) -> None:
         self.started = self.said = self.clock()
 
-    def say(self, done: int, total: int, rate: float | None = None, over: bool = False) -> None:
+    def print_progress(
+        self, done: int, total: int, rate: float | None = None, over: bool = False
+    ) -> None:
         """Print the progress of the work, if it is time to.
 
         Args:
@@ -312,11 +314,11 @@ class ProgressLines:
 
     def show(self, progress: Progress) -> None:
         """Print the progress of a job, if it is time to."""
-        self.say(progress.done, progress.total, progress.rate, progress.is_over)
+        self.print_progress(progress.done, progress.total, progress.rate, progress.is_over)
 
     def count(self, done: int, total: int) -> None:
         """Print progress as `say` does, for work that ends as soon as its last thing is done."""
-        self.say(done, total, over=done == total)
+        self.print_progress(done, total, over=done == total)
 
     def _line(self, done: int, total: int, rate: float | None, now: float, over: bool) -> str:
         if rate is None:

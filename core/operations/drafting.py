@@ -236,13 +236,13 @@ def reject(
 
 
 @operation("proposals reopen", act="edit questions")
-def put_back(
+def reopen(
     project: Project,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
 ) -> str:
     """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
-    bank.put_back(project, keys, current_author())
+    bank.reopen_proposals(project, keys, current_author())
     return f"Reopened {how_many(len(set(keys)), 'proposals')}."
 
 

@@ -15,9 +15,9 @@ from ..store import log_readonly_action
 from ..text import how_many
 from .console import (
     deliver_files,
-    path_beside,
     print_message,
     refuse_in_server,
+    sibling_path,
     warn_of_terms,
     write_bytes,
 )
@@ -190,13 +190,15 @@ def _export_leaderboard(project: Project, asked: ExportRequest) -> bytes:
     by_ending = {".tex": exchange.board_latex, ".json": exchange.board_json}
     make = by_ending.get(Path(asked.output).suffix, exchange.board_tsv)
     board = labels.leaderboard(project, asked.measure, asked.source, asked.policy)
-    if board.says_ungraded:
-        print_message(board.says_ungraded)
+    if board.ungraded_note:
+        print_message(board.ungraded_note)
     if asked.form is None:
         return make(board).encode()
     content, measures = exchange.board_in_form(board, asked.form)
     if asked.output != "-":
-        deliver_files({path_beside(asked.output, ".measures.yml"): measures, asked.output: content})
+        deliver_files(
+            {sibling_path(asked.output, ".measures.yml"): measures, asked.output: content}
+        )
     return content
 
 

@@ -19,7 +19,7 @@ from ..store import (
     current_author,
     find_backups as list_backups,
     list_earlier_copies,
-    restore_backup as put_back,
+    restore_backup as restore_file,
     set_backup_schedule,
 )
 from ..text import how_many
@@ -380,7 +380,7 @@ def restore(
     """Restore a project from BACKUP. The current file is kept next to it, with the date in its
     name.
     """
-    done = put_back(backup_path, opening.path, author)
+    done = restore_file(backup_path, opening.path, author)
     output = TextOutput().note(f"Restored {done.path} from {backup_path.name}.")
     if done.kept is not None:
         output.note(

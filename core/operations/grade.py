@@ -117,7 +117,7 @@ def plan(
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
     grader = chosen.make(project)
     version, wrote = bank.check_version(project, bank_version), None
-    _tell_unknown(project, grader.spec, version, scope)
+    _note_unknown(project, grader.spec, version, scope)
     planned = asdict(grading.make_plan(project, grader.spec, version, scope))
     if output is not None:
         warn_of_terms(project)
@@ -205,7 +205,7 @@ def grade(
             )
             scope = replace(scope, passages=tuple((query, passage) for query, passage, _ in sample))
             request = replace(request, scope=scope)
-        _tell_unknown(project, grader.spec, version, scope)
+        _note_unknown(project, grader.spec, version, scope)
         if dry_run:
             planned = grading.make_plan(project, grader.spec, version, scope)
             tag = grading.price_tag(project, grader, version, scope)
@@ -364,7 +364,7 @@ def grade_plan(
     return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
-def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: grading.Scope) -> None:
+def _note_unknown(project: Project, spec: GraderSpec, version: int, scope: grading.Scope) -> None:
     """Print how many queries or questions are skipped because their text is unknown; an id is never
     graded instead.
     """

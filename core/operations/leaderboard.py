@@ -96,7 +96,7 @@ def leaderboard(
         if board.needed
         else []
     )
-    return output.note(audited, *trust, _describe_basis(board), board.says_ungraded)
+    return output.note(audited, *trust, _describe_basis(board), board.ungraded_note)
 
 
 @operation("file-leaderboard", act="read the bank", at_shell=True)
@@ -163,7 +163,7 @@ def file_leaderboard(
         )
         .note(
             f"Grades: {result.grades:,} ({result.failed:,} failed). Labels: {result.labels:,}.",
-            result.board.says_ungraded,
+            result.board.ungraded_note,
         )
     )
 
@@ -370,7 +370,7 @@ def show_support(
         "No citation has been graded yet. Run: exam grade --grader support-embedding"
         if grader is None
         else f"Grader: {grader.spec.name}.",
-        board.says_ungraded,
+        board.ungraded_note,
     )
 
 

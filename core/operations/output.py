@@ -156,7 +156,7 @@ def as_workbench_error(error: BaseException) -> WorkbenchError | None:
     )
 
 
-def tell_failure(error: BaseException) -> int:
+def print_failure(error: BaseException) -> int:
     """Print why an operation failed.
 
     Returns:

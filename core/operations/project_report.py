@@ -99,7 +99,7 @@ def _add_notes(chart: charts.Chart, notes: Iterable[str]) -> charts.Chart:
 def _draw_leaderboard(project: Project, wanted: FigureRequest) -> charts.Chart:
     board = next(iter(_find_boards(project, wanted).values()))
     groups = study.group_alike(board, study.remembered_pairs(project, board, "t")).groups
-    return _add_notes(charts.leaderboard_chart(board, groups), [board.says_ungraded])
+    return _add_notes(charts.leaderboard_chart(board, groups), [board.ungraded_note])
 
 
 def _draw_panel(project: Project, wanted: FigureRequest) -> charts.Chart | None:
@@ -151,7 +151,7 @@ def _draw_coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
     curves = labels.cover_curves(project, wanted.policy, CURVE_K, wanted.runs or None)
     order = curves.order(wanted.policy.cutoff)
     chart = charts.coverage_chart(curves, order if wanted.runs else order[:LINES])
-    return _add_notes(chart, [curves.says_queries] if curves.board.ungraded else [])
+    return _add_notes(chart, [curves.queries_sentence] if curves.board.ungraded else [])
 
 
 def _draw_examinees(project: Project, wanted: FigureRequest) -> charts.Chart | None:
@@ -272,7 +272,7 @@ def _leaderboard_parts(
     board = summary.board
     if exchange.is_demo(project):
         yield exchange.MADE_COLLECTION
-    if note := board.says_ungraded:
+    if note := board.ungraded_note:
         yield note
     head = ["Rank", "System", board.measure, "Standard error", "Queries"]
     rows: list[list[exchange.Cell]] = [
@@ -302,11 +302,11 @@ def _coverage_part(project: Project, policy: Policy) -> str | exchange.Figure:
     if curves.board.few_complete:
         return (
             f"No curves of coverage: they need {labels.FEWEST_COMPLETE} complete queries."
-            f" {curves.says_queries}"
+            f" {curves.queries_sentence}"
         )
     return _make_figure(
         "Share of the questions that the first passages answer, for the best systems, with one"
-        f" standard error. {curves.says_queries}",
+        f" standard error. {curves.queries_sentence}",
         charts.coverage_chart(curves, curves.order(policy.cutoff)[:LINES]),
     )
 
@@ -367,11 +367,11 @@ def _sample_parts(
     questions = study.sample_questions(project, measure, policy)
     if queries:
         yield _make_figure(
-            study.says_queries(queries), charts.sample_chart(queries, "separable", "Queries")
+            study.queries_sentence(queries), charts.sample_chart(queries, "separable", "Queries")
         )
     if questions:
         yield _make_figure(
-            f"{study.says_questions(questions)} {study.SAMPLE_LIMITS}",
+            f"{study.questions_sentence(questions)} {study.SAMPLE_LIMITS}",
             charts.sample_chart(questions, "kendall", "Questions per query"),
         )
 

@@ -52,7 +52,7 @@ def curve(
         f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if"
         " other runs pool them."
     )
-    return output.note(curves.says_queries, ends if max_k > curves.pool_depth else None)
+    return output.note(curves.queries_sentence, ends if max_k > curves.pool_depth else None)
 
 
 @operation("sample-size", act="see boards", reads=True)
@@ -79,8 +79,8 @@ def sample_size(
             [tuple(vars(size).values()) for size in sizes],
         )
     return output.note(
-        study.says_queries(queries),
-        study.says_questions(questions),
+        study.queries_sentence(queries),
+        study.questions_sentence(questions),
         study.SAMPLE_LIMITS if questions else None,
     )
 
@@ -295,7 +295,7 @@ def significance(
                 for r in rows
             ],
         )
-        .note(board.says_ungraded)
+        .note(board.ungraded_note)
     )
 
 

@@ -25,7 +25,7 @@ from ..exchange import zip_bytes
 from ..graders import OWNER, VISITOR, use_access
 from ..operations.console import ServedRequest, Stream, host_guest
 from ..operations.opening import Opening
-from ..operations.output import as_workbench_error, print_result, tell_failure
+from ..operations.output import as_workbench_error, print_failure, print_result
 from ..operations.registry import Operation
 from ..store import Project, recorded_as
 from ._access_control import Visitor
@@ -186,7 +186,7 @@ class RunningOperation:
         except (Exception, KeyboardInterrupt) as error:
             self.error = as_workbench_error(error)
             if self.error is not None or isinstance(error, KeyboardInterrupt):
-                return tell_failure(error)
+                return print_failure(error)
             self.broken, number = True, secrets.token_hex(3).upper()
             _log.error("error %s: %s", number, error, exc_info=error)
             said = f"exam: Unexpected error. See error {number} in the log of the server.\n"

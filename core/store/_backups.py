@@ -140,7 +140,7 @@ def back_up_project(
                 latest = max(
                     [datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)]
                 )
-                path = _put_dated(made, f"{folder / project.name}-", latest, ".duckdb")
+                path = _rename_dated(made, f"{folder / project.name}-", latest, ".duckdb")
             elif put_new(made, path := target):
                 keep = None
             else:
@@ -304,7 +304,7 @@ def restore_backup(source: Path, path: Path, author: str) -> Restored:
             sync_to_disk(made)
             if path.exists():
                 _check_unused(path)
-                kept = _put_dated(path, f"{path}.replaced-", datetime.now())
+                kept = _rename_dated(path, f"{path}.replaced-", datetime.now())
                 if log_of(path).exists():
                     log_of(path).replace(log_of(kept))
             move_into_place(made, path, private=True)
@@ -341,7 +341,7 @@ STAMP = "%Y%m%d-%H%M%S"
 """Form of a time in the name of a copy."""
 
 
-def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
+def _rename_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
     """Rename a file after a time, or after the next second whose name is free; return its path."""
     while not put_new(made, path := Path(f"{begin}{moment:{STAMP}}{end}")):
         moment += timedelta(seconds=1)

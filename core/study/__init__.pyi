@@ -51,10 +51,10 @@ from ._subsampling import (
     FEWEST_QUERIES as FEWEST_QUERIES,
     SAMPLE_LIMITS as SAMPLE_LIMITS,
     SampleSize as SampleSize,
+    queries_sentence as queries_sentence,
+    questions_sentence as questions_sentence,
     sample_queries as sample_queries,
     sample_questions as sample_questions,
-    says_queries as says_queries,
-    says_questions as says_questions,
 )
 from ._system_significance import (
     Difference as Difference,

@@ -204,7 +204,7 @@ def _separable_difference(board: Leaderboard) -> float | None:
     return None if np.isnan(differences).all() else float(np.nanmedian(differences))
 
 
-def says_queries(sizes: Sequence[SampleSize]) -> str:
+def queries_sentence(sizes: Sequence[SampleSize]) -> str:
     """Return a sentence on the differences that the queries can separate; empty if unknown."""
     if not sizes or sizes[-1].separable is None:
         return ""
@@ -214,7 +214,7 @@ def says_queries(sizes: Sequence[SampleSize]) -> str:
     )
 
 
-def says_questions(sizes: Sequence[SampleSize]) -> str:
+def questions_sentence(sizes: Sequence[SampleSize]) -> str:
     """Return a sentence on the number of questions that keeps the order of the systems; empty if
     this is unknown.
     """

@@ -7,7 +7,7 @@ import json
 import duckdb
 import pytest
 
-from exam_workbench.answers import RetEvalChoices, agreement_with_people, evaluate_answers, people_said
+from exam_workbench.answers import RetEvalChoices, agreement_with_people, evaluate_answers, people_verdicts
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, export_project, import_files, import_project
 from exam_workbench.formats import Source, detect_kind
@@ -90,7 +90,7 @@ def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_the
     assert done.counts == {"verdicts": 4, "new verdicts": 4}
     line = evaluate_answers(filled, RetEvalChoices(ks=(1,), judge="em")).lines["two", 1]["q2"]
     assert line.by_person and line.gpteval.yes and line.reteval.yes is False
-    (em,) = agreement_with_people(filled, people_said(filled, "people"), ["em"], samples=20)
+    (em,) = agreement_with_people(filled, people_verdicts(filled, "people"), ["em"], samples=20)
     against = em.against
     assert (against.yes_yes, against.yes_no, against.no_yes, against.no_no) == (2, 0, 1, 1)
     assert em.model is None and em.waiting == 0
@@ -107,12 +107,12 @@ def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> N
         add_queries(cursor, [Query("q3", words["q2"], answer="a mill")], replace=False)
     said: list[object] = [{"query_id": "q2", "answer": "a barn", "acceptable": True}]
     import_files(filled, "answer-verdicts", [source(said)], "ann", Options(source="people"))
-    assert [(one.query_id, one.acceptable) for one in people_said(filled)] == [("q2", True)]
+    assert [(one.query_id, one.acceptable) for one in people_verdicts(filled)] == [("q2", True)]
     other: list[object] = [{"query_id": "q3", "answer": "a barn", "acceptable": False}]
     import_files(filled, "answer-verdicts", [source(other)], "ann", Options(source="people"))
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q2", "In other words?", answer="a mill")], replace=True)
-    assert [(one.query_id, one.acceptable) for one in people_said(filled)] == [("q2", True), ("q3", False)]
+    assert [(one.query_id, one.acceptable) for one in people_verdicts(filled)] == [("q2", True), ("q3", False)]
 
 
 def test_verdicts_on_words_become_verdicts_on_every_query_that_has_them() -> None:

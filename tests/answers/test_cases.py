@@ -26,7 +26,7 @@ from exam_workbench.answers import (
     make_generator,
     make_judge,
     reteval_latex,
-    reteval_told,
+    reteval_values,
     take_back_case,
 )
 from exam_workbench.records import add_gold_answer, confirmed_cases, list_actions, queries_of, withdraw_gold_answer
@@ -114,7 +114,7 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
     }  # fmt: skip
     (counts,) = count_failures(project, evaluation).values()
     assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), "K is a failure of neither"
-    assert reteval_told(evaluation, count_failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
+    assert reteval_values(evaluation, count_failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
     assert "& 3 & 6 \\\\" in reteval_latex(evaluation, count_failures(project, evaluation))
     assert found["c"].proposal.passage == 0 and "Bremen" not in found["c"].proposal.reason
     (row,) = evaluation.rows

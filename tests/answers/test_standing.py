@@ -7,13 +7,13 @@ from exam_workbench.answers import (
     RetEvalChoices,
     WantedAnswers,
     asked_for,
+    check_verdicts,
     clear_best,
     evaluate_answers,
     generate_answers,
     make_generator,
     missing_data,
     reteval_tsv,
-    said_by_judge,
     usual_judge,
 )
 from exam_workbench.records import add_gold_answer, find_answer_model
@@ -63,6 +63,6 @@ def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
     alone = evaluate_answers(project, RetEvalChoices(("right",), (1,), judge="contains"))
     assert clear_best(project, alone) == {}
     # The judge of an evaluation can stand in for people.
-    assert {one.acceptable for one in said_by_judge(project, evaluation)} == {True, False}
+    assert {one.acceptable for one in check_verdicts(project, evaluation)} == {True, False}
     head, *rows = (line.split("\t") for line in reteval_tsv(evaluation).splitlines())
     assert [dict(zip(head, row, strict=True))["Recall"] for row in rows] == ["1.000000", "0.000000"]

@@ -72,7 +72,7 @@ def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project)
 
 def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
     accepted(coast)
-    bank.put_back(coast, [one.key for one in list_proposals(coast, states=("accepted",))], "ann")
+    bank.reopen_proposals(coast, [one.key for one in list_proposals(coast, states=("accepted",))], "ann")
     accepted(coast)
     assert exam_items(coast) == [ITEM]
     assert coast.value("SELECT count(*) FROM items") == 1

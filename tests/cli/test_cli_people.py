@@ -129,14 +129,14 @@ def test_progress_is_few_lines_in_a_log_and_one_at_a_terminal(capsys: pytest.Cap
     day = 86_400
     for second in range(0, day, 5):
         now[0] = float(second)
-        lines.say(second, day)
-    lines.say(day, day, over=True)
+        lines.print_progress(second, day)
+    lines.print_progress(day, day, over=True)
     told = capsys.readouterr().err.splitlines()
     assert 10 < len(told) < 40
     assert all(number in told[0] for number in ("10 of 86,400 pairs", " 1 per ", "23 h 59 min"))
     lines = ProgressLines("pairs", terminal=True, clock=lambda: 0.0)
-    lines.say(1, 4, rate=0.5)
-    lines.say(4, 4, rate=0.5, over=True)
+    lines.print_progress(1, 4, rate=0.5)
+    lines.print_progress(4, 4, rate=0.5, over=True)
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and told.count("\r") == 2
     assert all(number in told for number in ("1 of 4 pairs", " 30.0 per ", "6 s"))

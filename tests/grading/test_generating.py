@@ -344,7 +344,7 @@ def test_accepting_is_one_step_and_each_proposal_is_decided_once(sea: Project, m
     assert bank.count_steps(sea, "ann") == (1, 0)
     bank.undo_step(sea, "ann")
     assert bank.list_drafts(sea, "ann") == {}
-    bank.put_back(sea, [one.key for one in bank.list_proposals(sea, states=["accepted"])], "ann")
+    bank.reopen_proposals(sea, [one.key for one in bank.list_proposals(sea, states=["accepted"])], "ann")
     assert texts(sea) == ["A?", "B?"]
     a, b = (one.key for one in bank.list_proposals(sea))
     bank.reject_proposals(sea, [a], "bob")

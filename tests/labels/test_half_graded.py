@@ -76,8 +76,8 @@ def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -
         assert leaderboard(half, measure).ungraded == ungraded, measure
     assert leaderboard(half, "nDCG@10", "NIST").ungraded == {}
     assert whole.as_dict()["ungraded_queries"] == {HALF: 4, NONE: 8}
-    assert HALF in whole.says_ungraded and NONE in whole.says_ungraded
-    assert NONE in top.says_ungraded and COMPLETE[0] not in top.says_ungraded
+    assert HALF in whole.ungraded_note and NONE in whole.ungraded_note
+    assert NONE in top.ungraded_note and COMPLETE[0] not in top.ungraded_note
 
 
 def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) -> None:

@@ -17,7 +17,7 @@ from exam_workbench.answers import (
     confirm_case,
     evaluate_answers,
     list_cases,
-    people_said,
+    people_verdicts,
 )
 from exam_workbench.jobs import current_job
 from exam_workbench.measures import compare_evaluations
@@ -51,7 +51,7 @@ def put(project: Project) -> None:
     put_verdicts(project)
     # The vectors of texts are kept with the first look at them.
     list_cases(project, evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains")))
-    agreement_with_people(project, people_said(project), samples=10)
+    agreement_with_people(project, people_verdicts(project), samples=10)
 
 
 @pytest.fixture(scope="module")

@@ -185,10 +185,10 @@ def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         visitor, "server_secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}}
     )
-    assert login.meant_for_us({"provider": "ours", "aud": "a"})
-    assert login.meant_for_us({"provider": "ours", "aud": ["c", "a"]})
+    assert login.is_for_this_app({"provider": "ours", "aud": "a"})
+    assert login.is_for_this_app({"provider": "ours", "aud": ["c", "a"]})
     for provider, audience in ("other", "a"), ("third", "a"), (None, "a"), ("ours", ["b"]), ("ours", None):
-        assert not login.meant_for_us({"provider": provider, "aud": audience})
+        assert not login.is_for_this_app({"provider": provider, "aud": audience})
 
 
 def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Callable[..., None]) -> None:

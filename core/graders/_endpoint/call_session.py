@@ -312,7 +312,7 @@ class Session:
             case NoCallPossible(reason=""):
                 self._stop(verdict.error, verdict.error.message)
             case NoCallPossible() if self._answered < 0:
-                self._put_aside(asked, verdict)
+                self._postpone(asked, verdict)
             case _:
                 self._report(verdict.reason)
                 self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
@@ -323,7 +323,7 @@ class Session:
         self._report(problem)
         self._fail(error)
 
-    def _put_aside(self, asked: _PairInProgress, verdict: NoCallPossible) -> None:
+    def _postpone(self, asked: _PairInProgress, verdict: NoCallPossible) -> None:
         """Wait for an answer to another passage, to tell a refused passage from a refused key."""
         self._report(verdict.reason)
         asked.given_up, self._barred = verdict.reason, verdict.error
@@ -338,7 +338,7 @@ class Session:
         """Schedule a pair's next attempt, or fail it; wait for an unreachable endpoint."""
         problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if self._absence.is_waiting:
-            self._retry_while_gone(asked, problem, fault.wait)
+            self._retry_during_outage(asked, problem, fault.wait)
             return
         if fault.slow and asked.begun > self._heard:
             # No call that started later has an answer, so the load may make all of them slow.
@@ -380,7 +380,9 @@ class Session:
         else:
             self._give_up_or_doubt(asked, fault, problem)
 
-    def _retry_while_gone(self, asked: _PairInProgress, problem: str, wait: float | None) -> None:
+    def _retry_during_outage(
+        self, asked: _PairInProgress, problem: str, wait: float | None
+    ) -> None:
         """Continue waiting after a failed try. It does not count as an attempt of the pair, which
         is not at fault.
         """

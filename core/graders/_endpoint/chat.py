@@ -519,7 +519,7 @@ def find_objection(
         return "no credit"
     if codes & _FILTER_CODES:
         return "filtered"
-    if has_sign(_TOO_LONG) or (has_sign(_LENGTHS) and _tells_length(words, tokens)):
+    if has_sign(_TOO_LONG) or (has_sign(_LENGTHS) and _names_length(words, tokens)):
         return "too long"
     parts = {None, *sent, *(message["role"] for message in messages)}
     return next(
@@ -534,7 +534,7 @@ def asks_too_much(error: object) -> bool:
     return match is not None and int(match[2]) > int(match[1])
 
 
-def _tells_length(words: str, tokens: tuple[float, float]) -> bool:
+def _names_length(words: str, tokens: tuple[float, float]) -> bool:
     """Return whether a message has a number that may be the prompt's tokens, and a smaller one that
     may be the limit."""
     numbers = {int(number) for number in _NUMBER.findall(words.replace(",", ""))}

@@ -40,9 +40,7 @@ def is_no_answer(answer: str, key: str) -> bool:
     key is "No", "False" or "Unknown", then "no" and "unknown" are answers. Source: EXAM++, section
     4.2.1.
     """
-    return ill_formed(answer) or (
-        says_unanswerable(answer) and not _says_what_the_key_says(answer, key)
-    )
+    return ill_formed(answer) or (says_unanswerable(answer) and not _agrees_with_key(answer, key))
 
 
 def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
@@ -62,7 +60,7 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     if is_no_answer(answer, key):
         return False
     left, right = (without_letter(without_citations(text)) for text in (answer, key))
-    if _says_what_the_key_says(left, right):
+    if _agrees_with_key(left, right):
         return True
     answer_words, key_words = normalise_text(left), normalise_text(right)
     if (
@@ -115,7 +113,7 @@ def contains_key(answer: str, key: str) -> bool:
     return f" {wanted} " in f" {' '.join(words)} "
 
 
-def _says_what_the_key_says(answer: str, key: str) -> bool:
+def _agrees_with_key(answer: str, key: str) -> bool:
     """Return whether a key is yes or no, "unknown" or similar, or all or none of the above, and the
     answer agrees.
     """

@@ -5,7 +5,7 @@ from ._audit_planning import (
     expected_width as expected_width,
     guessed_spread as guessed_spread,
     judgments_needed as judgments_needed,
-    judgments_to_tell as judgments_to_tell,
+    judgments_to_separate as judgments_to_separate,
     level_at as level_at,
     simultaneous_intervals as simultaneous_intervals,
 )

@@ -115,7 +115,7 @@ def judgments_needed(
     return high
 
 
-def judgments_to_tell(
+def judgments_to_separate(
     row: Array,
     size: Array,
     spread: Array | float,

@@ -292,10 +292,10 @@ def _grader_results(
         " ON f.question_text_key = b.text_key WHERE q.query_key = $query",
         {"version": version, "grader": grader.key, "query": query_key, "text": text_key},
     )
-    return {row[0]: _as_said(row[1:]) for row in rows}
+    return {row[0]: _as_result(row[1:]) for row in rows}
 
 
-def _as_said(row: Sequence[Any]) -> GraderResult:
+def _as_result(row: Sequence[Any]) -> GraderResult:
     rating, defaulted, answer, confidence, raw, note, distribution, reason, failed_raw = row
     if rating is not None:
         chances = None if distribution is None else tuple(distribution)

@@ -22,7 +22,7 @@ def choose_reference(project: Project) -> tuple[str, list[answers.PeopleVerdict]
     if answer_settings.generator_models(project) and not answers.missing_data(project).is_blocking:
         evaluation = answer_settings.choose_evaluation(project)
         model = evaluation.judge_model
-        if model is not None and (verdicts := answers.said_by_judge(project, evaluation)):
+        if model is not None and (verdicts := answers.check_verdicts(project, evaluation)):
             options[f"{MODEL}:{model.name}"] = f"Model {model.name}"
     if not options:
         return None
@@ -38,7 +38,7 @@ def choose_reference(project: Project) -> tuple[str, list[answers.PeopleVerdict]
     )
     if chosen.startswith(f"{MODEL}:"):
         return chosen, verdicts
-    return chosen, answers.people_said(project, chosen or None)
+    return chosen, answers.people_verdicts(project, chosen or None)
 
 
 def explain_missing(project: Project) -> None:

@@ -402,7 +402,7 @@ def _start_question(project: Project, query_id: str, passage_id: str, sentence: 
     st.rerun()
 
 
-def passage_beside(project: Project, query_id: str) -> None:
+def draw_source_passage(project: Project, query_id: str) -> None:
     """Draw the passage that a new question of this query was started from, until the person closes
     it.
     """

@@ -27,7 +27,7 @@ BEGINNING = 60
 """Number of shown characters of the narrative when it is folded."""
 
 
-def draw_beside(
+def draw_query_effect(
     project: Project, query: bank.QueryOverview, view: scoring_settings.ViewChoices | None
 ) -> None:
     """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
@@ -49,7 +49,7 @@ def draw_beside(
         here.saved = None
     elif view is not None:
         bank_review.draw_saved(project, version)
-    bank_review.passage_beside(project, query.query_id)
+    bank_review.draw_source_passage(project, query.query_id)
     st.markdown("**Impact**")
     job = jobs.current_job(project)
     if job is not None and not job.over:

@@ -158,8 +158,8 @@ def draw_by_budget(screen: Screen) -> None:
     )
     if curves.board.few_complete:
         st.container(key="few-complete").info(
-            f"No curves yet. {curves.says_queries} Curves need {labels.FEWEST_COMPLETE} complete"
-            " queries. Grade the passages at the top of the systems first.",
+            f"No curves yet. {curves.queries_sentence} Curves need {labels.FEWEST_COMPLETE}"
+            " complete queries. Grade the passages at the top of the systems first.",
             icon=":material/info:",
         )
         ui.draw_link("grading", "Grade the ungraded pairs")
@@ -170,7 +170,7 @@ def draw_by_budget(screen: Screen) -> None:
             if curves.max_k < deepest
             else ""
         )
-        st.container(key="curve-queries").caption(f"{curves.says_queries}{ends}")
+        st.container(key="curve-queries").caption(f"{curves.queries_sentence}{ends}")
         draw_chart(charts.coverage_chart(curves, drawn, [colours[run] for run in drawn]))
     if curves.pool_depth < curves.max_k:
         st.container(key="pool-ends").caption(
@@ -199,7 +199,7 @@ def sample_sizes(screen: Screen) -> None:
         if not queries:
             st.caption(f"Samples need scores of {study.FEWEST_QUERIES} or more queries.")
         else:
-            st.markdown(f"**{study.says_queries(queries)}**")
+            st.markdown(f"**{study.queries_sentence(queries)}**")
             draw_chart(charts.sample_chart(queries, "separable", "Queries"))
     with right, st.container(key="sampled-questions"):
         if not questions:
@@ -207,7 +207,7 @@ def sample_sizes(screen: Screen) -> None:
                 "Scores of this measure or grader do not come from several questions of a query."
             )
         else:
-            st.markdown(f"**{study.says_questions(questions)}**")
+            st.markdown(f"**{study.questions_sentence(questions)}**")
             draw_chart(charts.sample_chart(questions, "kendall", "Questions per query"))
     st.caption(
         f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The smallest"

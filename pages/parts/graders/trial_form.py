@@ -47,7 +47,9 @@ def choose_pair(
         questions: gives the questions of a query to choose from.
         key: distinguishes the widgets of several panels.
     """
-    queries = ui.told_apart({query.query_id: query.text for query in bank.query_overviews(project)})
+    queries = ui.distinct_labels(
+        {query.query_id: query.text for query in bank.query_overviews(project)}
+    )
     if not queries:
         st.caption("No queries yet. Import queries to run a trial.")
         return None
@@ -65,7 +67,7 @@ def choose_pair(
         )
         return None
     if list(asked) != [query]:
-        texts = ui.told_apart(
+        texts = ui.distinct_labels(
             {name: ui.shorten_text(one.text or name, LABEL) for name, one in asked.items()}
         )
         question = st.selectbox(
@@ -80,7 +82,7 @@ def choose_pair(
     page = review.search_passages(
         project, None, review.Filters(query_id=query), PASSAGES, page=1
     ).rows
-    excerpts = ui.told_apart(
+    excerpts = ui.distinct_labels(
         {row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in page if row.excerpt}
     )
     if not excerpts:

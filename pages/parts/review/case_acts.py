@@ -114,7 +114,7 @@ def _do_action(desk: QueueDesk, act: actions.Act) -> None:
             if (undone := st.session_state.get(DONE)) is not None:
                 case = undone.case
                 desk.show_message(
-                    settling_forms.put_back(desk.project, case, undone.overridden), False
+                    settling_forms.reopen_settled_case(desk.project, case, undone.overridden), False
                 )
                 disagreements_address.change_place(case=name_of(*case.place))
                 st.session_state.pop(DONE)
@@ -124,7 +124,7 @@ def _do_action(desk: QueueDesk, act: actions.Act) -> None:
             if (settling := _find_case(desk, act).settling) is not None:
                 withdraw = bool(act.get("withdraw"))
                 desk.show_message(
-                    settling_forms.put_back(desk.project, settling.case, withdraw), False
+                    settling_forms.reopen_settled_case(desk.project, settling.case, withdraw), False
                 )
         case "settle":
             _settle_case(desk, act, _find_case(desk, act))
@@ -160,7 +160,7 @@ def _weigh_override(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> 
 
 def _settle_case(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> None:
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
-        _say_changed(desk, act, row)
+        _refuse_changed(desk, act, row)
         return
     cell = disagreement_tables.chosen_cell(
         review.side_agreement(desk.project, desk.left, desk.right)
@@ -198,7 +198,7 @@ def _settle_case(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> Non
         settling_forms.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
 
 
-def _say_changed(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> None:
+def _refuse_changed(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> None:
     """Refuse an action that was meant for earlier values of the case, which stays open with the
     typed text.
     """
@@ -565,7 +565,7 @@ def _draw_filters(
             st.session_state["query_listed"] = None
     if st.session_state.get("order") not in offered:
         st.session_state["order"] = "worst"
-    texts = ui.told_apart(pooled_queries(project))
+    texts = ui.distinct_labels(pooled_queries(project))
     with st.container(horizontal=True, vertical_alignment="bottom", key="case-filters"):
         chosen = st.selectbox(
             "Query",

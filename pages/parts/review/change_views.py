@@ -283,7 +283,7 @@ def _draw_queries(
     texts.
     """
     known = {query.query_id: query.text for query in answers.asked_queries(project)}
-    texts = ui.told_apart(
+    texts = ui.distinct_labels(
         {change.query_id: known.get(change.query_id, change.query_id) for change in shown}
     )
 

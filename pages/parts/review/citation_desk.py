@@ -40,7 +40,7 @@ def draw(project: Project) -> None:
     with ui.errors():
         save_all(asked, acts, project.name, partial(_save_value, project), _name_act)
     grader = citation_grader(project)
-    queries = ui.told_apart(pooled_queries(project))
+    queries = ui.distinct_labels(pooled_queries(project))
     responses = [
         (item.run, item.query_id) for item in response_support(project, grader) if item.citations
     ]

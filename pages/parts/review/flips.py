@@ -66,7 +66,7 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
     page = min(int(said), pages) if said.isdecimal() and int(said) else 1
     part = chosen[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
     texts = pooled_queries(project)
-    names = ui.told_apart({key: texts.get(key, key) for key in by_query})
+    names = ui.distinct_labels({key: texts.get(key, key) for key in by_query})
     data = {
         "causes": _filter_options(by_cause, CAUSE_NAMES, cause),
         "queries": _filter_options(by_query, names, query),

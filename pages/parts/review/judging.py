@@ -17,7 +17,7 @@ from exam_workbench.records import (
     passage_texts,
 )
 from exam_workbench.store import Project
-from pages.parts.review.passage_panel import guidelines_beside
+from pages.parts.review.passage_panel import draw_guidelines
 from pages.parts.shared import actions, address, html, people_here, seen_labels, ui
 
 KEY = "passage-judging"
@@ -90,8 +90,8 @@ def draw(
         data = _desk_data(project, policy, wanted, place, turn, blind)
         asked.draw("judging", data | {"home": f"{project.path} {person}", "error": error})
         if not has_guidelines:
-            guidelines_beside(project, turn.query_id)
-        people_here.draw_beside(project, turn.query_id)
+            draw_guidelines(project, turn.query_id)
+        people_here.draw_people(project, turn.query_id)
 
 
 def _draw_notes(project: Project, place: JudgingTab, query_id: str, person: str) -> bool:
@@ -121,7 +121,7 @@ def _draw_notes(project: Project, place: JudgingTab, query_id: str, person: str)
                 " adjudication, you cannot see each other's values, and none of them count."
             )
         if texts.project or texts.query:
-            guidelines_beside(project, query_id)
+            draw_guidelines(project, query_id)
     if query_id != place.query_id:
         place.open_query(query_id)
     st.session_state["last query"] = query_id

@@ -26,7 +26,7 @@ def draw_known(project: Project, desk: PassageDetails) -> None:
     )
 
 
-def guidelines_beside(project: Project, query_id: str) -> None:
+def draw_guidelines(project: Project, query_id: str) -> None:
     """Draw the guidelines, and for organizers a form to edit them; draw nothing without either."""
     guides, may = find_guidelines(project, query_id), project.allows("set guidelines")
     if not (guides.project or guides.query or may):

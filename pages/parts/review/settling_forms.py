@@ -178,7 +178,7 @@ def settle_case(
     return SettlementResult("Case resolved. It is listed under Resolved.", case, False)
 
 
-def put_back(project: Project, case: review.Case, withdraw: bool) -> str:
+def reopen_settled_case(project: Project, case: review.Case, withdraw: bool) -> str:
     """Reopen a settled case; return a message about it.
 
     Args:
@@ -214,7 +214,7 @@ def draw_reopener(project: Project, settling: review.SettlingAction) -> None:
 
 @ui.errors()
 def _reopen_case(project: Project, settling: review.SettlingAction, withdraw: bool) -> None:
-    message = put_back(project, settling.case, withdraw)
+    message = reopen_settled_case(project, settling.case, withdraw)
     if settling.act == "override" and not withdraw:
         message += " The override still applies."
     st.toast(message, icon=":material/undo:", duration="long")

@@ -90,7 +90,7 @@ def _too_old(made: float, now: float | None = None) -> bool:
     return (time.time() if now is None else now) - made > hours * 3600
 
 
-def meant_for_us(token: Mapping[str, Any]) -> bool:
+def is_for_this_app(token: Mapping[str, Any]) -> bool:
     """Return whether a login is for this application: its client id is in the audience of the
     identity token.
 
@@ -130,7 +130,7 @@ def proven_identity(token: Mapping[str, Any] | None) -> str:
         raise NotAllowed(
             "not-logged-in", "You are not logged in.", "Log in and open the link again."
         )
-    if not meant_for_us(token):
+    if not is_for_this_app(token):
         raise NotAllowed(
             "not-logged-in",
             "Your login is for another application.",

@@ -227,7 +227,7 @@ ${layoutWrapper}:has(> .st-key-news) { position: fixed; top: 0; right: 2.2rem; z
 """Density, and other styles beyond the theme."""
 
 
-def put_on() -> None:
+def apply_style() -> None:
     """Apply the style sheet, and draw the logo in the sidebar."""
     # Streamlit sets the scheme only on the app element, which does not contain overlays.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"

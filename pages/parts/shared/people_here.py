@@ -13,7 +13,7 @@ PRESENCE = review.Presence()
 """The people in each query, in any browser."""
 
 
-def draw_beside(project: Project, query_id: str) -> None:
+def draw_people(project: Project, query_id: str) -> None:
     """Draw the other people in a query, with regular updates; draw nothing without login."""
     if login.is_required() and ui.person():
         _draw_others(project, query_id)

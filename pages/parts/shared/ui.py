@@ -143,7 +143,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     st.session_state["framed"] = True
     st.session_state.pop("not opened", None)
     st.session_state["errors shown"] = 0
-    look.put_on()
+    look.apply_style()
     address.read_address(screen)
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
@@ -163,7 +163,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     with known:
         who.draw_box()
     if names:
-        _say_another(asked if asked not in names else "")
+        _note_unknown_project(asked if asked not in names else "")
     st.session_state["screen"] = title = screens.SCREENS[screen][0]
     who.ask_for_name()
     name_tab()
@@ -196,7 +196,7 @@ def _find_member() -> WorkbenchError | None:
     return None
 
 
-def _say_another(missing: str) -> None:
+def _note_unknown_project(missing: str) -> None:
     """Draw a note that a link named an unknown project, until the person chooses another one.
 
     Args:
@@ -241,8 +241,8 @@ def chosen_project() -> Project | None:
         st.session_state["not opened"] = error
         raise
     st.session_state["in use"] = project_in_use
-    say_reopened()
-    _say_not_closed(project_in_use)
+    note_reopened()
+    _note_not_closed(project_in_use)
     return project_in_use
 
 
@@ -255,7 +255,7 @@ def project_or_none() -> Project | None:
     return None
 
 
-def _say_not_closed(project: Project) -> None:
+def _note_not_closed(project: Project) -> None:
     """Show, once in every browser tab, that a project was not closed, or that it is read-only."""
     told_projects = st.session_state.setdefault("told of", set())
     if project.path in told_projects:
@@ -274,7 +274,7 @@ def _say_not_closed(project: Project) -> None:
         )
 
 
-def say_reopened() -> None:
+def note_reopened() -> None:
     """Show, once in every browser tab, that the project's database failed and was opened again."""
     in_use = st.session_state.get("in use")
     if in_use is None:
@@ -501,7 +501,7 @@ def escape(text: str) -> str:
     return escaped.replace("\n", "  \n")
 
 
-def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
+def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Return distinct labels for a list of options: for equal labels, Streamlit would always return
     the first option.
 

@@ -32,7 +32,7 @@ from exam_workbench.measures.audit import (
     expected_width,
     inclusion_chances,
     judgments_needed,
-    judgments_to_tell,
+    judgments_to_separate,
     kendall_bounds,
     label_meanings,
     level_at,
@@ -313,8 +313,8 @@ def test_more_judgments_make_narrower_intervals_and_all_of_them_none() -> None:
     assert need == pytest.approx(50, abs=1)
     assert judgments_needed(WEIGHTS.w, size, 1.0, 0.0) == len(size)
     row = WEIGHTS.w[0] - WEIGHTS.w[5]
-    told = judgments_to_tell(row, size, 1.0, 0.3)
-    assert told < judgments_to_tell(row, size, 1.0, 0.15)
+    told = judgments_to_separate(row, size, 1.0, 0.3)
+    assert told < judgments_to_separate(row, size, 1.0, 0.15)
 
 
 def test_the_expected_width_is_the_width_that_comes() -> None:
